@@ -1,0 +1,88 @@
+# nbfn: `make lab` opens the tutorials, `make test` checks everything.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+NPM := PATH="$(BIN):$$PATH" npm --prefix labextension
+FRONT_SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
+	labextension/package.json labextension/esbuild.mjs labextension/tsconfig.json
+NODE_CHECK := const [a, b] = process.versions.node.split(".").map(Number); \
+	process.exit(a > 22 || (a === 22 && b >= 12) || (a === 20 && b >= 19) ? 0 : 1)
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+
+# TensorFlow's C++ log lines would otherwise stand in the outputs of notebooks.
+QUIET := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 JUPYTER_PREFER_ENV_PATH=1
+TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1
+
+.PHONY: lab test lint unit notebooks-test front-test bench wheel notebooks protocol clean setup
+.DEFAULT_GOAL := lab
+
+lab: setup
+	PATH="$(BIN):$$PATH" $(QUIET) $(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks/01-quickstart.ipynb \
+		$(if $(DISPLAY)$(WAYLAND_DISPLAY),,--no-browser) $(if $(filter 0,$(shell id -u)),--allow-root)
+
+test: lint front-test unit notebooks-test
+
+setup: .make/python
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(NPM) run lint
+
+front-test: setup
+	$(NPM) test
+
+unit: setup .make/browser
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest
+
+notebooks-test: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --nbval --nbval-current-env \
+		--nbval-cell-timeout=300 -p no:cacheprovider notebooks
+
+bench: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest tests/benchmarks --benchmark-only \
+		--benchmark-group-by=group --benchmark-columns=min,median,iqr,rounds
+
+wheel: setup
+	PATH="$(BIN):$$PATH" $(BIN)/uv build --wheel --out-dir dist
+
+# Runs the notebooks and stores their outputs, without widget state and times.
+notebooks: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python notebooks/run.py $(NOTEBOOKS)
+
+# Writes the schema of the messages, and the TypeScript types made of it.
+protocol: .make/venv .make/node
+	$(BIN)/python -m nbfn.protocol > labextension/protocol.schema.json
+	$(NPM) run protocol
+
+clean:
+	rm -rf $(VENV) .make dist nbfn/labextension nbfn/views/static labextension/lib \
+		labextension/node_modules
+
+# What the targets above stand on; each is made again when what it is made of has changed.
+
+.make/venv:
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "nbfn needs Python 3.11 or newer"'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv "jupyter-builder>=1.2,<2"
+	@mkdir -p .make && touch $@
+
+.make/node: labextension/package.json labextension/package-lock.json
+	@node -e '$(NODE_CHECK)' || { echo "nbfn needs Node 20.19 or 22.12, or newer"; exit 1; }
+	npm --prefix labextension ci --no-audit --no-fund
+	@mkdir -p .make && touch $@
+
+.make/front: .make/venv .make/node $(FRONT_SOURCES)
+	$(NPM) run build:prod
+	@touch $@
+
+.make/python: .make/front pyproject.toml
+	SKIP_JUPYTER_BUILDER=1 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[lab,test]"
+	PATH="$(BIN):$$PATH" $(BIN)/jupyter-builder develop . --overwrite
+	@touch $@
+
+.make/browser: .make/python
+	$(BIN)/python tests/chromium.py --install
+	@touch $@

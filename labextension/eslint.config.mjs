@@ -1,0 +1,73 @@
+import js from '@eslint/js';
+import jupyter from '@jupyter/eslint-plugin';
+import { defineConfig, globalIgnores } from 'eslint/config';
+import tseslint from 'typescript-eslint';
+
+export default defineConfig(
+  globalIgnores(['lib/', 'node_modules/', 'src/protocol.ts']),
+  js.configs.recommended,
+  { plugins: { jupyter } },
+  jupyter.configs.recommended,
+  {
+    files: ['**/*.mjs'],
+    languageOptions: { globals: { process: 'readonly', URL: 'readonly' } }
+  },
+  {
+    files: ['**/*.{ts,tsx}'],
+    extends: [
+      tseslint.configs.strictTypeChecked,
+      tseslint.configs.stylisticTypeChecked
+    ],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true }
+      ],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true }
+      ],
+      // Both are needed at once: one holds the panel's state, the other listens to the page.
+      'jupyter/prefer-lazy-imports': [
+        'warn',
+        { ignoreImports: ['./requests', './tracker'] }
+      ],
+      // Signals are connected as connect(this._onFoo, this).
+      '@typescript-eslint/unbound-method': 'off',
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'max-lines': ['error', { max: 300 }],
+      'no-console': ['error', { allow: ['error', 'warn'] }]
+    }
+  },
+  {
+    // The views and what they stand on know no host: two thin hosts mount them.
+    files: ['src/views/**', 'src/{store,lookup,protocol}.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              group: ['@jupyterlab/*', '@jupyter/*', '@lumino/*', '@anywidget/*'],
+              message: 'Views know no host.'
+            }
+          ]
+        }
+      ]
+    }
+  },
+  {
+    // Widgets have no translator, and the text and HTML fallbacks speak English too.
+    files: ['src/views/**'],
+    rules: { 'jupyter/no-untranslated-string': 'off' }
+  },
+  {
+    // The protocol with the kernel is tested without JupyterLab.
+    files: ['src/{session,attachment,kernel,messages,situation}.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: ['@jupyterlab/*', '@lumino/*'] }]
+    }
+  }
+);

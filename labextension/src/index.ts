@@ -1,0 +1,69 @@
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { IConsoleTracker } from '@jupyterlab/console';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { addCommands, CommandIDs } from './commands';
+import { SessionPanel } from './panel';
+import { answerRequests } from './requests';
+import { followSettings } from './settings';
+import { SessionTracker } from './tracker';
+
+const PLUGIN_ID = 'nbfn-labextension:plugin';
+
+/** Shows the session of the active notebook's kernel in the right sidebar. */
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: PLUGIN_ID,
+  description: 'Shows the TensorFlow functions and traces of the active notebook.',
+  autoStart: true,
+  requires: [INotebookTracker],
+  optional: [
+    ILabShell,
+    ILayoutRestorer,
+    ICommandPalette,
+    ISettingRegistry,
+    IConsoleTracker,
+    ITranslator
+  ],
+  activate: (
+    app: JupyterFrontEnd,
+    notebooks: INotebookTracker,
+    labShell: ILabShell | null,
+    restorer: ILayoutRestorer | null,
+    palette: ICommandPalette | null,
+    settings: ISettingRegistry | null,
+    consoles: IConsoleTracker | null,
+    translator: ITranslator | null
+  ): void => {
+    const trans = (translator ?? nullTranslator).load('nbfn');
+    const tracker = new SessionTracker({
+      documents: consoles ? [notebooks, consoles] : [notebooks]
+    });
+    const panel = new SessionPanel({ tracker, translator: translator ?? undefined });
+    app.shell.add(panel, 'right', { rank: 600, type: 'nbfn' });
+    restorer?.add(panel, panel.id);
+
+    // Going back from a console to the same notebook changes no tracker, only the shell.
+    labShell?.currentChanged.connect((_, { newValue }) => {
+      tracker.activate(newValue);
+    });
+
+    addCommands({ app, notebooks, panelId: panel.id, trans });
+    palette?.addItem({
+      command: CommandIDs.showPanel,
+      category: trans.__('TensorFlow')
+    });
+    answerRequests(app.commands, notebooks);
+    if (settings) {
+      void followSettings({
+        loading: settings.load(PLUGIN_ID),
+        tracker,
+        open: () => void app.commands.execute(CommandIDs.showPanel)
+      });
+    }
+  }
+};
+
+export default plugin;

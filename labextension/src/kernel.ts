@@ -1,0 +1,52 @@
+/**
+ * The parts of JupyterLab's kernel connection that a session uses, so that it depends on no
+ * JupyterLab package: `Kernel.IKernelConnection` has this shape.
+ */
+
+/** A signal, as Lumino has it. */
+export interface SignalLike<S, A> {
+  connect(slot: (sender: S, args: A) => void, thisArg?: object): boolean;
+  disconnect(slot: (sender: S, args: A) => void, thisArg?: object): boolean;
+}
+
+/** A message of the kernel. */
+export interface MessageLike {
+  readonly header: { readonly msg_type: string };
+  readonly parent_header: object;
+  readonly content: unknown;
+}
+
+/** A comm. */
+export interface CommLike {
+  readonly isDisposed: boolean;
+  /** Resolves when messages stop waiting for running cells; in JupyterLab 4.4 and newer. */
+  readonly subshellStarted?: Promise<void>;
+  // Methods, as their parameters may be narrower in JupyterLab than here.
+  onMsg(message: MessageLike): void | PromiseLike<void>;
+  onClose(message: MessageLike): void | PromiseLike<void>;
+  open(data: Record<string, string | number>): unknown;
+  send(data: Record<string, string | number>): unknown;
+  close(): unknown;
+}
+
+/** What a connection's `anyMessage` signal carries. */
+export interface AnyMessage {
+  readonly msg: MessageLike;
+  readonly direction: string;
+}
+
+/** A connection to a kernel. */
+export interface KernelLike {
+  readonly id: string;
+  readonly status: string;
+  readonly connectionStatus: string;
+  readonly isDisposed: boolean;
+  readonly handleComms: boolean;
+  readonly supportsSubshells?: boolean;
+  readonly info: Promise<{ readonly language_info: { readonly name: string } }>;
+  readonly statusChanged: SignalLike<this, string>;
+  readonly connectionStatusChanged: SignalLike<this, string>;
+  readonly anyMessage: SignalLike<this, AnyMessage>;
+  requestCommInfo(content: { target_name?: string }): Promise<MessageLike>;
+  createComm(target: string): CommLike;
+}

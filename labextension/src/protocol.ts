@@ -1,0 +1,316 @@
+/**
+ * The messages between the kernel and the front end.
+ *
+ * Generated from protocol.schema.json by `npm run protocol`: do not edit.
+ */
+
+/**
+ * Every message, for the JSON schema.
+ */
+export interface Messages {
+  to_client: Snapshot | Patch | Refused;
+  announcement: Presence;
+  to_kernel: Attach | RequestSnapshot;
+}
+/**
+ * The whole state. A client drops what it knew and takes this.
+ */
+export interface Snapshot {
+  type: 'snapshot';
+  protocol: number;
+  /**
+   * Random, one per kernel start.
+   */
+  epoch: string;
+  seq: number;
+  /**
+   * Version of nbfn in the kernel.
+   */
+  nbfn: string;
+  /**
+   * Version of TensorFlow, if imported.
+   */
+  tensorflow?: string | null;
+  state: State;
+}
+/**
+ * Tables of records by id.
+ */
+export interface State {
+  functions?: {
+    [k: string]: FunctionRecord;
+  };
+  traces?: {
+    [k: string]: TraceRecord;
+  };
+  retraces?: {
+    [k: string]: RetraceRecord;
+  };
+  variables?: {
+    [k: string]: VariableRecord;
+  };
+  devices?: {
+    [k: string]: DeviceRecord;
+  };
+}
+/**
+ * A traced function.
+ */
+export interface FunctionRecord {
+  id: string;
+  name: string;
+  /**
+   * Its parameters as text, such as (images, labels).
+   */
+  parameters: string;
+  /**
+   * Where it was defined.
+   */
+  cell?: Cell | null;
+  calls: number;
+  hits: number;
+  /**
+   * Traces in the cache now.
+   */
+  traces: number;
+  /**
+   * Misses after the first trace.
+   */
+  retraces: number;
+  trace_seconds: number;
+  run_seconds: number;
+  /**
+   * What the last call was.
+   */
+  last?: ('hit' | 'trace' | 'retrace') | null;
+  /**
+   * Id of the trace that served last.
+   */
+  last_trace?: string | null;
+  /**
+   * Id of the newest retrace.
+   */
+  last_retrace?: string | null;
+}
+/**
+ * A place in the user's code.
+ */
+export interface Cell {
+  /**
+   * Id of the notebook cell, where known.
+   */
+  id?: string | null;
+  /**
+   * The n of In [n].
+   */
+  execution_count?: number | null;
+  /**
+   * Line in the cell, or in the file; from 1.
+   */
+  line?: number | null;
+  /**
+   * File, for code outside a notebook.
+   */
+  file?: string | null;
+}
+/**
+ * One trace: a graph in the trace cache of a function.
+ */
+export interface TraceRecord {
+  id: string;
+  function: string;
+  /**
+   * Its number among the function's traces, from 1.
+   */
+  number: number;
+  signature: Leaf[];
+  cause: Cause;
+  /**
+   * The call that made it.
+   */
+  cell?: Cell | null;
+  hits: number;
+  trace_seconds: number;
+  run_seconds: number;
+  operations: number;
+  /**
+   * Size of its GraphDef.
+   */
+  nbytes: number;
+  /**
+   * Ids of the captured variables.
+   */
+  captures: string[];
+}
+/**
+ * One leaf of a call's arguments, as the trace cache keys it.
+ */
+export interface Leaf {
+  /**
+   * The argument's path, such as batch['images'][0].
+   */
+  path: string;
+  /**
+   * What is keyed, such as float32[64, 10] or int 3.
+   */
+  type: string;
+}
+/**
+ * One reason why a call found no trace.
+ */
+export interface Cause {
+  code:
+    | 'first_trace'
+    | 'variable_creation'
+    | 'new_code'
+    | 'shape'
+    | 'rank'
+    | 'dtype'
+    | 'structure'
+    | 'python_value'
+    | 'python_type'
+    | 'object_identity'
+    | 'context'
+    | 'alias'
+    | 'relaxed'
+    | 'requested'
+    | 'export'
+    | 'unknown';
+  /**
+   * Path of the argument that differs.
+   */
+  path?: string | null;
+  /**
+   * What the nearest trace was made for.
+   */
+  old?: string | null;
+  /**
+   * What the call brought.
+   */
+  new?: string | null;
+  sentence: string;
+}
+/**
+ * A miss: a call that made a new trace although the function had one.
+ */
+export interface RetraceRecord {
+  id: string;
+  function: string;
+  /**
+   * Id of the trace it made; empty once that has been evicted.
+   */
+  trace: string;
+  /**
+   * Its number among the function's retraces, from 1.
+   */
+  number: number;
+  causes: Cause[];
+  /**
+   * Ids of all nearest traces, which it was compared with.
+   */
+  nearest: string[];
+  /**
+   * The call that missed.
+   */
+  cell?: Cell | null;
+  trace_seconds: number;
+  remedy?: Remedy | null;
+  /**
+   * Whether its trace has been replaced since.
+   */
+  settled?: boolean;
+}
+/**
+ * What to change so that the same calls do not retrace.
+ */
+export interface Remedy {
+  sentence: string;
+  /**
+   * Python that works when pasted in a cell.
+   */
+  code?: string | null;
+}
+/**
+ * A variable, tensor or other resource that a trace captured.
+ */
+export interface VariableRecord {
+  id: string;
+  kind?: 'variable' | 'tensor' | 'resource';
+  /**
+   * The notebook's name for it, such as model/hidden/kernel.
+   */
+  name: string;
+  shape: (number | null)[] | null;
+  dtype: string;
+  device: string;
+  nbytes: number | null;
+  trainable: boolean;
+}
+/**
+ * A logical device that TensorFlow can place operations on.
+ */
+export interface DeviceRecord {
+  /**
+   * TensorFlow's full name for it.
+   */
+  id: string;
+  /**
+   * CPU, GPU or TPU.
+   */
+  kind: string;
+}
+/**
+ * What changed since the message with the sequence number before.
+ */
+export interface Patch {
+  type: 'patch';
+  epoch: string;
+  seq: number;
+  put: State;
+  removed: Removed;
+}
+/**
+ * Ids of rows to take out of the tables.
+ */
+export interface Removed {
+  functions?: string[];
+  traces?: string[];
+  retraces?: string[];
+  variables?: string[];
+  devices?: string[];
+}
+/**
+ * The kernel's answer to a client that speaks another protocol.
+ */
+export interface Refused {
+  type: 'refused';
+  protocol: number;
+  nbfn: string;
+  message: string;
+}
+/**
+ * What the kernel says on its presence comm when nbfn has been loaded.
+ */
+export interface Presence {
+  type: 'presence';
+}
+/**
+ * What a client sends when it opens the comm.
+ */
+export interface Attach {
+  type: 'attach';
+  protocol: number;
+  /**
+   * Version of the front end.
+   */
+  nbfn: string;
+}
+/**
+ * A client that has lost the thread asks for the whole state.
+ */
+export interface RequestSnapshot {
+  type: 'request_snapshot';
+}
+
+/** Version of the protocol that these types describe. */
+export const PROTOCOL = 1;

@@ -1,0 +1,81 @@
+import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { retracesOf, tracesOf } from '../lookup';
+import type { FunctionRecord, TraceRecord, VariableRecord } from '../protocol';
+import type { KernelState } from '../store';
+import { count } from './format';
+import { RetraceList } from './retraceList';
+import { Section } from './section';
+import { StatusLine } from './statusLine';
+import { TraceTable } from './traceTable';
+import { VariableTable } from './variableTable';
+
+/** Properties of the view of one function. */
+export interface FunctionViewProps {
+  state: KernelState | null;
+  /** Id of the function. */
+  target: string | null;
+}
+
+/** What stands under a cell: one line on the last call, and behind it everything else. */
+export function FunctionView({ state, target }: FunctionViewProps): VNode {
+  const fn = target === null ? undefined : state?.functions.get(target);
+  if (!state || !fn) {
+    return <p class="nbfn-Empty">This function is no longer in the kernel.</p>;
+  }
+  const summary = [
+    count(fn.traces, 'trace'),
+    count(fn.calls, 'call'),
+    count(fn.retraces, 'retrace')
+  ].join(', ');
+  return (
+    <div class="nbfn-FunctionView">
+      <StatusLine state={state} fn={fn} />
+      <Section class="nbfn-Disclosure" title={summary}>
+        {() => <FunctionDetails state={state} fn={fn} />}
+      </Section>
+    </div>
+  );
+}
+
+function FunctionDetails({
+  state,
+  fn
+}: {
+  state: KernelState;
+  fn: FunctionRecord;
+}): VNode {
+  const traces = tracesOf(state, fn.id);
+  const retraces = retracesOf(state, fn.id);
+  const captures = useMemo(
+    () => capturesOf(traces, state.variables),
+    [traces, state.variables]
+  );
+  return (
+    <>
+      <h4 class="nbfn-Heading">Traces</h4>
+      <TraceTable traces={traces} />
+      {retraces.length > 0 && (
+        <>
+          <h4 class="nbfn-Heading">Retraces</h4>
+          <RetraceList retraces={retraces} />
+        </>
+      )}
+      {captures.length > 0 && (
+        <>
+          <h4 class="nbfn-Heading">Captured variables</h4>
+          <VariableTable variables={captures} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** The variables that the traces captured, each once, in the order of capture. */
+function capturesOf(
+  traces: readonly TraceRecord[],
+  variables: ReadonlyMap<string, VariableRecord>
+): VariableRecord[] {
+  const ids = new Set(traces.flatMap(trace => trace.captures));
+  return [...ids].flatMap(id => variables.get(id) ?? []);
+}

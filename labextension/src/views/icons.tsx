@@ -1,0 +1,31 @@
+import type { VNode } from 'preact';
+
+/** What an icon can show. */
+export type IconName = 'hit' | 'trace' | 'retrace' | 'idle' | 'insert';
+
+const PATHS: Record<IconName, string> = {
+  hit: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zm-1 10.2L3.9 8.1 5 7l2 2 4-4 1.1 1.1z',
+  trace:
+    'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zm3.5 7.75H8.75v2.75h-1.5V8.75H4.5v-1.5h2.75V4.5h1.5v2.75h2.75z',
+  retrace:
+    'M8 2.2a5.8 5.8 0 0 0-4.9 2.7V2.7H1.6v5h5V6.2H4.2A4.3 4.3 0 1 1 3.9 9.6l-1.5.5A5.8 5.8 0 1 0 8 2.2z',
+  idle: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zm0 1.5a5.5 5.5 0 1 1 0 11 5.5 5.5 0 0 1 0-11z',
+  insert:
+    'M2 2h12v4H2zm1.5 1.5v1h9v-1zM7.25 8h1.5v2.25H11v1.5H8.75V14h-1.5v-2.25H5v-1.5h2.25z'
+};
+
+/** A decorative icon: the words beside it say the same. */
+export function Icon({ name }: { name: IconName }): VNode {
+  return (
+    <svg
+      class={`nbfn-Icon nbfn-mod-${name}`}
+      viewBox="0 0 16 16"
+      width="16"
+      height="16"
+      aria-hidden="true"
+      focusable="false"
+    >
+      <path fill="currentColor" fill-rule="evenodd" d={PATHS[name]} />
+    </svg>
+  );
+}

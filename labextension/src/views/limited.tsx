@@ -1,0 +1,32 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { integer } from './format';
+
+/** Properties of a list that shows a limited number of rows. */
+export interface LimitedProps<T> {
+  items: readonly T[];
+  /** Rows shown at first, and added by each press of the button. */
+  step: number;
+  /** Draws the rows that are to be seen. */
+  children: (visible: readonly T[]) => ComponentChildren;
+}
+
+/** Shows the first rows, and a button for more: a list never costs more than what is seen. */
+export function Limited<T>({ items, step, children }: LimitedProps<T>): VNode {
+  const [limit, setLimit] = useState(step);
+  const rest = items.length - limit;
+  return (
+    <>
+      {children(rest > 0 ? items.slice(0, limit) : items)}
+      {rest > 0 && (
+        <button
+          type="button"
+          class="nbfn-Button nbfn-mod-more"
+          onClick={() => setLimit(limit + step)}
+        >
+          {`Show ${integer(Math.min(step, rest))} more of ${integer(rest)}`}
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,57 @@
+import type { VNode } from 'preact';
+import { lastRetrace } from '../lookup';
+import type { KernelState } from '../store';
+import { DeviceList } from './deviceList';
+import { integer } from './format';
+import { FunctionList } from './functionList';
+import { LastRetrace } from './lastRetrace';
+import { Section } from './section';
+import { VariableTree } from './variableTree';
+
+/** A kernel's whole session: functions, the last retrace, captured variables, devices. */
+export function SessionView({ state }: { state: KernelState | null }): VNode {
+  if (!state) {
+    return <p class="nbfn-Empty">Nothing has been traced yet.</p>;
+  }
+  const retrace = lastRetrace(state);
+  return (
+    <div class="nbfn-SessionView">
+      <Section
+        class="nbfn-Section"
+        title="Functions"
+        note={integer(state.functions.size)}
+        open
+      >
+        {() => <FunctionList state={state} />}
+      </Section>
+      <Section
+        class="nbfn-Section"
+        title="Last retrace"
+        note={retrace ? state.functions.get(retrace.function)?.name : 'none'}
+        open
+      >
+        {() => <LastRetrace state={state} retrace={retrace} />}
+      </Section>
+      <Section
+        class="nbfn-Section"
+        title="Captured variables"
+        note={integer(state.variables.size)}
+        open
+      >
+        {() => <VariableTree variables={state.variables} />}
+      </Section>
+      <Section
+        class="nbfn-Section"
+        title="Devices"
+        note={integer(state.devices.size)}
+        open
+      >
+        {() => <DeviceList devices={state.devices} />}
+      </Section>
+      <p class="nbfn-Footer">
+        {`nbfn ${state.nbfn}`}
+        {state.tensorflow !== null && `, TensorFlow ${state.tensorflow}`}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+import type { ComponentChildren, VNode } from 'preact';
+import type { FunctionRecord, RetraceRecord } from '../protocol';
+import type { KernelState } from '../store';
+import { CauseText } from './causeText';
+import { count, duration, integer } from './format';
+import { Icon } from './icons';
+import { RemedyButton } from './remedyButton';
+import { notableCause, statusOf } from './status';
+import type { Status } from './status';
+
+const WORDS: Record<Status['kind'], string> = {
+  hit: 'Hit',
+  trace: 'Traced',
+  retrace: 'Retraced',
+  idle: 'Not called yet'
+};
+
+/** Properties of the status line. */
+export interface StatusLineProps {
+  state: KernelState;
+  fn: FunctionRecord;
+}
+
+/** One line that says what the last call was: a hit, the first trace, or a retrace and why. */
+export function StatusLine({ state, fn }: StatusLineProps): VNode {
+  const status = statusOf(state, fn);
+  const icon = status.kind;
+  const retrace = openRetrace(state, fn);
+  const before = status.kind === 'retrace' ? null : retrace?.causes[0];
+  return (
+    <div class={`nbfn-StatusLine nbfn-mod-${status.kind}`}>
+      <p class="nbfn-StatusLine-text" role="status" aria-live="polite">
+        <Icon name={icon} />
+        <strong class="nbfn-StatusLine-word">{WORDS[status.kind]}</strong>{' '}
+        <code>{fn.name}</code>
+        {isFirst(status) || status.kind === 'idle' ? ' ' : ': '}
+        {story(status, fn)}
+      </p>
+      {before && (
+        <p class="nbfn-Muted">
+          <Fact>retraced before</Fact>
+          <CauseText cause={before} />
+        </p>
+      )}
+      {retrace?.remedy && <RemedyButton remedy={retrace.remedy} cellId={fn.cell?.id} />}
+    </div>
+  );
+}
+
+/** The newest retrace of a function, as long as there is something to do about it. */
+function openRetrace(state: KernelState, fn: FunctionRecord): RetraceRecord | null {
+  const retrace = fn.last_retrace ? state.retraces.get(fn.last_retrace) : null;
+  return retrace && !retrace.settled && retrace.remedy ? retrace : null;
+}
+
+function story(status: Status, fn: FunctionRecord): ComponentChildren {
+  switch (status.kind) {
+    case 'idle':
+      return null;
+    case 'hit':
+      return (
+        <>
+          {status.trace && fn.traces > 1 && (
+            <Fact>{`trace ${integer(status.trace.number)} of ${integer(fn.traces)}`}</Fact>
+          )}
+          <Fact>{`${integer(fn.hits)} of ${count(fn.calls, 'call')} hit`}</Fact>
+        </>
+      );
+    case 'trace': {
+      const { trace } = status;
+      const cause = notableCause(trace);
+      return (
+        <>
+          <Fact>{cause ? <CauseText cause={cause} /> : 'for the first time'}</Fact>
+          {trace && <Fact>{`${duration(trace.trace_seconds)} to trace`}</Fact>}
+          {trace && <Fact>{count(trace.operations, 'operation')}</Fact>}
+        </>
+      );
+    }
+    case 'retrace': {
+      const causes = status.retrace?.causes ?? [];
+      const [first] = causes;
+      const seconds = status.retrace?.trace_seconds ?? status.trace?.trace_seconds;
+      return (
+        <>
+          {first && (
+            <Fact>
+              <CauseText cause={first} />
+              {causes.length > 1 && (
+                <span class="nbfn-Muted">{` and ${count(causes.length - 1, 'more cause')}`}</span>
+              )}
+            </Fact>
+          )}
+          {seconds != null && <Fact>{`${duration(seconds)} to trace`}</Fact>}
+        </>
+      );
+    }
+  }
+}
+
+/** Whether "for the first time" is all that there is to say of why it traced. */
+function isFirst(status: Status): boolean {
+  return status.kind === 'trace' && !notableCause(status.trace);
+}
+
+/** One fact of the line; the space keeps words apart where styles do not. */
+function Fact({ children }: { children: ComponentChildren }): VNode {
+  return <span class="nbfn-Fact">{children} </span>;
+}

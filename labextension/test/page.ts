@@ -1,0 +1,75 @@
+import { act } from 'preact/test-utils';
+import type { Snapshot } from '../src/protocol';
+import { Store } from '../src/store';
+import { mount } from '../src/views';
+import type { ViewChoice } from '../src/views';
+
+/** A view on the page, with the store behind it. */
+export function page(first: Snapshot, choice: ViewChoice) {
+  const store = new Store();
+  store.receive(first);
+  const element = document.createElement('div');
+  document.body.replaceChildren(element);
+  let mounted: ReturnType<typeof mount> | undefined;
+  void act(() => {
+    mounted = mount(element, store, choice);
+  });
+  if (!mounted) throw new Error('not mounted');
+  return { store, element, mounted };
+}
+
+/** The one element that fits the selector. */
+export function one(root: ParentNode, selector: string): HTMLElement {
+  const all = root.querySelectorAll<HTMLElement>(selector);
+  if (all.length !== 1 || !all[0]) {
+    throw new Error(`${all.length} elements fit ${selector}`);
+  }
+  return all[0];
+}
+
+/** The one button with this text. */
+export function button(root: ParentNode, text: string): HTMLElement {
+  const fitting = [...root.querySelectorAll('button')].filter(
+    candidate => candidate.textContent.trim() === text
+  );
+  if (fitting.length !== 1 || !fitting[0]) {
+    throw new Error(`${fitting.length} buttons say ${text}`);
+  }
+  return fitting[0];
+}
+
+/** The text of an element with single spaces, as it is read. */
+export function words(element: Element): string {
+  return element.textContent.replace(/\s+/g, ' ').trim();
+}
+
+/** Presses a button, and lets the view react. */
+export async function press(target: HTMLElement): Promise<void> {
+  await act(async () => {
+    target.click();
+    await new Promise(resolve => setTimeout(resolve));
+  });
+}
+
+/** Opens a details element. */
+export async function open(details: HTMLElement): Promise<void> {
+  await act(async () => {
+    (details as HTMLDetailsElement).open = true;
+    details.dispatchEvent(new Event('toggle'));
+    await new Promise(resolve => setTimeout(resolve));
+  });
+}
+
+/** Types into a field. */
+export async function type(field: HTMLElement, text: string): Promise<void> {
+  await act(async () => {
+    (field as HTMLInputElement).value = text;
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    await new Promise(resolve => setTimeout(resolve));
+  });
+}
+
+/** Waits until what was received is drawn. */
+export async function drawn(): Promise<void> {
+  await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
+}

@@ -1,0 +1,130 @@
+import type {
+  Cause,
+  FunctionRecord,
+  RetraceRecord,
+  Snapshot,
+  State,
+  TraceRecord,
+  VariableRecord
+} from '../src/protocol';
+import { PROTOCOL } from '../src/protocol';
+
+/** A function that was called twice, and hit once. */
+export function fn(values: Partial<FunctionRecord> = {}): FunctionRecord {
+  return {
+    id: 'f1',
+    name: 'train_step',
+    parameters: '(images, labels)',
+    cell: { id: 'cell-1', execution_count: 2, line: 1 },
+    calls: 2,
+    hits: 1,
+    traces: 1,
+    retraces: 0,
+    trace_seconds: 0.312,
+    run_seconds: 0.004,
+    last: 'hit',
+    last_trace: 't1',
+    last_retrace: null,
+    ...values
+  };
+}
+
+/** The first trace of that function. */
+export function trace(values: Partial<TraceRecord> = {}): TraceRecord {
+  return {
+    id: 't1',
+    function: 'f1',
+    number: 1,
+    signature: [{ path: 'images', type: 'float32[32, 784]' }],
+    cause: cause({ code: 'first_trace', sentence: 'It was the first call.' }),
+    cell: { id: 'cell-2', execution_count: 3, line: 1 },
+    hits: 1,
+    trace_seconds: 0.312,
+    run_seconds: 0.004,
+    operations: 148,
+    nbytes: 20480,
+    captures: ['v1'],
+    ...values
+  };
+}
+
+/** A cause: another shape. */
+export function cause(values: Partial<Cause> = {}): Cause {
+  return { code: 'shape', sentence: 'The shape of images differs.', ...values };
+}
+
+/** A retrace for another batch size, with a remedy. */
+export function retrace(values: Partial<RetraceRecord> = {}): RetraceRecord {
+  return {
+    id: 'r1',
+    function: 'f1',
+    trace: 't2',
+    number: 1,
+    causes: [
+      cause({ path: 'images', old: 'float32[32, 784]', new: 'float32[64, 784]' })
+    ],
+    nearest: ['t1'],
+    cell: { id: 'cell-3', execution_count: 5, line: 3 },
+    trace_seconds: 0.21,
+    remedy: { sentence: 'Leave the batch size open', code: 'train_step.relax()' },
+    ...values
+  };
+}
+
+/** A captured variable. */
+export function variable(values: Partial<VariableRecord> = {}): VariableRecord {
+  return {
+    id: 'v1',
+    name: 'model/hidden/kernel',
+    shape: [784, 128],
+    dtype: 'float32',
+    device: '/job:localhost/replica:0/task:0/device:CPU:0',
+    nbytes: 401408,
+    trainable: true,
+    ...values
+  };
+}
+
+/** A table of records by id. */
+export function table<T extends { id: string }>(...rows: T[]): Record<string, T> {
+  return Object.fromEntries(rows.map(row => [row.id, row]));
+}
+
+/** A snapshot. */
+export function snapshot(state: State = {}, values: Partial<Snapshot> = {}): Snapshot {
+  return {
+    type: 'snapshot',
+    protocol: PROTOCOL,
+    epoch: 'epoch-1',
+    seq: 1,
+    nbfn: '0.1.0',
+    tensorflow: '2.21.0',
+    state,
+    ...values
+  };
+}
+
+/** The state of a function that has just retraced. */
+export function retraced(): State {
+  return {
+    functions: table(
+      fn({
+        last: 'retrace',
+        last_trace: 't2',
+        last_retrace: 'r1',
+        traces: 2,
+        retraces: 1
+      })
+    ),
+    traces: table(
+      trace(),
+      trace({
+        id: 't2',
+        number: 2,
+        signature: [{ path: 'images', type: 'float32[64, 784]' }]
+      })
+    ),
+    retraces: table(retrace()),
+    variables: table(variable())
+  };
+}

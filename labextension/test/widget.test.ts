@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import type { RenderProps } from '@anywidget/types';
+import widget from '../src/widget';
+import { drawn, words } from './page';
+import { fn, retraced, snapshot, table, trace } from './records';
+
+/** A model, as the host of a widget has it. */
+class FakeModel {
+  constructor(private readonly traits: Record<string, unknown>) {}
+
+  readonly listeners = new Map<string, Set<() => void>>();
+
+  get(name: string): unknown {
+    return this.traits[name];
+  }
+
+  set(name: string, value: unknown): void {
+    this.traits[name] = value;
+    for (const listener of this.listeners.get(`change:${name}`) ?? []) listener();
+  }
+
+  on(event: string, listener: () => void): void {
+    this.listeners.set(event, (this.listeners.get(event) ?? new Set()).add(listener));
+  }
+
+  off(event: string, listener: () => void): void {
+    this.listeners.get(event)?.delete(listener);
+  }
+
+  get listening(): number {
+    return [...this.listeners.values()].reduce((sum, all) => sum + all.size, 0);
+  }
+}
+
+async function rendered(traits: Record<string, unknown>, signal?: AbortSignal) {
+  const model = new FakeModel(traits);
+  const el = document.createElement('div');
+  const props: unknown = { model, el, signal };
+  const cleanup = await widget.render(props as RenderProps<never>);
+  return { model, el, cleanup };
+}
+
+const HIT = snapshot({ functions: table(fn()), traces: table(trace()) });
+
+describe('the widget', () => {
+  it('shows the function of its target, and follows the snapshot', async () => {
+    const { model, el } = await rendered({
+      view: 'function',
+      target: 'f1',
+      snapshot: HIT
+    });
+    expect(words(el)).toContain('Hit train_step');
+    model.set('snapshot', snapshot(retraced(), { seq: 2 }));
+    await drawn();
+    expect(words(el)).toContain('Retraced train_step');
+  });
+
+  it('shows the session, and changes when told', async () => {
+    const { model, el } = await rendered({
+      view: 'session',
+      target: null,
+      snapshot: HIT
+    });
+    expect(words(el)).toContain('Captured variables');
+    model.set('target', 'f1');
+    model.set('view', 'function');
+    await drawn();
+    expect(words(el)).not.toContain('Captured variables');
+    expect(words(el)).toContain('Hit train_step');
+  });
+
+  it('waits for its first snapshot', async () => {
+    const { model, el } = await rendered({
+      view: 'session',
+      target: null,
+      snapshot: {}
+    });
+    expect(words(el)).toBe('Nothing has been traced yet.');
+    model.set('snapshot', HIT);
+    await drawn();
+    expect(words(el)).toContain('train_step');
+  });
+
+  it('cleans up when the host aborts', async () => {
+    const controller = new AbortController();
+    const { model, el } = await rendered(
+      { view: 'function', target: 'f1', snapshot: HIT },
+      controller.signal
+    );
+    controller.abort();
+    expect(el.childNodes).toHaveLength(0);
+    expect(model.listening).toBe(0);
+  });
+
+  it('cleans up when an older host calls what it returned', async () => {
+    const { model, el, cleanup } = await rendered({
+      view: 'function',
+      target: 'f1',
+      snapshot: HIT
+    });
+    if (typeof cleanup !== 'function') throw new Error('nothing to call');
+    await cleanup();
+    expect(el.childNodes).toHaveLength(0);
+    expect(model.listening).toBe(0);
+  });
+});

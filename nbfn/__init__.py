@@ -1,0 +1,98 @@
+"""nbfn: a Jupyter-first environment for TensorFlow.
+
+``%load_ext nbfn`` in a notebook gives the magics and the live views; the names below work
+everywhere. Importing nbfn imports no TensorFlow: each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nbfn.errors import NbfnError as NbfnError
+from nbfn.errors import NbfnWarning as NbfnWarning
+
+if TYPE_CHECKING:
+    from nbfn import modules as nn
+    from nbfn.functions.function import function
+    from nbfn.functions.limit import TraceLimitError
+    from nbfn.functions.traced import TracedFunction
+    from nbfn.sessions.export import Export, export
+    from nbfn.sessions.session import Session, session
+
+_NAMES = {
+    "function": "nbfn.functions.function",
+    "TracedFunction": "nbfn.functions.traced",
+    "TraceLimitError": "nbfn.functions.limit",
+    "Export": "nbfn.sessions.export",
+    "export": "nbfn.sessions.export",
+    "Session": "nbfn.sessions.session",
+    "session": "nbfn.sessions.session",
+}
+_MODULES = {"nn": "nbfn.modules"}
+
+__all__ = [
+    "Export",
+    "NbfnError",
+    "NbfnWarning",
+    "Session",
+    "TraceLimitError",
+    "TracedFunction",
+    "__version__",
+    "export",
+    "function",
+    "nn",
+    "session",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from nbfn._version import __version__
+
+        return __version__
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
+    elif name in _NAMES:
+        value = getattr(importlib.import_module(_NAMES[name]), name)
+    else:
+        raise AttributeError(f"module 'nbfn' has no attribute {name!r}")
+    globals()[name] = value
+    _show_in_notebook()
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _show_in_notebook() -> None:
+    """Lets a running IPython display nbfn's objects as views, also without the extension."""
+    if "IPython" in sys.modules:
+        from IPython.core.getipython import get_ipython
+
+        shell = get_ipython()
+        if shell is not None:
+            from nbfn.notebook.formatters import register_formatters
+
+            register_formatters(shell)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by ``%load_ext nbfn``."""
+    from nbfn.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Called by ``%unload_ext nbfn``."""
+    from nbfn.notebook.extension import unload
+
+    unload(shell)
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    """Where JupyterLab finds the front end."""
+    return [{"src": "labextension", "dest": "nbfn-labextension"}]

@@ -1,0 +1,11 @@
+"""The RFC "Functions, not Sessions": traced functions, and everything one may ask of a trace."""
+
+from nbfn.functions.capture import Capture as Capture
+from nbfn.functions.function import function as function
+from nbfn.functions.limit import TraceLimitError as TraceLimitError
+from nbfn.functions.live import live_functions as live_functions
+from nbfn.functions.retrace import Cause as Cause
+from nbfn.functions.retrace import Retrace as Retrace
+from nbfn.functions.trace import EvictedError as EvictedError
+from nbfn.functions.trace import Trace as Trace
+from nbfn.functions.traced import TracedFunction as TracedFunction

@@ -1,0 +1,26 @@
+"""Every traced function that is alive, held weakly; listed from any thread."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced import TracedFunction
+
+_lock = threading.Lock()
+_live: weakref.WeakValueDictionary[str, TracedFunction] = weakref.WeakValueDictionary()
+
+
+def enlist(function: TracedFunction) -> None:
+    """Adds a function, for as long as it lives."""
+    with _lock:
+        _live[function.id] = function
+
+
+def live_functions() -> list[TracedFunction]:
+    """Every traced function that is alive, in the order of creation."""
+    with _lock:
+        found = list(_live.values())
+    return sorted(found, key=lambda function: int(function.id.split("-")[1]))

@@ -1,0 +1,77 @@
+"""What to change so that the same calls do not retrace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nbfn.functions.retrace import Cause
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What to change.
+
+    Attributes:
+        sentence: The advice.
+        code: Python that works when pasted into a cell, where there is such code.
+    """
+
+    sentence: str
+    code: str | None = None
+
+
+def remedy_for(name: str | None, causes: Sequence[Cause]) -> Remedy | None:
+    """The remedy for a miss.
+
+    Args:
+        name: The expression by which the user's code can refer to the function; None if there is
+            none.
+        causes: The causes of the miss.
+
+    Returns:
+        The remedy that serves the gravest cause; None where there is nothing to change.
+    """
+    codes = {cause.code: cause for cause in causes}
+    if codes and codes.keys() <= {"shape"}:
+        paths = _join([f"`{cause.path}`" for cause in causes])
+        sentence = f"Let one trace serve every size of {paths}"
+        if name is None:
+            return Remedy(f"{sentence}: give the function a name, and call its relax()")
+        return Remedy(sentence, f"{name}.relax()")
+    for code, advice in _ADVICE.items():
+        if code in codes:
+            cause = codes[code]
+            return Remedy(advice.format(path=cause.path, old=cause.old, new=cause.new))
+    if "python_value" in codes:
+        return _for_value(codes["python_value"])
+    return None
+
+
+_ADVICE = {
+    "rank": "Give `{path}` one rank: reshape it, or use tf.expand_dims, before the call",
+    "dtype": "Give `{path}` one dtype: tf.cast(…, tf.{old}) before the call",
+    "python_type": "Pass `{path}` always as the same kind of value",
+    "structure": "Pass `{path}` always with the same structure",
+    "object_identity": "Make the object of `{path}` once and pass the same one each time; "
+    "or pass the tensors that it holds",
+    "alias": "Pass the variables in the same pattern each time",
+}
+
+
+def _for_value(cause: Cause) -> Remedy:
+    if cause.new in ("True", "False", "None") or cause.new is None or cause.new[0] in "'\"b":
+        return Remedy(
+            f"Each value of `{cause.path}` needs a trace of its own; "
+            "this is right for a switch with few values"
+        )
+    return Remedy(
+        f"Pass `{cause.path}` as a tensor, tf.constant({cause.new}), so that its value is no part "
+        "of the key"
+    )
+
+
+def _join(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]

@@ -1,0 +1,107 @@
+"""A trace: one graph in the trace cache of a function, and what may be asked of it."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from nbfn.errors import NbfnError
+from nbfn.functions.capture import Capture, captures_of
+from nbfn.functions.key import Key
+from nbfn.functions.retrace import Cause
+from nbfn.site import Cell, Site
+
+_ids = itertools.count(1)
+
+
+class EvictedError(NbfnError, ReferenceError):
+    """A trace was asked for its graph after it left the cache."""
+
+
+class Trace:
+    """One trace of a function. It holds the graph weakly: the trace cache owns it.
+
+    RFC "Functions, not Sessions", section "Trace Caches".
+
+    Attributes:
+        id: Unique in this process.
+        number: Its number among the function's traces, from 1; never used again.
+        key: What the trace cache keys it by.
+        cause: Why it was made.
+        site: The call that made it.
+        trace_seconds: What tracing cost.
+        hits: Calls that it served without tracing.
+        run_seconds: Time spent in its calls, tracing excluded.
+        captures: What it captured, in the order of first use.
+        operations: Number of operations in its graph, nested functions not counted.
+        nbytes: Size of its GraphDef in bytes, nested functions included.
+        baked: Marks of the globals that it read, as `nbfn.functions.baked.baked` gives them.
+        python_results: Results that are Python values, fixed when the trace was made.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        concrete: Any,
+        key: Key,
+        cause: Cause,
+        site: Site,
+        trace_seconds: float,
+        roots: Iterator[tuple[str, Any]],
+    ) -> None:
+        self.id = f"trace-{next(_ids)}"
+        self.number = number
+        self.key = key
+        self.cause = cause
+        self.site = site
+        self.trace_seconds = trace_seconds
+        self.hits = 0
+        self.run_seconds = 0.0
+        self.captures: tuple[Capture, ...] = captures_of(concrete, roots)
+        self.operations = len(concrete.graph.get_operations())
+        self.nbytes = int(concrete.graph.as_graph_def().ByteSize())
+        self.python_results: Any = None
+        self.baked: dict[str, Any] = {}
+        self._concrete = weakref.ref(concrete)
+
+    @property
+    def signature(self) -> str:
+        """The key as text, such as ``images: float32[64, 10], training: True``."""
+        return str(self.key)
+
+    @property
+    def cell(self) -> Cell | None:
+        """The cell that made it, if any."""
+        return self.site.cell
+
+    @property
+    def concrete_function(self) -> Any:
+        """The ``ConcreteFunction``.
+
+        Raises:
+            EvictedError: If the trace has left the cache.
+        """
+        concrete = self._concrete()
+        if concrete is None:
+            raise EvictedError(
+                f"trace {self.number} has left the cache and its graph is gone; "
+                "call the function again to make a new one"
+            )
+        return concrete
+
+    @property
+    def graph(self) -> Any:
+        """The ``tf.Graph``. Raises `EvictedError` if the trace has left the cache."""
+        return self.concrete_function.graph
+
+    def graph_def(self) -> Any:
+        """The ``GraphDef``, its function library included. Raises `EvictedError` as `graph`."""
+        return self.graph.as_graph_def()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trace {self.number} ({self.signature}) {self.hits} hits, "
+            f"{self.trace_seconds * 1e3:.0f} ms to trace: {self.cause.sentence}>"
+        )

@@ -1,0 +1,143 @@
+"""Errors of the module lifecycle: one class per family, each with its Python meaning.
+
+Every message says where (the module's path), what was found, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from nbfn.errors import NbfnError
+
+
+class LifecycleError(NbfnError):
+    """Base of the errors of modules."""
+
+
+class UnboundModuleError(LifecycleError, ValueError):
+    """Variables, streams or compact methods were used on a module that has no variables yet."""
+
+
+class UnboundAttributeError(UnboundModuleError, AttributeError):
+    """An attribute that only ``setup`` defines was read from an unbound module."""
+
+
+class UnknownAttributeError(LifecycleError, AttributeError):
+    """A module has no attribute or method of that name."""
+
+
+class FrozenModuleError(LifecycleError, AttributeError):
+    """An attribute was set on a module after its construction."""
+
+
+class SetupFieldError(FrozenModuleError):
+    """``setup`` tried to overwrite a construction argument."""
+
+
+class ReservedFieldError(LifecycleError, TypeError):
+    """A class annotates ``parent`` or ``name``, which every module already has."""
+
+
+class PostInitError(LifecycleError, TypeError):
+    """A class overrides ``__post_init__`` without calling ``super().__post_init__()``."""
+
+
+class PropertyError(LifecycleError, RuntimeError):
+    """A property raised ``AttributeError``, which Python would report as a missing attribute."""
+
+
+class PlacementError(LifecycleError, ValueError):
+    """A submodule or a variable was declared outside ``setup`` and ``nn.compact``."""
+
+
+class NameInUseError(LifecycleError, ValueError):
+    """Two things of one module want the same name."""
+
+
+class AutoNameError(NameInUseError):
+    """An automatic name was reused by a module of another type or configuration."""
+
+
+class VariablesTypeError(LifecycleError, TypeError):
+    """The variables are not a dict of collections with string keys."""
+
+
+class VariablesStructureError(LifecycleError, ValueError):
+    """The variables have the right types but are nested wrongly."""
+
+
+class NotFoundError(LifecycleError, LookupError):
+    """Base of the errors about a missing collection, parameter, variable or path."""
+
+
+class CollectionNotFoundError(NotFoundError):
+    """A whole collection is missing and may not be created."""
+
+
+class ParamNotFoundError(NotFoundError):
+    """A parameter is missing and may not be created."""
+
+
+class VariableNotFoundError(NotFoundError):
+    """A variable is missing and may not be created."""
+
+
+class PathNotFoundError(NotFoundError):
+    """``module["a/b"]`` names neither a submodule nor a variable."""
+
+
+class ParamShapeError(LifecycleError, ValueError):
+    """A stored value has another shape than its initializer gives, or than its variable has."""
+
+
+class ImmutableCollectionError(LifecycleError, ValueError):
+    """A variable of an immutable collection was written."""
+
+
+class AssignmentError(LifecycleError, ValueError):
+    """A value does not fit the ``tf.Variable`` that it should be assigned to."""
+
+
+class SetupReadError(LifecycleError, ValueError):
+    """``setup`` of a bound module read a parameter, so that it would keep an old value."""
+
+
+class VariableCreationError(LifecycleError, ValueError):
+    """A ``tf.Variable`` would have to be created while a function is being traced."""
+
+
+class ScopeClosedError(LifecycleError, RuntimeError):
+    """A module was used after the ``apply`` or ``init`` that it belongs to had returned."""
+
+
+class FilterError(LifecycleError, TypeError):
+    """A collection filter is not a bool, a name, names or an ``nn.DenyList``."""
+
+
+class RngError(LifecycleError, ValueError):
+    """A key or the ``rngs`` argument is malformed, or a random stream is missing."""
+
+
+class MethodError(LifecycleError, TypeError):
+    """``method=`` cannot be called with a module."""
+
+
+class InstanceError(LifecycleError, TypeError):
+    """A lifecycle method was called on a module class instead of an instance."""
+
+
+def show_path(path: Sequence[str]) -> str:
+    """The text form of a module path: ``"/"`` for the root, else ``"/hidden/Dense_0"``."""
+    return "/" + "/".join(path)
+
+
+def show_names(names: Iterable[str]) -> str:
+    """A quoted, sorted list of names for a message, or ``none``."""
+    return ", ".join(repr(name) for name in sorted(names)) or "none"
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A sentence that suggests the nearest of the names, or an empty text."""
+    near = get_close_matches(name, list(names), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,62 @@
+"""The fields of module classes, and modules among their values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+
+def make_dataclass(cls: type, kw_only: bool = False) -> None:
+    """Turns a module class into a dataclass whose last fields are ``parent`` and ``name``."""
+    dataclasses.dataclass(eq=False, repr=False, kw_only=kw_only)(cls)
+    fields: dict[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
+    for last in ("parent", "name"):
+        fields[last] = fields.pop(last)
+    cls.__field_names__ = tuple(  # type: ignore[attr-defined]
+        f.name for f in dataclasses.fields(cls) if f.init and f.name not in ("parent", "name")
+    )
+
+
+def is_module(value: Any) -> bool:
+    """Whether the value is an nbfn module (and no class)."""
+    return hasattr(type(value), "__field_names__")
+
+
+def holds_modules(value: Any) -> bool:
+    """Whether a value is a module or a container with one somewhere inside."""
+    if is_module(value):
+        return True
+    if isinstance(value, Mapping):
+        return any(holds_modules(v) for v in value.values())
+    return isinstance(value, (list, tuple)) and any(holds_modules(v) for v in value)
+
+
+def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
+    """Replaces the modules in nested containers by ``fn(module, name)``; freezes the containers.
+
+    The second of ``self.layers = [a, b]`` is ``layers_1``; the dict entry ``"x"`` is ``layers_x``.
+    """
+    if is_module(value):
+        return fn(value, name)
+    if isinstance(value, Mapping):
+        keys = sorted(value, key=str)
+        made = {k: map_modules(fn, value[k], f"{name}_{k}") for k in keys}
+        return MappingProxyType({k: made[k] for k in value})
+    if isinstance(value, (list, tuple)):
+        items = [map_modules(fn, v, f"{name}_{i}") for i, v in enumerate(value)]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    return value
+
+
+def init_fields(module: Any) -> dict[str, Any]:
+    """The construction arguments of a module, without ``parent`` and ``name``."""
+    return {**{n: module.__dict__[n] for n in module.__field_names__}, **module._life.given}
+
+
+def modules_in(value: Any) -> list[Any]:
+    """The modules in nested containers."""
+    found: list[Any] = []
+    map_modules(lambda m, _: found.append(m), value, "")
+    return found

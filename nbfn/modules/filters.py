@@ -1,0 +1,90 @@
+"""Which collections: the algebra behind ``mutable=``.
+
+A filter is ``True`` (all), ``False`` (none), a name, several names, or ``nn.DenyList(filter)``
+(all others). Every one of them is a finite set of names or the complement of one, so that is the
+only form kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbfn.modules.errors import FilterError
+
+
+@dataclass(frozen=True)
+class DenyList:
+    """Every collection except those that ``deny`` matches.
+
+    Attributes:
+      deny: a filter: a bool, a name, names, or another ``DenyList``.
+    """
+
+    deny: Any
+
+
+FilterLike = bool | str | Collection[str] | DenyList
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A set of names, or (``complement``) every name outside it."""
+
+    names: frozenset[str]
+    complement: bool = False
+
+    @classmethod
+    def of(cls, spec: FilterLike | Filter) -> Filter:
+        """The normal form of what a user may write as a filter.
+
+        Raises:
+          FilterError: ``spec`` is none of the accepted forms.
+        """
+        if isinstance(spec, Filter):
+            return spec
+        if isinstance(spec, bool):
+            return cls(frozenset(), complement=spec)
+        if isinstance(spec, str):
+            return cls(frozenset([spec]))
+        if isinstance(spec, DenyList):
+            inner = cls.of(spec.deny)
+            return cls(inner.names, not inner.complement)
+        listed = isinstance(spec, Collection) and not isinstance(spec, Mapping)
+        if listed and all(isinstance(name, str) for name in spec):
+            return cls(frozenset(spec))
+        raise FilterError(
+            f"{spec!r} does not select collections. Use True, False, a name such as "
+            "'batch_stats', a list of names, or nn.DenyList(...)."
+        )
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the collection is selected."""
+        return (name in self.names) != self.complement
+
+    def __invert__(self) -> Filter:
+        """Every collection that this filter does not select."""
+        return Filter(self.names, not self.complement)
+
+    def __and__(self, other: Filter) -> Filter:
+        """The collections that both filters select."""
+        if self.complement and other.complement:
+            return Filter(self.names | other.names, complement=True)
+        if self.complement:
+            return Filter(other.names - self.names)
+        if other.complement:
+            return Filter(self.names - other.names)
+        return Filter(self.names & other.names)
+
+    def __or__(self, other: Filter) -> Filter:
+        """The collections that either filter selects."""
+        return ~(~self & ~other)
+
+    def __sub__(self, other: Filter) -> Filter:
+        """The collections that this filter selects and the other does not."""
+        return self & ~other
+
+    def __bool__(self) -> bool:
+        """Whether the filter can select anything at all."""
+        return self.complement or bool(self.names)

@@ -1,0 +1,195 @@
+"""Initializers: functions ``init(key, shape, dtype=tf.float32)`` that make initial values.
+
+Each name here but ``zeros`` and ``ones`` makes an initializer from its settings; the same key gives
+the same values. They serve ``self.param`` and the ``*_initializer`` fields of Keras layers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import tensorflow as tf
+
+Shape = Sequence[int]
+Mode = Literal["fan_in", "fan_out", "fan_avg"]
+Distribution = Literal["truncated_normal", "normal", "uniform"]
+
+# The standard deviation of a standard normal that is cut off at -2 and 2.
+_TRUNCATED_STDDEV = 0.87962566103423978
+
+
+@dataclass(frozen=True)
+class Initializer:
+    """An initializer with a name, so that it prints and compares well.
+
+    Attributes:
+      name: how it was made, such as ``"normal(stddev=0.01)"``; equal names mean equal functions.
+      function: ``function(key, shape, dtype)``.
+    """
+
+    name: str
+    function: Callable[[Any, Shape, tf.DType], tf.Tensor]
+
+    def __call__(self, key: Any, shape: Shape, dtype: Any = tf.float32) -> tf.Tensor:
+        """The initial value.
+
+        Args:
+          key: an int32 tensor of shape [2].
+          shape: the shape of the value.
+          dtype: its dtype.
+
+        Returns:
+          A tensor of that shape and dtype.
+        """
+        return self.function(key, [int(n) for n in shape], tf.as_dtype(dtype))
+
+    def __eq__(self, other: object) -> bool:
+        """Initializers with the same name are the same."""
+        return isinstance(other, Initializer) and self.name == other.name
+
+    def __hash__(self) -> int:
+        """Agrees with ``==``."""
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        """The name."""
+        return self.name
+
+
+zeros = Initializer("zeros", lambda _key, shape, dtype: tf.zeros(shape, dtype))
+ones = Initializer("ones", lambda _key, shape, dtype: tf.ones(shape, dtype))
+
+
+def zeros_init() -> Initializer:
+    """All zero."""
+    return zeros
+
+
+def ones_init() -> Initializer:
+    """All one."""
+    return ones
+
+
+def constant(value: float) -> Initializer:
+    """All ``value``."""
+    return Initializer(
+        f"constant({value!r})", lambda _key, shape, dtype: tf.fill(shape, tf.cast(value, dtype))
+    )
+
+
+def uniform(scale: float = 0.01) -> Initializer:
+    """Uniform in ``[0, scale)``."""
+    return Initializer(
+        f"uniform(scale={scale!r})",
+        lambda key, shape, dtype: tf.random.stateless_uniform(shape, key, 0.0, scale, dtype),
+    )
+
+
+def normal(stddev: float = 0.01) -> Initializer:
+    """Normal around zero."""
+    return Initializer(
+        f"normal(stddev={stddev!r})",
+        lambda key, shape, dtype: tf.random.stateless_normal(shape, key, 0.0, stddev, dtype),
+    )
+
+
+def truncated_normal(stddev: float = 0.01) -> Initializer:
+    """Normal around zero with the tails beyond two ``stddev`` cut off."""
+    return Initializer(
+        f"truncated_normal(stddev={stddev!r})",
+        lambda key, shape, dtype: tf.random.stateless_truncated_normal(
+            shape, key, 0.0, stddev, dtype
+        ),
+    )
+
+
+def variance_scaling(scale: float, mode: Mode, distribution: Distribution) -> Initializer:
+    """Variance ``scale / n``, where ``n`` counts the connections of a kernel.
+
+    Args:
+      scale: a positive factor.
+      mode: whether ``n`` is the number of inputs, of outputs, or their mean. The last axis of the
+        shape is the output, the one before it the input, all others the receptive field.
+      distribution: the distribution to draw from.
+
+    Raises:
+      ValueError: ``mode`` or ``distribution`` is unknown.
+    """
+    if mode not in ("fan_in", "fan_out", "fan_avg"):
+        raise ValueError(f"mode must be 'fan_in', 'fan_out' or 'fan_avg', found {mode!r}.")
+    if distribution not in ("truncated_normal", "normal", "uniform"):
+        raise ValueError(
+            "distribution must be 'truncated_normal', 'normal' or 'uniform', found "
+            f"{distribution!r}."
+        )
+
+    def draw(key: Any, shape: Shape, dtype: tf.DType) -> tf.Tensor:
+        fan_in, fan_out = _fans(shape)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
+        stddev = math.sqrt(scale / max(1.0, n))
+        if distribution == "uniform":
+            limit = math.sqrt(3.0) * stddev
+            return tf.random.stateless_uniform(shape, key, -limit, limit, dtype)
+        if distribution == "normal":
+            return tf.random.stateless_normal(shape, key, 0.0, stddev, dtype)
+        return tf.random.stateless_truncated_normal(
+            shape, key, 0.0, stddev / _TRUNCATED_STDDEV, dtype
+        )
+
+    return Initializer(f"variance_scaling({scale!r}, {mode!r}, {distribution!r})", draw)
+
+
+def lecun_normal() -> Initializer:
+    """Truncated normal with variance ``1 / inputs``."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal")
+
+
+def lecun_uniform() -> Initializer:
+    """Uniform with variance ``1 / inputs``."""
+    return variance_scaling(1.0, "fan_in", "uniform")
+
+
+def glorot_normal() -> Initializer:
+    """Truncated normal with variance ``2 / (inputs + outputs)``."""
+    return variance_scaling(1.0, "fan_avg", "truncated_normal")
+
+
+def glorot_uniform() -> Initializer:
+    """Uniform with variance ``2 / (inputs + outputs)``."""
+    return variance_scaling(1.0, "fan_avg", "uniform")
+
+
+def he_normal() -> Initializer:
+    """Truncated normal with variance ``2 / inputs``."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal")
+
+
+def he_uniform() -> Initializer:
+    """Uniform with variance ``2 / inputs``."""
+    return variance_scaling(2.0, "fan_in", "uniform")
+
+
+def orthogonal(scale: float = 1.0) -> Initializer:
+    """Orthonormal rows or columns (whichever are fewer), times ``scale``; at least two axes."""
+
+    def draw(key: Any, shape: Shape, dtype: tf.DType) -> tf.Tensor:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal needs a shape with at least two axes, found {shape}.")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        tall = [max(rows, columns), min(rows, columns)]
+        q, r = tf.linalg.qr(tf.random.stateless_normal(tall, key, dtype=dtype))
+        q *= tf.sign(tf.linalg.diag_part(r))  # makes the distribution uniform
+        return scale * tf.reshape(q if rows >= columns else tf.transpose(q), shape)
+
+    return Initializer(f"orthogonal(scale={scale!r})", draw)
+
+
+def _fans(shape: Shape) -> tuple[float, float]:
+    if len(shape) < 2:
+        n = float(math.prod(shape))
+        return n, n
+    field = math.prod(shape[:-2])
+    return float(shape[-2] * field), float(shape[-1] * field)

@@ -1,0 +1,133 @@
+"""Names inside one module: automatic ones, reservations, and what makes two modules alike."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn.modules.errors import NameInUseError, show_path
+
+
+class Names:
+    """The names that the declarations of one module have taken.
+
+    A submodule conflicts with anything of its name; two variables conflict only within one
+    collection.
+    """
+
+    def __init__(self) -> None:
+        """No name is taken."""
+        self._taken: dict[str, set[str | None]] = {}
+        self._counts: dict[str, int] = {}
+
+    def copy(self) -> Names:
+        """Names of its own that start with what is taken here."""
+        made = Names()
+        made._taken = {name: set(held) for name, held in self._taken.items()}
+        made._counts = dict(self._counts)
+        return made
+
+    def auto(self, cls: type) -> str:
+        """The next automatic name for a class: ``Dense_0``, ``Dense_1``, ..."""
+        while True:
+            index = self._counts.get(cls.__name__, 0)
+            self._counts[cls.__name__] = index + 1
+            name = f"{cls.__name__}_{index}"
+            # An explicit name may look automatic; it keeps its place and the count goes on.
+            if name not in self._taken:
+                return name
+
+    def taken(self, name: str, collection: str | None) -> bool:
+        """Whether a variable of the collection (None: a submodule) may not have the name."""
+        held = self._taken.get(name)
+        if held is None:
+            return False
+        return collection is None or None in held or collection in held
+
+    def take(self, name: str, collection: str | None) -> None:
+        """Reserves the name for a variable of the collection, or (None) for a submodule."""
+        self._taken.setdefault(name, set()).add(collection)
+
+
+def name_in_use(path: tuple[str, ...], name: str, collection: str | None) -> NameInUseError:
+    """The error for a collision."""
+    what = {None: "submodule", "params": "param"}.get(collection, "variable")
+    return NameInUseError(
+        f"{show_path(path)} already has something called {name!r}, so it cannot have a {what} of "
+        "that name. Rename one of them; to share a module, create it once and call it twice."
+    )
+
+
+def alike(a: Any, b: Any, exact: bool = False) -> bool:
+    """Whether two modules have the same type and configuration (see ``fingerprint``)."""
+    return type(a) is type(b) and all(
+        a.__dict__[n] is b.__dict__[n]
+        or fingerprint(a.__dict__[n], exact) == fingerprint(b.__dict__[n], exact)
+        for n in a.__field_names__
+    )
+
+
+def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozenset()) -> Hashable:
+    """A value by which two configurations compare equal when they are written alike.
+
+    Functions written at one place are alike (a lambda in a compact method is a new object in each
+    call), Keras objects are alike when their configs are, modules when their fields are.
+
+    Args:
+      value: a field's value.
+      exact: whether tensors and arrays differ by value and other objects by identity; otherwise
+        the former differ by dtype and shape, the latter by type.
+
+    Returns:
+      Something hashable.
+    """
+    if isinstance(value, (str, bytes, int, float, bool, complex, type(None), type)):
+        return (type(value), value)
+    if id(value) in _inside:  # a recursive function is in its own closure
+        return (type(value),)
+    inside = _inside | {id(value)}
+
+    def again(part: Any) -> Hashable:
+        return fingerprint(part, exact, inside)
+
+    if isinstance(value, Mapping):
+        return ("map", tuple((again(k), again(v)) for k, v in value.items()))
+    if isinstance(value, (list, tuple)):
+        return ("list", tuple(again(v) for v in value))
+    if isinstance(value, (set, frozenset)):
+        return ("set", frozenset(again(v) for v in value))
+    if isinstance(value, types.FunctionType):
+        cells = tuple(again(_contents(c)) for c in value.__closure__ or ())
+        return (value.__code__, again(value.__defaults__), again(value.__kwdefaults__), cells)
+    if isinstance(value, functools.partial):
+        return (again(value.func), again(value.args), again(value.keywords))
+    if hasattr(type(value), "__field_names__"):
+        return (type(value), again([value.__dict__[name] for name in value.__field_names__]))
+    if tf.is_tensor(value) or hasattr(value, "__array__"):
+        alike = (type(value), str(value.dtype), str(value.shape))
+        if not exact:
+            return alike
+        concrete = not (tf.is_symbolic_tensor(value) or isinstance(value, tf.Variable))
+        return (*alike, np.asarray(value).tobytes() if concrete else id(value))
+    config = getattr(value, "get_config", None)
+    if callable(config) and not hasattr(value, "weights"):
+        return (type(value), again(config()))
+    if not exact and getattr(type(value), "__eq__", None) is object.__eq__:
+        return (type(value),)
+    try:
+        hash(value)
+    except TypeError:
+        return (type(value), id(value))
+    return (type(value), value)
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the name is not assigned yet
+        return None

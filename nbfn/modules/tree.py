@@ -1,0 +1,97 @@
+"""Nested dicts of variables: the plain form in which ``init`` and ``apply`` deal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import VariablesStructureError, VariablesTypeError
+
+
+def copy_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """New dicts all the way down, with the same leaves."""
+    return {k: copy_tree(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
+
+
+def map_leaves(fn: Callable[..., Any], value: Any, path: tuple[str, ...] = ()) -> Any:
+    """Applies ``fn(leaf, path)`` to the leaves of dicts, lists and tuples; keeps the structure."""
+    if isinstance(value, Mapping):
+        return {k: map_leaves(fn, v, (*path, k)) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [map_leaves(fn, v, (*path, str(i))) for i, v in enumerate(value)]
+        if hasattr(value, "_fields"):
+            return type(value)(*items)
+        return items if isinstance(value, list) else tuple(items)
+    return fn(value, path)
+
+
+def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """``(path, leaf)`` of every leaf; dicts in the order of their sorted keys."""
+    if isinstance(value, Mapping):
+        for name in sorted(value, key=str):
+            yield from leaves(value[name], (*path, name))
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from leaves(item, (*path, str(index)))
+    else:
+        yield path, value
+
+
+def as_tensor(value: Any) -> Any:
+    """The value as a tensor, or as it is if it is a composite (ragged, sparse) tensor."""
+    if isinstance(value, tf.Variable):
+        return value.read_value()
+    return value if tf.is_tensor(value) else tf.convert_to_tensor(value)
+
+
+def as_tensors(value: Any) -> Any:
+    """Every leaf as a tensor."""
+    if tf.is_tensor(value) and not isinstance(value, tf.Variable):
+        return value
+    return map_leaves(lambda leaf, _: as_tensor(leaf), value)
+
+
+def check_variables(variables: Any) -> Mapping[str, Mapping[str, Any]]:
+    """The argument, if it is a dict of collections, each a dict with string keys.
+
+    Raises:
+      VariablesTypeError: it is no dict, a collection is no dict, or a key is no string.
+      VariablesStructureError: a collection is nested in itself.
+    """
+    expected = 'Expected what init returns, such as {"params": {"Dense_0": {"kernel": ...}}}.'
+    if not isinstance(variables, Mapping):
+        raise VariablesTypeError(
+            f"variables must be a dict of collections, found {type(variables).__name__}. {expected}"
+        )
+    for collection, tree in variables.items():
+        if not isinstance(collection, str):
+            raise VariablesTypeError(
+                f"variables has the key {collection!r}, but collection names are strings. "
+                f"{expected}"
+            )
+        if not isinstance(tree, Mapping):
+            raise VariablesTypeError(
+                f"the collection {collection!r} must be a dict, found {type(tree).__name__}. "
+                f"{expected}"
+            )
+        _check_keys(tree, collection)
+    params = variables.get("params", {})
+    if len(params) == 1 and isinstance(params.get("params"), Mapping):
+        raise VariablesStructureError(
+            'variables["params"] contains only another "params": it was wrapped twice. '
+            'Pass variables["params"] in its place, or {"params": params} with the inner dict.'
+        )
+    return variables
+
+
+def _check_keys(tree: Mapping[Any, Any], where: str) -> None:
+    for name, value in tree.items():
+        if not isinstance(name, str):
+            raise VariablesTypeError(
+                f"variables has the key {name!r} in {where!r}, but names of modules and variables "
+                "are strings."
+            )
+        if isinstance(value, Mapping):
+            _check_keys(value, f"{where}/{name}")

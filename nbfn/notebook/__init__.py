@@ -1,0 +1,1 @@
+"""IPython: magics, cells turned into functions, and the comm to the panel."""

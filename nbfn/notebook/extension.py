@@ -1,0 +1,57 @@
+"""Loads nbfn into IPython, and takes it out again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbfn.notebook.channel import Channel
+from nbfn.notebook.formatters import register_formatters, unregister_formatters
+from nbfn.notebook.hooks import Hooks
+from nbfn.notebook.magics import NbfnMagics
+
+_ATTRIBUTE = "_nbfn"
+
+
+class Extension:
+    """What one shell has of nbfn."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+        self.hooks = Hooks(shell)
+        self.magics = NbfnMagics(shell)
+        self.channel = Channel()
+
+    def load(self) -> None:
+        """Registers magics, hooks, formatters and the comm target."""
+        self.shell.register_magics(self.magics)
+        self.hooks.register()
+        register_formatters(self.shell)
+        self.channel.open()
+
+    def unload(self) -> None:
+        """Takes back all that `load` did."""
+        self.channel.close()
+        unregister_formatters(self.shell)
+        self.hooks.unregister()
+        self.magics.forget()
+        for kind, names in self.magics.magics.items():
+            for name in names:
+                self.shell.magics_manager.magics[kind].pop(name, None)
+
+
+def load(shell: InteractiveShell) -> None:
+    """Loads nbfn into a shell, once."""
+    if getattr(shell, _ATTRIBUTE, None) is None:
+        extension = Extension(shell)
+        extension.load()
+        setattr(shell, _ATTRIBUTE, extension)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Takes nbfn out of a shell, if it is in."""
+    extension: Any = getattr(shell, _ATTRIBUTE, None)
+    if extension is not None:
+        extension.unload()
+        setattr(shell, _ATTRIBUTE, None)

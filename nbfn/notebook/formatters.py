@@ -1,0 +1,39 @@
+"""Which of nbfn's objects are displayed as views; each view is imported when it is first needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+_SHOWN = (
+    ("nbfn.functions.traced", "TracedFunction", "function_bundle"),
+    ("nbfn.sessions.session", "Session", "session_bundle"),
+    ("nbfn.sessions.export", "Export", "export_bundle"),
+)
+
+
+def register_formatters(shell: InteractiveShell) -> None:
+    """Registers a MIME bundle for each displayed class, by name, so that nothing is imported."""
+    formatter = shell.display_formatter.mimebundle_formatter
+    for module, name, bundle in _SHOWN:
+        formatter.for_type_by_name(module, name, _late(bundle))
+
+
+def unregister_formatters(shell: InteractiveShell) -> None:
+    """Takes the registrations back."""
+    formatter = shell.display_formatter.mimebundle_formatter
+    for module, name, _ in _SHOWN:
+        formatter.deferred_printers.pop((module, name), None)
+        for cls in list(formatter.type_printers):
+            if (cls.__module__, cls.__name__) == (module, name):
+                formatter.pop(cls)
+
+
+def _late(bundle: str) -> Any:
+    def format_(value: Any) -> Any:
+        from nbfn import views
+
+        return getattr(views, bundle)(value)
+
+    return format_

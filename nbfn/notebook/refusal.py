@@ -1,0 +1,62 @@
+"""What a traced cell cannot hold, refused in one line that names the place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from IPython.core.error import UsageError
+
+_RESERVED = ("__outputs__", "__value__")
+
+
+def refuse_untraceable(body: Iterable[ast.stmt]) -> None:
+    """Refuses what has no meaning inside a traced function.
+
+    Raises:
+        UsageError: For ``await``, ``yield`` and ``global`` outside a function, star imports, nbfn's
+            own names, and magics and shell commands; the message names the line.
+    """
+    for node in _same_scope(body):
+        if isinstance(node, ast.Global):
+            raise UsageError(
+                f"line {node.lineno}: a traced cell shares its names anyway; leave `global` out"
+            )
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            raise UsageError(f"line {node.lineno}: do `import *` in a cell of its own")
+        if isinstance(node, ast.Name) and node.id in _RESERVED:
+            raise UsageError(f"line {node.lineno}: nbfn uses the name `{node.id}` itself")
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise UsageError(f"line {node.lineno}: an async function cannot be traced")
+        if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
+            raise UsageError(
+                f"line {node.lineno}: a traced cell cannot await; do it in a cell above"
+            )
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            raise UsageError(f"line {node.lineno}: a traced cell cannot yield")
+        if _is_magic(node):
+            raise UsageError(
+                f"line {node.lineno}: magics and shell commands cannot be traced; "
+                "run them in a cell of their own"
+            )
+
+
+def _same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.expr | ast.stmt]:
+    for node in nodes:
+        if isinstance(node, ast.expr | ast.stmt):
+            yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _same_scope(ast.iter_child_nodes(node))
+
+
+def _is_magic(node: ast.AST) -> bool:
+    """Whether IPython made this call from ``%magic`` or ``!command``."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    owner = node.func.value
+    return (
+        node.func.attr in ("run_line_magic", "run_cell_magic", "system", "getoutput")
+        and isinstance(owner, ast.Call)
+        and isinstance(owner.func, ast.Name)
+        and owner.func.id == "get_ipython"
+    )

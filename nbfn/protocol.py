@@ -1,0 +1,241 @@
+"""The messages between the kernel and the front end, as typed records.
+
+The records are the one description of what nbfn shows: the widgets, the JupyterLab panel and the
+HTML and text fallbacks all draw from them. ``labextension/src/protocol.ts`` is generated from the
+JSON schema that this module prints (``python -m nbfn.protocol``).
+
+The kernel sends a `Snapshot` when a client attaches or asks for one, then a `Patch` for each batch
+of changes. Both carry the `epoch` (one per kernel start) and a sequence number; a client that sees
+a gap, or another epoch, asks for a snapshot. Applying a patch means: put its rows into the tables
+of the state, then take the removed rows out.
+
+Times are seconds, sizes are bytes, and the order of rows is the order of creation.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+PROTOCOL = 1
+"""Version of the protocol, raised only for changes that an older client cannot read."""
+
+CauseCode = Literal[
+    "first_trace",
+    "variable_creation",
+    "new_code",
+    "shape",
+    "rank",
+    "dtype",
+    "structure",
+    "python_value",
+    "python_type",
+    "object_identity",
+    "context",
+    "alias",
+    "relaxed",
+    "requested",
+    "export",
+    "unknown",
+]
+
+
+class Record(BaseModel):
+    """Base of the records: immutable, and strict about its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Cell(Record):
+    """A place in the user's code."""
+
+    id: str | None = Field(default=None, description="Id of the notebook cell, where known.")
+    execution_count: int | None = Field(default=None, description="The n of In [n].")
+    line: int | None = Field(default=None, description="Line in the cell, or in the file; from 1.")
+    file: str | None = Field(default=None, description="File, for code outside a notebook.")
+
+
+class Leaf(Record):
+    """One leaf of a call's arguments, as the trace cache keys it."""
+
+    path: str = Field(description="The argument's path, such as batch['images'][0].")
+    type: str = Field(description="What is keyed, such as float32[64, 10] or int 3.")
+
+
+class Cause(Record):
+    """One reason why a call found no trace."""
+
+    code: CauseCode
+    path: str | None = Field(default=None, description="Path of the argument that differs.")
+    old: str | None = Field(default=None, description="What the nearest trace was made for.")
+    new: str | None = Field(default=None, description="What the call brought.")
+    sentence: str
+
+
+class Remedy(Record):
+    """What to change so that the same calls do not retrace."""
+
+    sentence: str
+    code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
+
+
+class FunctionRecord(Record):
+    """A traced function."""
+
+    id: str
+    name: str
+    parameters: str = Field(description="Its parameters as text, such as (images, labels).")
+    cell: Cell | None = Field(default=None, description="Where it was defined.")
+    calls: int
+    hits: int
+    traces: int = Field(description="Traces in the cache now.")
+    retraces: int = Field(description="Misses after the first trace.")
+    trace_seconds: float
+    run_seconds: float
+    last: Literal["hit", "trace", "retrace"] | None = Field(
+        default=None, description="What the last call was."
+    )
+    last_trace: str | None = Field(default=None, description="Id of the trace that served last.")
+    last_retrace: str | None = Field(default=None, description="Id of the newest retrace.")
+
+
+class TraceRecord(Record):
+    """One trace: a graph in the trace cache of a function."""
+
+    id: str
+    function: str
+    number: int = Field(description="Its number among the function's traces, from 1.")
+    signature: list[Leaf]
+    cause: Cause
+    cell: Cell | None = Field(default=None, description="The call that made it.")
+    hits: int
+    trace_seconds: float
+    run_seconds: float
+    operations: int
+    nbytes: int = Field(description="Size of its GraphDef.")
+    captures: list[str] = Field(description="Ids of the captured variables.")
+
+
+class RetraceRecord(Record):
+    """A miss: a call that made a new trace although the function had one."""
+
+    id: str
+    function: str
+    trace: str = Field(description="Id of the trace it made; empty once that has been evicted.")
+    number: int = Field(description="Its number among the function's retraces, from 1.")
+    causes: list[Cause]
+    nearest: list[str] = Field(description="Ids of all nearest traces, which it was compared with.")
+    cell: Cell | None = Field(default=None, description="The call that missed.")
+    trace_seconds: float
+    remedy: Remedy | None = None
+    settled: bool = Field(default=False, description="Whether its trace has been replaced since.")
+
+
+class VariableRecord(Record):
+    """A variable, tensor or other resource that a trace captured."""
+
+    id: str
+    kind: Literal["variable", "tensor", "resource"] = "variable"
+    name: str = Field(description="The notebook's name for it, such as model/hidden/kernel.")
+    shape: list[int | None] | None
+    dtype: str
+    device: str
+    nbytes: int | None
+    trainable: bool
+
+
+class DeviceRecord(Record):
+    """A logical device that TensorFlow can place operations on."""
+
+    id: str = Field(description="TensorFlow's full name for it.")
+    kind: str = Field(description="CPU, GPU or TPU.")
+
+
+class State(Record):
+    """Tables of records by id."""
+
+    functions: dict[str, FunctionRecord] = Field(default_factory=dict)
+    traces: dict[str, TraceRecord] = Field(default_factory=dict)
+    retraces: dict[str, RetraceRecord] = Field(default_factory=dict)
+    variables: dict[str, VariableRecord] = Field(default_factory=dict)
+    devices: dict[str, DeviceRecord] = Field(default_factory=dict)
+
+
+class Removed(Record):
+    """Ids of rows to take out of the tables."""
+
+    functions: list[str] = Field(default_factory=list)
+    traces: list[str] = Field(default_factory=list)
+    retraces: list[str] = Field(default_factory=list)
+    variables: list[str] = Field(default_factory=list)
+    devices: list[str] = Field(default_factory=list)
+
+
+class Snapshot(Record):
+    """The whole state. A client drops what it knew and takes this."""
+
+    type: Literal["snapshot"] = "snapshot"
+    protocol: int = PROTOCOL
+    epoch: str = Field(description="Random, one per kernel start.")
+    seq: int
+    nbfn: str = Field(description="Version of nbfn in the kernel.")
+    tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
+    state: State
+
+
+class Patch(Record):
+    """What changed since the message with the sequence number before."""
+
+    type: Literal["patch"] = "patch"
+    epoch: str
+    seq: int
+    put: State
+    removed: Removed
+
+
+class Refused(Record):
+    """The kernel's answer to a client that speaks another protocol."""
+
+    type: Literal["refused"] = "refused"
+    protocol: int = PROTOCOL
+    nbfn: str
+    message: str
+
+
+class Presence(Record):
+    """What the kernel says on its presence comm when nbfn has been loaded."""
+
+    type: Literal["presence"] = "presence"
+
+
+class Attach(Record):
+    """What a client sends when it opens the comm."""
+
+    type: Literal["attach"] = "attach"
+    protocol: int
+    nbfn: str = Field(description="Version of the front end.")
+
+
+class RequestSnapshot(Record):
+    """A client that has lost the thread asks for the whole state."""
+
+    type: Literal["request_snapshot"] = "request_snapshot"
+
+
+class Messages(Record):
+    """Every message, for the JSON schema."""
+
+    to_client: Snapshot | Patch | Refused
+    announcement: Presence
+    to_kernel: Attach | RequestSnapshot
+
+
+def schema() -> str:
+    """Returns the JSON schema of every message, as text."""
+    return json.dumps(Messages.model_json_schema(), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema(), end="")

@@ -1,0 +1,1 @@
+"""The bound-module session of a notebook: what it holds, and its export."""

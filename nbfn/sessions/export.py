@@ -1,0 +1,283 @@
+"""`export`: the notebook's functions as a SavedModel that is proven to compute the same.
+
+RFC "Functions, not Sessions", the SavedModel rows of its tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn._version import __version__
+from nbfn.functions import Trace, TracedFunction
+from nbfn.sessions.resources import ExportError, owners_of
+from nbfn.sessions.session import Session, session
+from nbfn.sessions.signature import most_general, serving_function, specification
+from nbfn.sessions.verification import Verification
+from nbfn.sessions.verification import verify as verify_model
+
+RECORD = Path("assets.extra", "nbfn.json")
+"""Where in the model's folder the record of the export is."""
+
+
+class ExportExistsError(ExportError, FileExistsError):
+    """There is something at the export's path already."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A written SavedModel.
+
+    Attributes:
+        path: Its folder.
+        signatures: Inputs and outputs of each signature, as text.
+        variables: Names of the saved variables.
+        verified: What was compared, one entry for each signature; empty without verification.
+        nbytes: Size on disk.
+        seconds: What the export took, verification included.
+    """
+
+    path: Path
+    signatures: Mapping[str, str]
+    variables: tuple[str, ...]
+    verified: tuple[Verification, ...]
+    nbytes: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        lines = [f"<nbfn export {self.path}: {len(self.variables)} variables>"]
+        lines += [f"  {name}{text}" for name, text in self.signatures.items()]
+        lines += [f"  verified {result}" for result in self.verified]
+        return "\n".join(lines)
+
+
+def export(
+    path: str | os.PathLike[str],
+    functions: TracedFunction | Sequence[TracedFunction] | None = None,
+    *,
+    signatures: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    verify: bool = True,
+) -> Export:
+    """Writes functions of the notebook as a SavedModel, and proves it.
+
+    Every variable, table and asset that the functions capture is saved, whether or not anything
+    tracks it. The model is written beside `path` and moved there when it is complete and proven, so
+    that a failure leaves what was there before.
+
+    Args:
+        path: Folder of the model.
+        functions: The functions; by default every function of the session that has a trace.
+        signatures: Named signatures, each a `TracedFunction`, a `Trace` or a
+            ``ConcreteFunction``; by default one for each function, named as the function, for its
+            most general trace, with the function's parameters as inputs.
+        overwrite: Whether to replace what is at `path`.
+        verify: Whether to load the model in a fresh process and compare each signature's outputs
+            and variable updates with the notebook's, on inputs drawn from the signature.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ExportExistsError: If `path` exists and `overwrite` is false.
+        ExportError: If there is nothing to export, a function was never traced and has no input
+            signature, or a captured table cannot be found.
+        VerificationError: If the model computes something else. Nothing is left at `path` then.
+    """
+    started = time.perf_counter()
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise ExportExistsError(f"`{target}` exists; give overwrite=True to replace it")
+    here = session()
+    chosen = _choose(functions, here)
+    concrete = _signatures(chosen, signatures)
+    root, names = _root(chosen, concrete)
+    with _beside(target) as folder:
+        with _quiet():
+            tf.saved_model.save(root, str(folder), signatures=concrete)
+        verified = verify_model(folder, concrete, list(root.nbfn_variables)) if verify else []
+        texts = {name: _text(function) for name, function in concrete.items()}
+        record = _record(chosen, texts, names, verified)
+        (folder / RECORD).parent.mkdir(exist_ok=True)
+        (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
+        nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        _move(folder, target)
+    return Export(
+        target, texts, tuple(names), tuple(verified), nbytes, time.perf_counter() - started
+    )
+
+
+def _choose(
+    functions: TracedFunction | Sequence[TracedFunction] | None, here: Session
+) -> dict[str, TracedFunction]:
+    if functions is None:
+        chosen = {
+            name: each
+            for name, each in here.functions.items()
+            if each.traces or each.input_signature is not None
+        }
+        if not chosen:
+            raise ExportError(
+                "there is nothing to export: no traced function has been called; mark a cell with "
+                "%%tf_function or a function with @nbfn.function, and call it once"
+            )
+        return chosen
+    given = [functions] if isinstance(functions, _tensorflow.Function) else list(functions)
+    if not given:
+        raise ExportError("there is nothing to export: `functions` is empty")
+    named = {id(each): name for name, each in here.functions.items()}
+    chosen = {}
+    for each in given:
+        if not isinstance(each, TracedFunction):
+            raise ExportError(
+                f"expected traced functions to export, found {type(each).__name__} {each!r:.60}; "
+                "make it one with nbfn.function"
+            )
+        name = named.get(id(each), each.label)
+        if name in chosen and chosen[name] is not each:
+            raise ExportError(f"two functions to export are both named `{name}`")
+        chosen[name] = each
+    return chosen
+
+
+def _signatures(
+    chosen: Mapping[str, TracedFunction], given: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    wanted = chosen if given is None else given
+    return {name: serving_function(_concrete(name, each)) for name, each in wanted.items()}
+
+
+def _concrete(name: str, each: Any) -> Any:
+    if isinstance(each, Trace):
+        return each.concrete_function
+    if isinstance(each, TracedFunction):
+        if not each.traces and each.input_signature is not None:
+            return each.get_concrete_function()
+        trace = most_general(each)
+        if trace is None:
+            raise ExportError(
+                f"`{name}` was never called, so nbfn does not know its input signature; call it "
+                "once, or define it with input_signature="
+            )
+        return trace.concrete_function
+    if isinstance(each, tf.types.experimental.ConcreteFunction):
+        return each
+    raise ExportError(
+        f"signature `{name}` is a {type(each).__name__}; expected a traced function, a trace or a "
+        "ConcreteFunction"
+    )
+
+
+def _root(
+    chosen: Mapping[str, TracedFunction], concrete: Mapping[str, Any]
+) -> tuple[tf.Module, list[str]]:
+    """The object to save, and the names of its variables."""
+    root = tf.Module()
+    variables: dict[int, tuple[str, tf.Variable]] = {}
+    resources: dict[int, str] = {}
+    for function in chosen.values():
+        for capture in function.captures:
+            if capture.kind == "variable":
+                variables.setdefault(id(capture.value), (capture.name, capture.value))
+            elif capture.kind == "resource":
+                resources[id(capture.value)] = capture.name
+    for each in concrete.values():
+        for variable in each.graph.variables:
+            variables.setdefault(id(variable), (variable.name, variable))
+    root.nbfn_variables = [variable for _, variable in variables.values()]
+    root.nbfn_resources = owners_of(resources, chosen)
+    for name, function in chosen.items():
+        attribute = name.replace(".", "_")
+        taken = attribute == "signatures" or hasattr(root, attribute)
+        setattr(root, f"{attribute}_" if taken else attribute, function)
+    return root, [name for name, _ in variables.values()]
+
+
+def _text(concrete: Any) -> str:
+    inputs, outputs = specification(concrete)
+    return f"({_specs(inputs)}) -> ({_specs(outputs)})"
+
+
+def _specs(specs: Mapping[str, tf.TensorSpec]) -> str:
+    return ", ".join(f"{name}: {spec.dtype.name}{spec.shape}" for name, spec in specs.items())
+
+
+def _record(
+    chosen: Mapping[str, TracedFunction],
+    texts: Mapping[str, str],
+    variables: Sequence[str],
+    verified: Sequence[Verification],
+) -> dict[str, Any]:
+    return {
+        "nbfn": __version__,
+        "tensorflow": tf.__version__,
+        "python": platform.python_version(),
+        "signatures": dict(texts),
+        "variables": list(variables),
+        "functions": {
+            name: {
+                "defined": str(function.site),
+                "parameters": function.parameters,
+                "traces": [trace.signature for trace in function.traces],
+            }
+            for name, function in chosen.items()
+        },
+        "verification": [
+            {"signature": each.signature, "status": each.status, "detail": each.detail}
+            for each in verified
+        ],
+    }
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps TensorFlow from naming the folder beside the target, which is gone soon."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A folder beside the target, gone at the end if it was not moved."""
+    parent = target.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = parent / f".{target.name}.{secrets.token_hex(4)}"
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _move(folder: Path, target: Path) -> None:
+    """Puts the folder in the target's place; the old one is removed only after that."""
+    if not target.exists():
+        folder.rename(target)
+        return
+    old = folder.with_name(folder.name + ".old")
+    target.rename(old)
+    try:
+        folder.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    if old.is_dir():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink()

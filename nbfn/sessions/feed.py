@@ -1,0 +1,191 @@
+"""What changed since last time, for everyone who watches.
+
+Nothing is done while functions are called. `Feed.flush` looks at the recorders' counters, builds
+rows for the functions that changed, and hands a patch to each subscriber. It reads plain Python
+values only, never calls TensorFlow, and imports neither it nor the functions before the user has.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nbfn import protocol
+from nbfn._version import __version__
+from nbfn.errors import NbfnWarning
+
+if TYPE_CHECKING:
+    from nbfn.functions import TracedFunction
+
+Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
+
+
+class Feed:
+    """The state of a kernel's traced functions as messages.
+
+    Attributes:
+        epoch: Random, one per kernel start.
+    """
+
+    def __init__(self) -> None:
+        self.epoch = secrets.token_hex(8)
+        self._seq = 0
+        self._sent = protocol.State()
+        self._seen: dict[str, int] = {}
+        self._devices: dict[str, protocol.DeviceRecord] = {}
+        self._tensorflow: str | None = None
+        self._subscribers: list[Subscriber] = []
+        self._lock = threading.RLock()
+
+    # Subscribers ------------------------------------------------------------------------
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Adds a subscriber, which gets a snapshot now and patches that continue it later."""
+        with self._lock:
+            self.flush()
+            subscriber(self._snapshot(self._sent))
+            self._subscribers.append(subscriber)
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Takes a subscriber out, if it is there."""
+        with self._lock:
+            if subscriber in self._subscribers:
+                self._subscribers.remove(subscriber)
+
+    def snapshot(self) -> protocol.Snapshot:
+        """The whole state, as it was sent last."""
+        with self._lock:
+            return self._snapshot(self._sent)
+
+    def snapshot_of(self, function: TracedFunction) -> protocol.Snapshot:
+        """The state of one function now."""
+        from nbfn.sessions.records import state_of
+
+        with self._lock:
+            return self._snapshot(state_of([function]))
+
+    def _snapshot(self, state: protocol.State) -> protocol.Snapshot:
+        return protocol.Snapshot(
+            epoch=self.epoch,
+            seq=self._seq,
+            nbfn=__version__,
+            tensorflow=self._tensorflow,
+            state=state.model_copy(deep=False),
+        )
+
+    def set_environment(self, tensorflow: str, devices: dict[str, protocol.DeviceRecord]) -> None:
+        """Takes what only TensorFlow knows; called where calling TensorFlow is safe."""
+        with self._lock:
+            self._tensorflow = tensorflow
+            self._devices = devices
+
+    # Patches ----------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Sends what has changed, if anything has."""
+        with self._lock:
+            patch = self._advance()
+            if patch is None:
+                return
+            for subscriber in list(self._subscribers):
+                try:
+                    subscriber(patch)
+                except Exception as error:
+                    self._subscribers.remove(subscriber)
+                    warnings.warn(
+                        f"nbfn stopped updating a view that failed: {error!r}",
+                        NbfnWarning,
+                        stacklevel=2,
+                    )
+
+    def _advance(self) -> protocol.Patch | None:
+        """Takes the changed functions into what was sent; the patch that says so."""
+        functions = _shown_functions()
+        put = protocol.State()
+        removed = protocol.Removed()
+        for function in functions:
+            changed = function.recorder.changed
+            if self._seen.get(function.id) != changed:
+                self._seen[function.id] = changed
+                _add_rows(put, function)
+        put.devices.update(
+            {id: row for id, row in self._devices.items() if self._sent.devices.get(id) != row}
+        )
+        alive = {function.id for function in functions}
+        removed.functions.extend(id for id in self._sent.functions if id not in alive)
+        for id in removed.functions:
+            self._seen.pop(id, None)
+        self._drop_rows(put, removed)
+        if not any(put.model_dump().values()) and not any(removed.model_dump().values()):
+            return None
+        self._seq += 1
+        self._sent = _applied(self._sent, put, removed)
+        return protocol.Patch(epoch=self.epoch, seq=self._seq, put=put, removed=removed)
+
+    def _drop_rows(self, put: protocol.State, removed: protocol.Removed) -> None:
+        """Finds rows that belong to a changed or vanished function and are no longer there."""
+        changed = {*put.functions, *removed.functions}
+        for name in ("traces", "retraces"):
+            sent, new = getattr(self._sent, name), getattr(put, name)
+            getattr(removed, name).extend(
+                id for id, row in sent.items() if row.function in changed and id not in new
+            )
+        gone = set(removed.traces)
+        traces = {
+            **{id: row for id, row in self._sent.traces.items() if id not in gone},
+            **put.traces,
+        }
+        used = {id for row in traces.values() for id in row.captures}
+        removed.variables.extend(id for id in self._sent.variables if id not in used)
+        for name in ("traces", "retraces", "variables"):
+            sent, new = getattr(self._sent, name), getattr(put, name)
+            for id in [id for id, row in new.items() if sent.get(id) == row]:
+                del new[id]
+
+
+def _applied(
+    state: protocol.State, put: protocol.State, removed: protocol.Removed
+) -> protocol.State:
+    tables = {}
+    for name in protocol.State.model_fields:
+        gone = set(getattr(removed, name))
+        rows = {id: row for id, row in getattr(state, name).items() if id not in gone}
+        tables[name] = {**rows, **getattr(put, name)}
+    return protocol.State(**tables)
+
+
+def _shown_functions() -> list[TracedFunction]:
+    if "nbfn.functions" not in sys.modules:
+        return []
+    from nbfn.functions import live_functions
+
+    return [function for function in live_functions() if is_shown(function)]
+
+
+def _add_rows(rows: protocol.State, function: TracedFunction) -> None:
+    from nbfn.sessions.records import add_rows
+
+    add_rows(rows, function)
+
+
+def is_shown(function: TracedFunction) -> bool:
+    """Whether a function is listed: all that have a trace, and all that are no bare method."""
+    if function.recorder.traces or function.calls:
+        return True
+    name = getattr(function.python_function, "__qualname__", "")
+    return "." not in name.rsplit("<locals>.", 1)[-1]
+
+
+_feed: Feed | None = None
+
+
+def feed() -> Feed:
+    """The feed of this process."""
+    global _feed
+    if _feed is None:
+        _feed = Feed()
+    return _feed

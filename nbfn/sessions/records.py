@@ -1,0 +1,126 @@
+"""What is known of traced functions, as the records of the protocol."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from nbfn import protocol
+from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
+from nbfn.functions.key import Key
+from nbfn.site import Site
+
+
+def state_of(functions: Iterable[TracedFunction]) -> protocol.State:
+    """The rows of some functions: their traces, retraces and captured variables included."""
+    rows = protocol.State()
+    for function in functions:
+        add_rows(rows, function)
+    return rows
+
+
+def add_rows(rows: protocol.State, function: TracedFunction) -> None:
+    """Adds the rows of one function to a state."""
+    recorder = function.recorder
+    with recorder.lock:
+        traces = list(recorder.traces.values())
+        retraces = list(recorder.retraces)
+        ids = {trace.number: trace.id for trace in traces}
+        rows.functions[function.id] = protocol.FunctionRecord(
+            id=function.id,
+            name=recorder.name,
+            parameters=function.parameters,
+            cell=_cell(function.site),
+            calls=recorder.calls,
+            hits=recorder.hits,
+            traces=len(traces),
+            retraces=recorder.retrace_count,
+            trace_seconds=recorder.trace_seconds,
+            run_seconds=recorder.run_seconds,
+            last=recorder.last,  # type: ignore[arg-type]
+            last_trace=recorder.last_trace.id if recorder.last_trace else None,
+            last_retrace=_retrace_id(function, retraces[-1]) if retraces else None,
+        )
+        for trace in traces:
+            rows.traces[trace.id] = _trace(function, trace)
+            for capture in trace.captures:
+                rows.variables.setdefault(capture.id, _variable(capture))
+    for retrace in retraces:
+        record = _retrace(function, retrace, ids)
+        rows.retraces[record.id] = record
+
+
+def _cell(site: Site) -> protocol.Cell:
+    if site.cell is not None:
+        return protocol.Cell(
+            id=site.cell.id, execution_count=site.cell.execution_count, line=site.line
+        )
+    return protocol.Cell(line=site.line, file=os.path.basename(site.file) if site.file else None)
+
+
+def _leaves(key: Key) -> list[protocol.Leaf]:
+    return [protocol.Leaf(path=path, type=str(leaf)) for path, leaf in key.leaves.items()]
+
+
+def _cause(cause: Cause) -> protocol.Cause:
+    return protocol.Cause(
+        code=cause.code,  # type: ignore[arg-type]
+        path=cause.path,
+        old=cause.old,
+        new=cause.new,
+        sentence=cause.sentence,
+    )
+
+
+def _trace(function: TracedFunction, trace: Trace) -> protocol.TraceRecord:
+    return protocol.TraceRecord(
+        id=trace.id,
+        function=function.id,
+        number=trace.number,
+        signature=_leaves(trace.key),
+        cause=_cause(trace.cause),
+        cell=_cell(trace.site),
+        hits=trace.hits,
+        trace_seconds=trace.trace_seconds,
+        run_seconds=trace.run_seconds,
+        operations=trace.operations,
+        nbytes=trace.nbytes,
+        captures=[capture.id for capture in trace.captures],
+    )
+
+
+def _retrace_id(function: TracedFunction, retrace: Retrace) -> str:
+    return f"{function.id}-retrace-{retrace.number}"
+
+
+def _retrace(
+    function: TracedFunction, retrace: Retrace, trace_ids: dict[int, str]
+) -> protocol.RetraceRecord:
+    remedy = retrace.remedy
+    return protocol.RetraceRecord(
+        id=_retrace_id(function, retrace),
+        function=function.id,
+        trace=trace_ids.get(retrace.trace, ""),
+        settled=retrace.trace not in trace_ids,
+        number=retrace.number,
+        causes=[_cause(cause) for cause in retrace.causes],
+        nearest=[trace_ids[number] for number in retrace.nearest if number in trace_ids],
+        cell=_cell(retrace.site),
+        trace_seconds=retrace.trace_seconds,
+        remedy=None
+        if remedy is None
+        else protocol.Remedy(sentence=remedy.sentence, code=remedy.code),
+    )
+
+
+def _variable(capture: Capture) -> protocol.VariableRecord:
+    return protocol.VariableRecord(
+        id=capture.id,
+        kind=capture.kind,  # type: ignore[arg-type]
+        name=capture.name,
+        shape=None if capture.shape is None else list(capture.shape),
+        dtype=capture.dtype,
+        device=capture.device,
+        nbytes=capture.nbytes,
+        trainable=capture.trainable,
+    )

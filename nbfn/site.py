@@ -1,0 +1,97 @@
+"""Where in the user's code something happened: file, line, and the notebook cell if any."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+_NOT_THE_USERS = ("nbfn.", "tensorflow.", "keras.", "contextlib", "importlib.", "IPython.")
+_GENERATED = "__autograph_generated_file"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run of a notebook cell."""
+
+    id: str | None
+    execution_count: int | None
+
+
+@dataclass(frozen=True)
+class Site:
+    """A line of the user's code.
+
+    Attributes:
+        file: Name of the source file, or of the cell's source.
+        line: Line in the file, or in the cell, from 1; None where no frame of the user's is left.
+        cell: The cell that ran, if any.
+    """
+
+    file: str | None
+    line: int | None
+    cell: Cell | None = None
+
+    def __str__(self) -> str:
+        if self.cell is not None:
+            count = self.cell.execution_count
+            place = "this cell" if count is None else f"In [{count}]"
+        elif self.file is not None:
+            place = os.path.basename(self.file)
+        else:
+            return "unknown place"
+        return place if self.line is None else f"{place}, line {self.line}"
+
+
+@dataclass(frozen=True)
+class _Running:
+    cell: Cell
+    namespace: dict[str, Any]
+
+
+_running: list[_Running] = []
+
+
+def enter_cell(cell: Cell, namespace: dict[str, Any]) -> None:
+    """Says that a cell begins to run in a namespace; sites found until it leaves belong to it."""
+    _running.append(_Running(cell, namespace))
+
+
+def leave_cell() -> None:
+    """Says that the cell entered last has ended."""
+    if _running:
+        _running.pop()
+
+
+def current_cell() -> Cell | None:
+    """The cell that runs now, if any."""
+    return _running[-1].cell if _running else None
+
+
+def call_site() -> Site:
+    """Finds the line of the user's code that is running.
+
+    In a notebook this is the line of the running cell; elsewhere the innermost line that belongs
+    neither to nbfn nor to TensorFlow.
+    """
+    innermost: FrameType | None = None
+    running = _running[-1] if _running else None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if running is not None:
+            if frame.f_globals is running.namespace and frame.f_code.co_name == "<module>":
+                return Site(frame.f_code.co_filename, frame.f_lineno, running.cell)
+        elif innermost is None and _is_the_users(frame):
+            innermost = frame
+            break
+        frame = frame.f_back
+    if innermost is not None:
+        return Site(innermost.f_code.co_filename, innermost.f_lineno)
+    return Site(None, None, running.cell if running else None)
+
+
+def _is_the_users(frame: FrameType) -> bool:
+    module = frame.f_globals.get("__name__", "")
+    return not (f"{module}.".startswith(_NOT_THE_USERS) or _GENERATED in frame.f_code.co_filename)

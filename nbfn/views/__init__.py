@@ -1,0 +1,5 @@
+"""Views: live widgets, with HTML and text that say the same."""
+
+from nbfn.views.bundle import export_bundle as export_bundle
+from nbfn.views.bundle import function_bundle as function_bundle
+from nbfn.views.bundle import session_bundle as session_bundle

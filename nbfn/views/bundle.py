@@ -1,0 +1,56 @@
+"""What a notebook stores of a view: the live widget where one can run, HTML, and plain text."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from nbfn.functions import TracedFunction
+from nbfn.sessions.export import Export
+from nbfn.sessions.session import Session
+from nbfn.views.export import export_outline
+from nbfn.views.function import function_outline
+from nbfn.views.outline import Outline
+from nbfn.views.session import session_outline
+
+
+def function_bundle(function: TracedFunction) -> dict[str, Any]:
+    """The MIME bundle of a traced function."""
+    bundle = _static(function_outline(function))
+    if has_widgets():
+        from nbfn.views.widget import function_widget, widget_view
+
+        bundle |= widget_view(function_widget(function))
+    return bundle
+
+
+def session_bundle(session: Session) -> dict[str, Any]:
+    """The MIME bundle of the session."""
+    bundle = _static(session_outline(session))
+    if has_widgets():
+        from nbfn.views.widget import session_widget, widget_view
+
+        bundle |= widget_view(session_widget())
+    return bundle
+
+
+def export_bundle(export: Export) -> dict[str, Any]:
+    """The MIME bundle of a written model, which does not change any more."""
+    return _static(export_outline(export))
+
+
+def _static(outline: Outline) -> dict[str, Any]:
+    return {"text/plain": outline.text(), "text/html": outline.html()}
+
+
+def has_widgets() -> bool:
+    """Whether a front end may show widgets: there is a kernel, and the bundle has been built."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython.core.getipython import get_ipython
+
+    if getattr(get_ipython(), "kernel", None) is None:
+        return False
+    from nbfn.views.widget import BUNDLE
+
+    return BUNDLE.exists()

@@ -1,0 +1,33 @@
+"""A written model as an outline."""
+
+from __future__ import annotations
+
+from nbfn.functions.text import count
+from nbfn.sessions.export import Export
+from nbfn.views.outline import Outline, Table
+
+
+def export_outline(export: Export) -> Outline:
+    """What the view of an export says."""
+    checked = {each.signature: each for each in export.verified}
+    rows = []
+    for name, text in export.signatures.items():
+        result = checked.get(name)
+        rows.append((name, text, "not verified" if result is None else _verdict(result.status)))
+    variables = count(len(export.variables), "variable")
+    lines = [f"{variables}, {count(len(export.signatures), 'signature')}"]
+    lines += [
+        f"{each.signature}: {each.detail}" for each in export.verified if each.status != "equal"
+    ]
+    return Outline(
+        f"exported to {export.path}",
+        lines,
+        (
+            Table("signatures", ("name", "inputs and outputs", "in a fresh process"), rows),
+            Table("variables", ("name",), [(name,) for name in export.variables]),
+        ),
+    )
+
+
+def _verdict(status: str) -> str:
+    return {"equal": "computes the same", "shapes": "same shapes", "skipped": "skipped"}[status]

@@ -1,0 +1,81 @@
+"""What a view says, before it becomes text or HTML, so that the two never disagree.
+
+Everything here is deterministic: no times, ids or addresses, so that a saved notebook stays the
+same when nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+_STYLE = "text-align:left;padding:2px 12px 2px 0"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a title.
+
+    Attributes:
+        title: What its rows are.
+        header: The columns.
+        rows: The cells of each row, as text.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A headline, sentences, and tables.
+
+    Attributes:
+        title: The headline.
+        lines: Sentences below it.
+        tables: Tables below those; empty ones are left out.
+    """
+
+    title: str
+    lines: Sequence[str] = ()
+    tables: Sequence[Table] = field(default_factory=tuple)
+
+    def text(self) -> str:
+        """As plain text."""
+        parts = [self.title, *(f"  {line}" for line in self.lines)]
+        for table in self.tables:
+            if table.rows:
+                parts += ["", *_text_table(table)]
+        return "\n".join(parts)
+
+    def html(self) -> str:
+        """As HTML without scripts and style sheets; every text is escaped."""
+        parts = [f"<strong>{escape(self.title)}</strong>"]
+        parts += [f"<div>{escape(line)}</div>" for line in self.lines]
+        parts += [_html_table(table) for table in self.tables if table.rows]
+        return f"<div>{''.join(parts)}</div>"
+
+
+def _text_table(table: Table) -> list[str]:
+    rows = [table.header, *table.rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(table.header))]
+    lines = [
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    return [f"{table.title}:", *lines]
+
+
+def _html_table(table: Table) -> str:
+    head = "".join(f'<th style="{_STYLE}">{escape(cell)}</th>' for cell in table.header)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_STYLE}">{escape(cell)}</td>' for cell in row) + "</tr>"
+        for row in table.rows
+    )
+    return (
+        f"<details><summary>{escape(table.title)} ({len(table.rows)})</summary>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></details>"
+    )

@@ -1,0 +1,1 @@
+"""The tests mirror the package; `kernel` and `chromium` are shared by several of them."""

@@ -1,0 +1,251 @@
+"""A real JupyterLab with this checkout's front end, and a real browser that looks at it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from tests.wheel import without_node
+
+ROOT = Path(__file__).parents[2]
+EXTENSION = ROOT / "nbfn" / "labextension"
+TIMEOUT = 30_000
+"""Milliseconds; starting a kernel and importing TensorFlow takes most of it on a slow machine."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if not (EXTENSION / "package.json").exists():
+        pytest.fail("the front end is not built: npm --prefix labextension run build:prod")
+    home = tmp_path_factory.mktemp("jupyter")
+    server = Server(home)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    find = [sys.executable, str(ROOT / "tests" / "chromium.py")]
+    path = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
+    if path == "None":
+        pytest.fail("no chromium: python tests/chromium.py --install")
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic"]
+    expect.set_options(timeout=TIMEOUT)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=[*arguments, "--disable-background-networking"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def lab(server: Server, browser: Browser) -> Iterator[Lab]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(TIMEOUT)
+    page = context.new_page()
+    failures: list[str] = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    yield Lab(page, server)
+    context.close()
+    server.stop_kernels()
+    assert failures == []
+
+
+class Server:
+    """JupyterLab on loopback, with no settings of the user's."""
+
+    def __init__(self, home: Path, python: Path | None = None) -> None:
+        """Starts the server.
+
+        Args:
+            home: An empty folder for all that JupyterLab writes.
+            python: Interpreter of an environment that has nbfn installed; the checkout by default.
+        """
+        self.notebooks = home / "notebooks"
+        self.notebooks.mkdir()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        environment = {name: text for name, text in os.environ.items() if "JUPYTER" not in name}
+        environment |= {
+            "JUPYTER_CONFIG_DIR": str(home / "config"),
+            "JUPYTER_DATA_DIR": str(home / "data"),
+            "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+            "IPYTHONDIR": str(home / "ipython"),
+        }
+        if python is None:
+            extensions = home / "share" / "labextensions"
+            # A copy: another build meanwhile would take away the files of open pages.
+            shutil.copytree(EXTENSION, extensions / "nbfn-labextension")
+            environment |= {"JUPYTER_PATH": str(extensions.parent), "PYTHONPATH": str(ROOT)}
+        else:
+            environment |= without_node()
+            environment["PATH"] = os.pathsep.join([str(python.parent), environment["PATH"]])
+        self._log = (home / "server.log").open("w")
+        self._process = subprocess.Popen(
+            [
+                *(
+                    str(python or sys.executable),
+                    "-m",
+                    "jupyterlab",
+                    "--no-browser",
+                    "--allow-root",
+                ),
+                *("--ServerApp.token=", "--ServerApp.password="),
+                *("--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}"),
+                "--ServerApp.disable_check_xsrf=True",
+                "--LabApp.news_url=",
+                f"--ServerApp.root_dir={self.notebooks}",
+            ],
+            env=environment,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self._wait()
+
+    def _wait(self) -> None:
+        end = time.monotonic() + TIMEOUT / 1000
+        while time.monotonic() < end:
+            try:
+                self._request("/api")
+            except OSError:
+                time.sleep(0.2)
+            else:
+                return
+        self.stop()
+        pytest.fail(f"JupyterLab did not start:\n{Path(self._log.name).read_text()}")
+
+    def _request(self, path: str, method: str = "GET") -> bytes:
+        request = urllib.request.Request(self.url + path, method=method)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return bytes(answer.read())
+
+    def stop_kernels(self) -> None:
+        for kernel in json.loads(self._request("/api/kernels")):
+            self._request(f"/api/kernels/{kernel['id']}", "DELETE")
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=20)
+        self._log.close()
+
+
+class Lab:
+    """What a user does in JupyterLab, and sees there."""
+
+    def __init__(self, page: Page, server: Server) -> None:
+        self.page = page
+        self.server = server
+
+    def write(self, name: str, *cells: str) -> None:
+        """Writes a notebook; its cells have the ids cell-0, cell-1, and so on."""
+        document = {
+            "cells": [
+                {
+                    "cell_type": "code",
+                    "id": f"cell-{number}",
+                    "metadata": {},
+                    "outputs": [],
+                    "execution_count": None,
+                    "source": source,
+                }
+                for number, source in enumerate(cells)
+            ],
+            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+        (self.server.notebooks / name).write_text(json.dumps(document))
+
+    def open(self, name: str, *cells: str) -> None:
+        """Opens a notebook of these cells, alone, with the panel beside it."""
+        self.write(name, *cells)
+        self.page.goto(f"{self.server.url}/lab/tree/{name}?reset")
+        self.wait_for_kernel()
+        self.page.locator('[data-id="nbfn-session-panel"]').first.click()
+        expect(self.panel).to_be_visible()
+
+    def open_too(self, name: str, *cells: str) -> None:
+        """Opens another notebook in the same window."""
+        self.write(name, *cells)
+        self.page.locator('[data-command="filebrowser:refresh"]').first.click()
+        self.page.locator(".jp-DirListing-item", has_text=name).dblclick()
+        expect(self.tab(name)).to_have_class(re.compile("lm-mod-current"))
+        self.wait_for_kernel()
+
+    def tab(self, name: str) -> Locator:
+        return self.page.locator("#jp-main-dock-panel .lm-TabBar-tab", has_text=name)
+
+    def close(self, name: str) -> None:
+        self.tab(name).locator(".lm-TabBar-tabCloseIcon").click()
+        self.answer("Discard")
+
+    def answer(self, button: str) -> None:
+        """Presses a button of the dialog, if one is open or opens now."""
+        dialog = self.page.locator(".jp-Dialog-button", has_text=button).first
+        try:
+            dialog.click(timeout=1500)
+        except Exception as error:
+            if "Timeout" not in type(error).__name__:
+                raise
+
+    @property
+    def notebook(self) -> Locator:
+        """The notebook that is seen."""
+        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+
+    @property
+    def panel(self) -> Locator:
+        return self.page.locator("#nbfn-session-panel")
+
+    def section(self, title: str) -> Locator:
+        return self.panel.locator(
+            ".nbfn-Section", has=self.page.locator(f'.nbfn-Section-title:text-is("{title}")')
+        )
+
+    def cell(self, index: int) -> Locator:
+        return self.notebook.locator(".jp-Cell").nth(index)
+
+    def source(self, index: int) -> str:
+        return self.cell(index).locator(".cm-content").inner_text().strip()
+
+    def wait_for_kernel(self) -> None:
+        """Waits until cells can be run; the notebook's own indicator says so too early."""
+        expect(self.page.locator("#jp-main-statusbar")).to_contain_text("| Idle")
+
+    def start(self, index: int) -> None:
+        """Starts a cell."""
+        self.cell(index).locator(".jp-InputPrompt").click()
+        expect(self.cell(index)).to_have_class(re.compile("jp-mod-active"))
+        self.page.keyboard.press("Control+Enter")
+
+    def run(self, index: int) -> None:
+        """Runs a cell to its end."""
+        self.start(index)
+        expect(self.cell(index).locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"))
+
+    def menu(self, *names: str) -> None:
+        """Chooses an item of the menus."""
+        self.page.locator(".lm-MenuBar-itemLabel", has_text=names[0]).first.click()
+        for name in names[1:]:
+            self.page.locator(f'.lm-Menu-itemLabel:text-is("{name}")').click()

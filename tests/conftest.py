@@ -1,0 +1,13 @@
+"""Shared by all tests: quiet TensorFlow, and a shell of its own for each test that asks for one."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+from tests.wheel import environment, wheel
+
+__all__ = ["environment", "wheel"]

@@ -1,0 +1,89 @@
+"""A real kernel for tests: cells go in, outputs and comm messages come out."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupyter_client.manager import start_new_kernel
+
+
+@dataclass
+class Reply:
+    """What one cell did."""
+
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    comms: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Streams, results and errors as plain text."""
+        parts = []
+        for content in self.outputs:
+            parts.append(content.get("text", ""))
+            parts.append(content.get("data", {}).get("text/plain", ""))
+            parts.append("\n".join(content.get("traceback", [])))
+        return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(part for part in parts if part))
+
+
+class Kernel:
+    """A running kernel and a client of it."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def run(self, code: str, cell_id: str | None = None, timeout: float = 120) -> Reply:
+        """Runs a cell to its end."""
+        message = self.client.session.msg(
+            "execute_request",
+            {"code": code, "silent": False, "store_history": True, "user_expressions": {}},
+            metadata={"cellId": cell_id} if cell_id else {},
+        )
+        self.client.shell_channel.send(message)
+        reply = Reply()
+        while True:
+            received = self.client.get_iopub_msg(timeout=timeout)
+            kind, content = received["msg_type"], received["content"]
+            if kind.startswith("comm_"):
+                reply.comms.append({"type": kind, "time": time.monotonic(), **content})
+            elif received["parent_header"].get("msg_id") != message["header"]["msg_id"]:
+                continue
+            elif kind == "status" and content["execution_state"] == "idle":
+                return reply
+            elif kind in ("stream", "display_data", "execute_result", "error"):
+                reply.outputs.append(content)
+
+    def comms(self, target: str) -> list[str]:
+        """Ids of the kernel's open comms of a target."""
+        message = self.client.session.msg("comm_info_request", {"target_name": target})
+        self.client.shell_channel.send(message)
+        while True:
+            received = self.client.get_shell_msg(timeout=30)
+            if received["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                return list(received["content"]["comms"])
+
+    def send(self, kind: str, **content: Any) -> None:
+        """Sends a comm message, as a page does."""
+        self.client.shell_channel.send(self.client.session.msg(kind, content))
+
+    def received(self, timeout: float = 10) -> dict[str, Any]:
+        """The data of the next comm message on iopub."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=timeout)
+            if message["msg_type"] in ("comm_msg", "comm_close"):
+                return {"kind": message["msg_type"], **message["content"].get("data", {})}
+
+
+@contextmanager
+def running_kernel() -> Iterator[Kernel]:
+    """Starts a kernel, and shuts it down at the end."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    try:
+        yield Kernel(client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

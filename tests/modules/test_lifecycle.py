@@ -1,0 +1,280 @@
+"""``init`` and ``apply``: results, purity, methods and filters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from nbfn import nn
+
+ones = nn.initializers.ones_init()
+X = tf.constant([1.0, 2.0])
+
+
+class Net(nn.Module):
+    """One parameter, one statistic, one sown value."""
+
+    @nn.compact
+    def __call__(self, x, scale=1.0):
+        w = self.param("w", nn.initializers.normal(1.0), x.shape)
+        count = self.variable("stats", "count", lambda: tf.zeros([]))
+        if self.is_mutable_collection("stats"):
+            count.value += 1.0
+        self.sow("intermediates", "h", x * w)
+        return x * w * scale
+
+    def double(self, x):
+        return 2.0 * self(x)
+
+    def fixed(self):
+        return self.get_variable("stats", "count")
+
+
+@pytest.fixture
+def variables() -> dict[str, Any]:
+    return Net().init(nn.key(0), X)
+
+
+def test_init_makes_all_collections_but_intermediates(variables: Any) -> None:
+    assert variables.keys() == {"params", "stats"}
+    everything = Net().init(nn.key(0), X, mutable=True)
+    assert everything.keys() == {"params", "stats", "intermediates"}
+    assert Net().init(nn.key(0), X, mutable=["params", "stats"]).keys() == {"params", "stats"}
+
+
+def test_init_and_apply_differ_in_is_initializing() -> None:
+    class Asking(nn.Module):
+        @nn.compact
+        def __call__(self):
+            return self.is_initializing()
+
+    assert Asking().init_with_output(nn.key(0))[0] is True
+    assert Asking().apply({}, mutable=True)[0] is False
+    assert Asking().bind({})() is False
+
+
+def test_init_with_output_gives_both(variables: Any) -> None:
+    y, made = Net().init_with_output(nn.key(0), X)
+    tf.debugging.assert_equal(made["params"]["w"], variables["params"]["w"])
+    tf.debugging.assert_equal(y, X * variables["params"]["w"])
+
+
+@pytest.mark.parametrize(
+    ("mutable", "collections"),
+    [
+        ([], set()),
+        ("stats", {"stats"}),
+        (["stats", "absent"], {"stats"}),
+        (True, {"params", "stats", "intermediates"}),
+        (nn.DenyList("params"), {"stats", "intermediates"}),
+        (nn.DenyList(True), set()),
+    ],
+)
+def test_what_mutable_returns(variables: Any, mutable: Any, collections: set[str]) -> None:
+    y, updated = Net().apply(variables, X, mutable=mutable)
+    assert updated.keys() == collections
+    assert y.shape == (2,)
+    if "stats" in collections:
+        assert float(updated["stats"]["count"]) == 2.0
+
+
+def test_mutable_false_returns_the_output_alone(variables: Any) -> None:
+    assert tf.is_tensor(Net().apply(variables, X))
+    assert tf.is_tensor(Net().apply(variables, X, mutable=False))
+
+
+def test_apply_changes_none_of_its_inputs(variables: Any) -> None:
+    inner = {k: dict(v) for k, v in variables.items()}
+    first = Net().apply(variables, X, mutable=True)
+    second = Net().apply(variables, X, mutable=True)
+    tf.nest.map_structure(tf.debugging.assert_equal, first, second)
+    assert {k: dict(v) for k, v in variables.items()} == inner
+    first[1]["stats"]["count"] = None
+    assert float(variables["stats"]["count"]) == 1.0
+
+
+def test_arrays_and_tf_variables_are_values_too(variables: Any) -> None:
+    expected = Net().apply(variables, X)
+    arrays = tf.nest.map_structure(np.asarray, variables)
+    tf.debugging.assert_equal(Net().apply(arrays, X), expected)
+    held = tf.nest.map_structure(tf.Variable, variables)
+    y, updated = Net().apply(held, X, mutable=["stats"])
+    tf.debugging.assert_equal(y, expected)
+    assert isinstance(updated["stats"]["count"], tf.Tensor)
+    assert float(held["stats"]["count"]) == 1.0
+
+
+def test_gradients_reach_the_variables(variables: Any) -> None:
+    w = tf.Variable(variables["params"]["w"])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(Net().apply({**variables, "params": {"w": w}}, X))
+    tf.debugging.assert_equal(tape.gradient(y, w), X)
+
+
+def test_apply_in_a_traced_function_traces_once(variables: Any) -> None:
+    traces = []
+
+    @tf.function
+    def f(v, x):
+        traces.append(1)
+        return Net().apply(v, x)
+
+    for scale in (1.0, 2.0):
+        v = {**variables, "params": {"w": variables["params"]["w"] * scale}}
+        tf.debugging.assert_near(f(v, X), Net().apply(v, X))
+    assert traces == [1]
+
+
+def test_equal_modules_share_a_trace_as_arguments(variables: Any) -> None:
+    traces = []
+
+    @tf.function
+    def f(module, v, x):
+        traces.append(1)
+        return module.apply(v, x)
+
+    a, b = Net(), Net()
+    f(a, variables, X)
+    f(b, variables, X)
+    assert traces == [1]
+
+
+def test_methods(variables: Any) -> None:
+    net, y = Net(), Net().apply(variables, X)
+    for method in ("double", Net.double, net.double, lambda m, x: 2.0 * m(x)):
+        tf.debugging.assert_equal(net.apply(variables, X, method=method), 2.0 * y)
+    tf.debugging.assert_equal(net.apply(variables, X, method=None, scale=3.0), 3.0 * y)
+
+
+def test_a_submodule_as_method() -> None:
+    class Outer(nn.Module):
+        def setup(self):
+            self.inner = Net()
+
+        def __call__(self, x):
+            return self.inner(x)
+
+    made = Outer().init(nn.key(0), X)
+    tf.debugging.assert_equal(Outer().apply(made, X, method="inner"), Outer().apply(made, X))
+
+
+def test_bad_methods(variables: Any) -> None:
+    class Silent(nn.Module):
+        value: int = 1
+
+    with pytest.raises(nn.UnknownAttributeError, match="Silent defines no __call__"):
+        Silent().apply({})
+    with pytest.raises(AttributeError, match=r"no attribute 'doubel'.*"):
+        Net().apply(variables, X, method="doubel")
+    with pytest.raises(nn.MethodError, match=r"Silent.value is 1"):
+        Silent().apply({}, method="value")
+    with pytest.raises(nn.MethodError, match="takes no positional argument"):
+        Net().apply(variables, method=lambda: 1)
+    with pytest.raises(nn.MethodError, match="found 3"):
+        Net().apply(variables, method=3)
+
+
+def test_functional_forms(variables: Any) -> None:
+    def twice(m, x, *, scale=1.0):
+        return m(x, scale) + m(x, scale)
+
+    made = nn.init(twice, Net())(nn.key(0), X)
+    tf.debugging.assert_equal(made["params"]["w"], variables["params"]["w"])
+    y, made = nn.init_with_output(twice, Net())(nn.key(0), X, scale=2.0)
+    tf.debugging.assert_equal(y, 4.0 * X * made["params"]["w"])
+    y, updated = nn.apply(twice, Net(), mutable="stats")(variables, X)
+    assert float(updated["stats"]["count"]) == 3.0
+    tf.debugging.assert_equal(y, nn.apply(twice, Net())(variables, X))
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        ([1], nn.VariablesTypeError, "found list"),
+        ({"params": 1}, nn.VariablesTypeError, "'params' must be a dict, found int"),
+        ({1: {}}, nn.VariablesTypeError, "the key 1"),
+        ({"params": {"a": {2: 0}}}, nn.VariablesTypeError, "the key 2 in 'params/a'"),
+        ({"params": {"params": {"w": X}}}, nn.VariablesStructureError, "wrapped twice"),
+    ],
+)
+def test_malformed_variables(bad: Any, error: type[Exception], message: str) -> None:
+    for use in (Net().apply, Net().bind):
+        with pytest.raises(error, match=message):
+            use(bad, X) if use == Net().apply else use(bad)
+
+
+def test_missing_variables_say_what_there_is(variables: Any) -> None:
+    with pytest.raises(nn.CollectionNotFoundError, match=r"/ needs the parameter 'w'.*'stats'"):
+        Net().apply({"stats": variables["stats"]}, X)
+    with pytest.raises(nn.ParamNotFoundError, match=r"has 'ww'\. Did you mean 'ww'"):
+        Net().apply({"params": {"ww": X}}, X)
+    with pytest.raises(nn.VariableNotFoundError, match="'count' of the collection 'stats'"):
+        Net().apply({**variables, "stats": {"other": X}}, X)
+
+    class Outer(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return Net(name="encoder")(x)
+
+    with pytest.raises(nn.ParamNotFoundError, match=r"/encoder needs.*/ has no 'encoder', only"):
+        Outer().apply({"params": {"encodr": {"w": X}}}, X)
+    assert isinstance(nn.ParamNotFoundError(""), LookupError)
+
+
+def test_a_parameter_of_another_shape_is_refused(variables: Any) -> None:
+    with pytest.raises(nn.ParamShapeError, match=r"/ has a stored value of shape \(2,\) for 'w'"):
+        Net().apply(variables, tf.ones([3]))
+
+    class Odd(nn.Module):
+        size: int
+
+        @nn.compact
+        def __call__(self):
+            return self.param("w", lambda key, sizes: tf.zeros([sizes[0] + 1]), [self.size])
+
+    made = Odd(2).init(nn.key(0))
+    assert Odd(2).apply(made).shape == (3,)
+    with pytest.raises(nn.ParamShapeError, match=r"gives \(5,\)"):
+        Odd(4).apply(made)
+
+
+def test_a_bad_filter_is_refused(variables: Any) -> None:
+    for bad in (3, {"params": True}, [1]):
+        with pytest.raises(nn.FilterError, match=r"nn.DenyList"):
+            Net().apply(variables, X, mutable=bad)
+
+
+def test_nothing_survives_an_apply() -> None:
+    kept: dict[str, Any] = {}
+
+    class Leaking(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            kept["module"] = self
+            kept["variable"] = self.variable("stats", "n", lambda: x)
+            return x
+
+    Leaking().init(nn.key(0), X)
+    for use in (
+        lambda: kept["module"](X),
+        lambda: kept["module"].get_variable("stats", "n"),
+        lambda: kept["variable"].value,
+    ):
+        with pytest.raises(nn.ScopeClosedError, match=r"module.bind"):
+            use()
+
+
+def test_an_error_in_a_call_leaves_the_next_one_alone(variables: Any) -> None:
+    class Failing(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            Net()(x)
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        Failing().init(nn.key(0), X)
+    assert nn.Dense(2).parent is None
+    assert Net().apply(variables, X).shape == (2,)

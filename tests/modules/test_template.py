@@ -1,0 +1,241 @@
+"""Construction: modules as frozen dataclasses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from nbfn import NbfnError, nn
+
+
+class Base(nn.Module):
+    width: int
+    depth: int = 2
+
+
+class Derived(Base):
+    flag: bool = False
+
+
+class Linear(nn.Module):
+    features: int
+
+    @nn.compact
+    def __call__(self, x):
+        shape = (x.shape[-1], self.features)
+        return x @ self.param("w", nn.initializers.normal(1.0), shape)
+
+
+def test_fields_come_in_order_of_inheritance_with_parent_and_name_last() -> None:
+    names = [f.name for f in dataclasses.fields(Derived)]
+    assert names == ["width", "depth", "flag", "parent", "name"]
+    assert Derived(1, 2, True).flag is True
+
+
+def test_parent_and_name_are_keyword_only() -> None:
+    with pytest.raises(TypeError):
+        Base(1, 2, None)
+    assert Base(1, name="b").name == "b"
+
+
+def test_kw_only_is_not_inherited() -> None:
+    class Strict(nn.Module, kw_only=True):
+        a: int = 0
+
+    class Loose(Strict):
+        b: int = 0
+
+    with pytest.raises(TypeError):
+        Strict(1)
+    assert Loose(1).b == 1
+
+
+@pytest.mark.parametrize("name", ["parent", "name", "variables", "apply"])
+def test_reserved_fields_are_refused_at_class_creation(name: str) -> None:
+    with pytest.raises(nn.ReservedFieldError, match=f"Bad annotates '{name}'"):
+        type("Bad", (nn.Module,), {"__annotations__": {name: int}})
+
+
+def test_construction_makes_no_variables() -> None:
+    made = []
+
+    def watch(create: Any, **kwargs: Any) -> Any:
+        made.append(kwargs)
+        return create(**kwargs)
+
+    with tf.variable_creator_scope(watch):
+        module = nn.Dense(3)
+    assert made == []
+    assert module.variables == ()
+    assert module.submodules == ()
+
+
+def test_a_field_without_init_belongs_to_setup() -> None:
+    class Computed(nn.Module):
+        a: int
+        double: int = dataclasses.field(init=False)
+
+        def setup(self):
+            self.double = 2 * self.a
+
+        def __call__(self):
+            return self.double
+
+    assert Computed(3).apply({}) == 6
+    assert Computed(3) == Computed(3)
+    assert repr(Computed(3)) == "Computed(a=3)"
+
+
+def test_post_init_may_set_attributes_before_super() -> None:
+    class Post(nn.Module):
+        a: int
+
+        def __post_init__(self):
+            self.b = self.a + 1
+            super().__post_init__()
+
+    assert Post(1).b == 2
+    assert Post(1).clone(a=4).b == 5
+
+
+@pytest.mark.parametrize("use", ["init", "apply", "bind", "clone"])
+def test_post_init_without_super_is_refused_when_used(use: str) -> None:
+    class Forgetful(nn.Module):
+        def __post_init__(self):
+            pass
+
+        def __call__(self):
+            return 1
+
+    module = Forgetful()
+    args = {"init": (nn.key(0),), "apply": ({},), "bind": ({},), "clone": ()}[use]
+    with pytest.raises(nn.PostInitError, match=r"super\(\).__post_init__\(\)"):
+        getattr(module, use)(*args)
+
+
+def test_top_level_modules_are_frozen() -> None:
+    module = Base(1)
+    with pytest.raises(nn.FrozenModuleError, match=r"Base.width .*clone\(width=...\)"):
+        module.width = 2
+    with pytest.raises(nn.FrozenModuleError):
+        module.extra = 2
+    with pytest.raises(nn.FrozenModuleError):
+        del module.width
+    assert module.width == 1
+    assert isinstance(nn.FrozenModuleError(""), AttributeError)
+    assert isinstance(nn.FrozenModuleError(""), NbfnError)
+
+
+def test_bound_modules_are_frozen() -> None:
+    bound = Linear(2).bind(Linear(2).init(nn.key(0), tf.ones((1, 2))))
+    with pytest.raises(nn.FrozenModuleError):
+        bound.features = 3
+
+
+def test_setup_may_not_overwrite_arguments() -> None:
+    class Overwriting(nn.Module):
+        a: int
+
+        def setup(self):
+            self.a = 2
+
+        def __call__(self):
+            return self.a
+
+    with pytest.raises(nn.SetupFieldError, match=r"Overwriting.a"):
+        Overwriting(1).apply({})
+
+
+def test_autoreload_may_replace_the_class() -> None:
+    class Newer(nn.Module):
+        width: int
+        depth: int = 2
+
+        def area(self):
+            return self.width * self.depth
+
+    module = Base(3)
+    module.__class__ = Newer
+    assert module.area() == 6
+
+
+def test_unbound_modules_compare_by_arguments() -> None:
+    assert Base(1) == Base(1, 2)
+    assert hash(Base(1)) == hash(Base(1, 2))
+    assert Base(1) != Base(2)
+    assert Base(1) != Derived(1)
+    assert Base(1) != Base(1, name="b")
+    assert Base([1]) == Base([1])
+    assert hash(Base([1])) == hash(Base([1]))
+
+
+def test_bound_modules_compare_by_identity() -> None:
+    variables = Linear(2).init(nn.key(0), tf.ones((1, 2)))
+    a, b = Linear(2).bind(variables), Linear(2).bind(variables)
+    assert a == a
+    assert a != b
+    assert len({a, b}) == 2
+    assert a != Linear(2)
+
+
+def test_repr_runs_no_setup() -> None:
+    class Loud(nn.Module):
+        width: int
+        depth: int = 2
+
+        def setup(self):
+            raise AssertionError("setup ran")
+
+    assert repr(Loud(3)) == "Loud(width=3)"
+    assert repr(Loud(3).bind({})) == "Loud(width=3)"
+
+
+def test_asking_for_notebook_reprs_runs_no_setup() -> None:
+    class Loud(nn.Module):
+        def setup(self):
+            raise AssertionError("setup ran")
+
+    for probe in ("_repr_html_", "_ipython_display_", "__wrapped__", "_self_setattr_tracking"):
+        assert not hasattr(Loud().bind({}), probe)
+
+
+def test_modules_are_not_iterable() -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(Base(1))
+
+
+def test_unbound_modules_can_be_pickled_and_copied() -> None:
+    module = Base(3)
+    assert pickle.loads(pickle.dumps(module)) == module
+    assert copy.deepcopy(module) == module
+
+
+def test_a_property_that_fails_names_itself() -> None:
+    class Hiding(nn.Module):
+        @property
+        def broken(self):
+            return self.no_such_thing
+
+    with pytest.raises(nn.PropertyError, match=r"Hiding.broken raised .*no_such_thing"):
+        _ = Hiding().bind({}).broken
+
+
+def test_an_unknown_attribute_suggests_a_near_one() -> None:
+    class Setup(nn.Module):
+        def setup(self):
+            self.decoder = nn.Dense(2)
+
+    with pytest.raises(nn.UnknownAttributeError, match="Did you mean 'decoder'"):
+        _ = Setup().bind({}).decodr
+    with pytest.raises(nn.UnboundAttributeError, match=r"while it is unbound.*module\['decoder'\]"):
+        _ = Setup().decoder
+
+
+def test_lifecycle_methods_on_the_class_are_refused() -> None:
+    with pytest.raises(nn.InstanceError, match="Construct the module first"):
+        Linear.init(nn.key(0), tf.ones((1, 2)))

@@ -1,0 +1,65 @@
+"""A shell of its own for each test, with nbfn loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from traitlets.config import Config
+
+
+@dataclass
+class Ran:
+    """What a cell did."""
+
+    result: Any
+    displayed: list[Any]
+    stdout: str
+
+    @property
+    def text(self) -> str:
+        """Everything that it printed or displayed, as text."""
+        return self.stdout + "".join(each.data.get("text/plain", "") for each in self.displayed)
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    InteractiveShell.clear_instance()
+    made = InteractiveShell.instance(
+        config=Config({"HistoryManager": {"enabled": False}}), user_ns={"__name__": "__main__"}
+    )
+    made.run_cell("%load_ext nbfn").raise_error()
+    made.run_cell("import tensorflow as tf").raise_error()
+    yield made
+    made.run_cell("%unload_ext nbfn").raise_error()
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def run(shell: InteractiveShell) -> Callable[[str], Ran]:
+    """Runs a cell; what it raises is raised here."""
+
+    def run_(cell: str) -> Ran:
+        with capture_output(display=True) as captured:
+            result = shell.run_cell(cell, store_history=True)
+        result.raise_error()
+        return Ran(result.result, list(captured.outputs), captured.stdout)
+
+    return run_
+
+
+@pytest.fixture
+def refused(shell: InteractiveShell) -> Callable[[str], str]:
+    """Runs a cell that must fail, and returns all that the user sees of it."""
+
+    def refused_(cell: str) -> str:
+        with capture_output(display=True) as captured:
+            result = shell.run_cell(cell, store_history=True)
+        assert not result.success
+        return str(captured.stdout) + str(captured.stderr)
+
+    return refused_

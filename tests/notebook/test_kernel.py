@@ -1,0 +1,106 @@
+"""Magics, views and the comm in a real ipykernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nbfn import protocol
+from tests.kernel import Kernel, running_kernel
+
+ATTACH = protocol.Attach(protocol=protocol.PROTOCOL, nbfn="0").model_dump()
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    with running_kernel() as started:
+        code = "%load_ext nbfn\nimport nbfn.site\nprint(nbfn.site.call_site())"
+        reply = started.run(code, cell_id="loading")
+        assert reply.text == "In [1], line 3\n"
+        assert {"type": "presence"} in [each.get("data") for each in reply.comms]
+        yield started
+
+
+def test_the_panel_attaches_before_tensorflow_is_imported(kernel: Kernel) -> None:
+    assert len(kernel.comms("nbfn.presence")) == 1
+    kernel.send("comm_open", comm_id="early", target_name="nbfn", data=ATTACH)
+    snapshot = kernel.received()
+    assert snapshot["type"] == "snapshot"
+    assert snapshot["state"]["functions"] == {}
+    assert kernel.run("import sys; print('tensorflow' in sys.modules)").text == "False\n"
+    kernel.send("comm_close", comm_id="early", data={})
+
+
+def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:
+    kernel.run("import time\nimport tensorflow as tf\nimport nbfn", timeout=300)
+    kernel.run("%%tf_function\ndef grow(x):\n    return x + 1\n", cell_id="defining")
+    kernel.send("comm_open", comm_id="live", target_name="nbfn", data=ATTACH)
+    snapshot = kernel.received()
+    (id,) = [row["id"] for row in snapshot["state"]["functions"].values() if row["name"] == "grow"]
+    assert snapshot["state"]["functions"][id]["cell"]["id"] == "defining"
+    code = "for n in range(30):\n    grow(tf.ones([n // 15 + 1]))\n    time.sleep(0.03)"
+    reply = kernel.run(code, cell_id="calling")
+    patches = [
+        each
+        for each in reply.comms
+        if each["comm_id"] == "live" and id in each["data"]["put"]["functions"]
+    ]
+    calls = [each["data"]["put"]["functions"][id]["calls"] for each in patches]
+    assert len(patches) >= 4
+    assert calls == sorted(calls)
+    assert calls[-1] == 30
+    numbers = [each["data"]["seq"] for each in patches]
+    assert numbers == sorted(set(numbers))
+    seconds = patches[-1]["time"] - patches[0]["time"]
+    assert len(patches) <= 10 * seconds + 3
+    (retrace,) = [row for p in patches for row in p["data"]["put"]["retraces"].values()]
+    assert retrace["causes"][0]["sentence"] == "`x`: shape was (1,), is (2,)"
+    assert retrace["cell"]["id"] == "calling"
+    assert retrace["cell"]["line"] == 2
+    kernel.send("comm_msg", comm_id="live", data={"type": "request_snapshot"})
+    assert kernel.received()["state"]["functions"][id]["calls"] == 30
+    kernel.send("comm_close", comm_id="live", data={})
+
+
+def test_another_protocol_is_refused_in_one_sentence(kernel: Kernel) -> None:
+    kernel.send("comm_open", comm_id="old", target_name="nbfn", data={**ATTACH, "protocol": 0})
+    refused = kernel.received()
+    assert refused["type"] == "refused"
+    assert "pip install --upgrade nbfn" in refused["message"]
+    assert kernel.received()["kind"] == "comm_close"
+
+
+def test_the_widget_under_the_cell_is_live_and_has_a_fallback(kernel: Kernel) -> None:
+    reply = kernel.run("%%tf_function\ndef halve(x):\n    return x / 2\n")
+    (display,) = [each for each in reply.outputs if "data" in each]
+    assert "not called yet" in display["data"]["text/html"]
+    model = display["data"]["application/vnd.jupyter.widget-view+json"]["model_id"]
+    updates = [
+        each["data"]["state"]["snapshot"]
+        for each in kernel.run("halve(tf.ones([2]))").comms
+        if each["comm_id"] == model and "snapshot" in each["data"].get("state", {})
+    ]
+    (row,) = updates[-1]["state"]["functions"].values()
+    assert (row["name"], row["calls"]) == ("halve", 1)
+
+
+def test_line_numbers_in_tracebacks_are_the_cells(kernel: Kernel) -> None:
+    reply = kernel.run("%%tf_function\n\nx = 1\ny = tf.ones([2]) @ tf.ones([3, 3])\n")
+    assert "line 4, in cell_function" in reply.text
+
+
+def test_autograph_and_getsource_work(kernel: Kernel) -> None:
+    kernel.run("%%tf_function\ndef sign(x):\n    if x > 0:\n        return 1\n    return -1\n")
+    assert kernel.run("int(sign(tf.constant(-3.0)))").text == "-1"
+    source = kernel.run("import inspect; print(inspect.getsource(sign.python_function))").text
+    assert source.startswith("def sign(x):\n    if x > 0:")
+
+
+def test_unloading_closes_the_comms(kernel: Kernel) -> None:
+    kernel.send("comm_open", comm_id="last", target_name="nbfn", data=ATTACH)
+    assert kernel.received()["type"] == "snapshot"
+    kinds = [each["type"] for each in kernel.run("%unload_ext nbfn").comms]
+    assert "comm_close" in kinds
+    assert kernel.comms("nbfn.presence") == []
+    assert "UsageError" in kernel.run("%%tf_function\nx = 1").text

@@ -1,0 +1,403 @@
+"""``%%tf_function``: a cell of definitions, and a cell that becomes the body of a function."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import tensorflow as tf
+
+from nbfn.functions import TracedFunction
+
+
+def test_a_cell_of_definitions_makes_traced_functions(run, shell) -> None:
+    ran = run("%%tf_function\ndef f(x):\n    return x + 1\n\ndef g(x):\n    return f(x) * 2\n")
+    assert isinstance(shell.user_ns["f"], TracedFunction)
+    assert isinstance(shell.user_ns["g"], TracedFunction)
+    assert run("g(tf.constant(1))").result.numpy() == 4
+    assert "f(x)\n  not called yet" in ran.text
+    assert [shell.user_ns[name].site.line for name in "fg"] == [2, 5]
+
+
+def test_classes_and_imports_beside_definitions_stay_as_they_are(run, shell) -> None:
+    run("%%tf_function\nimport math\nclass A:\n    k = 2\ndef f(x):\n    return x * A.k\n")
+    assert isinstance(shell.user_ns["A"], type)
+    assert run("f(tf.constant(3))").result.numpy() == 6
+
+
+def test_a_body_runs_at_once_and_leaves_its_names(run, shell) -> None:
+    run("x = tf.constant([1.0, 2.0])\nk = 3")
+    ran = run("%%tf_function scale\ny = x * k\nn = 7\ntf.reduce_sum(y)")
+    assert ran.result.numpy() == 9.0
+    assert shell.user_ns["y"].numpy().tolist() == [3.0, 6.0]
+    assert shell.user_ns["n"] == 7
+    scale = shell.user_ns["scale"]
+    assert scale.parameters == "(x, k)"
+    assert (scale.calls, len(scale.traces)) == (1, 1)
+    assert "traced: first call (x: float32[2], k: int 3)" in ran.text
+
+
+def test_a_semicolon_silences_the_value(run) -> None:
+    run("x = tf.constant(2)")
+    assert "Out" not in run("%%tf_function\nx * 2;").text
+
+
+def test_variables_and_modules_are_captured_by_reference(run, shell) -> None:
+    run("v = tf.Variable(2.0)\nmodule = tf.Module()\nmodule.w = v\nx = tf.constant(3.0)")
+    run("%%tf_function step\nv.assign_add(1.0)\ny = module.w * x")
+    step = shell.user_ns["step"]
+    assert step.parameters == "(x)"
+    assert [capture.name for capture in step.captures] == ["v"]
+    assert shell.user_ns["y"].numpy() == 9.0
+    run("y = step(x)")
+    assert shell.user_ns["v"].numpy() == 4.0
+
+
+def test_gradient_tape_in_a_body(run, shell) -> None:
+    run("v = tf.Variable(2.0)")
+    run(
+        "%%tf_function\nwith tf.GradientTape() as tape:\n    loss = v * v\n"
+        "gradients = tape.gradient(loss, [v])"
+    )
+    assert shell.user_ns["gradients"][0].numpy() == 4.0
+    assert "tape" not in shell.user_ns
+
+
+def test_a_name_read_and_written_is_input_and_output(run, shell) -> None:
+    run("total = tf.constant(1)")
+    for expected in (2, 3):
+        run("%%tf_function add\ntotal += 1")
+        assert shell.user_ns["total"].numpy() == expected
+    assert (shell.user_ns["add"].calls, shell.user_ns["add"].hits) == (2, 1)
+
+
+def test_data_dependent_control_flow_in_a_body(run, shell) -> None:
+    run("x = tf.constant(3)\nsteps = tf.constant(0)")
+    run(
+        "%%tf_function\nwhile x < 100:\n    if x % 2 == 0:\n        x = x + 1\n    else:\n"
+        "        x = x * 2\n    steps += 1\nx"
+    )
+    x, steps = 3, 0
+    while x < 100:
+        x = x + 1 if x % 2 == 0 else x * 2
+        steps += 1
+    assert (shell.user_ns["x"].numpy(), shell.user_ns["steps"].numpy()) == (x, steps)
+
+
+def test_multi_line_strings_keep_their_text(run, shell) -> None:
+    run("%%tf_function\ntext = '''a\n  b\n'''\nk = 2\nother = f'''{k}\n c'''\n")
+    assert shell.user_ns["text"] == "a\n  b\n"
+    assert shell.user_ns["other"] == "2\n c"
+
+
+def test_a_last_expression_over_several_lines(run) -> None:
+    run("x = tf.constant(2)")
+    assert run("%%tf_function\nü = 1\n(x\n  + ü\n)").result.numpy() == 3
+
+
+def test_an_unchanged_cell_keeps_function_and_traces(run, shell) -> None:
+    definition = "%%tf_function\ndef f(x, n=2):\n    return x * n\n"
+    run(definition)
+    f = shell.user_ns["f"]
+    run("f(tf.constant(1))")
+    run(definition)
+    assert shell.user_ns["f"] is f
+    assert run("f(tf.constant(3))").result.numpy() == 6
+    assert f.hits == 1
+
+
+def test_another_value_of_a_default_is_another_function(run, shell) -> None:
+    run("n = 2")
+    definition = "%%tf_function\ndef f(x, n=n):\n    return x * n\n"
+    run(definition)
+    assert run("f(tf.constant(1))").result.numpy() == 2
+    run("n = 5")
+    run(definition)
+    assert run("f(tf.constant(1))").result.numpy() == 5
+
+
+def test_an_unchanged_body_keeps_function_and_traces(run, shell) -> None:
+    run("x = tf.constant([1.0])")
+    run("%%tf_function double\ny = x * 2")
+    double = shell.user_ns["double"]
+    ran = run("%%tf_function double\ny = x * 2")
+    assert shell.user_ns["double"] is double
+    assert (double.calls, double.hits) == (2, 1)
+    assert "hit: trace 1 served" in ran.text
+
+
+def test_a_changed_cell_frees_the_old_graphs_and_says_new_code(run, shell) -> None:
+    run("x = tf.constant([1.0])")
+    run("%%tf_function double\ny = x * 2")
+    old = weakref.ref(shell.user_ns["double"])
+    graph = weakref.ref(shell.user_ns["double"].traces[0].concrete_function)
+    ran = run("%%tf_function double\ny = x * 2 + 0")
+    gc.collect()
+    assert old() is None
+    assert graph() is None
+    assert "new code" in ran.text
+
+
+def test_options_reach_the_function_and_changing_them_remakes_it(run, shell) -> None:
+    run("%%tf_function --jit --max-traces 3 --no-autograph\ndef f(x):\n    return x + 1\n")
+    f = shell.user_ns["f"]
+    assert f.options["jit_compile"] is True
+    assert (f.options["autograph"], f.options["max_traces"]) == (False, 3)
+    run("%%tf_function\ndef f(x):\n    return x + 1\n")
+    assert shell.user_ns["f"] is not f
+
+
+def test_define_does_not_run(run, shell) -> None:
+    run("x = tf.constant(2)")
+    run("%%tf_function double --define\ny = x * 2")
+    assert "y" not in shell.user_ns
+    assert shell.user_ns["double"].calls == 0
+
+
+def test_a_retrace_says_why_and_what_to_do(run) -> None:
+    run("%%tf_function\ndef total(images):\n    return tf.reduce_sum(images)\n")
+    run("total(tf.ones([64, 2])); total(tf.ones([37, 2]))")
+    text = run("total").text
+    assert "retraced: `images`: shape was (64, 2), is (37, 2)" in text
+    assert "Let one trace serve every size of `images`: total.relax()" in text
+
+
+def test_the_remedy_of_a_cell_works_when_pasted(run, shell) -> None:
+    for length in (2, 3):
+        run(f"x = tf.ones([{length}])")
+        run("%%tf_function total\ny = tf.reduce_sum(x)")
+        run("%%tf_function\nz = tf.reduce_sum(x)")
+    remedy = shell.user_ns["total"].retraces[0].remedy
+    run(remedy.code)
+    run("x = tf.ones([4])")
+    run("%%tf_function total\ny = tf.reduce_sum(x)")
+    assert len(shell.user_ns["total"].retraces) == 1
+    unnamed = run("%%tf_function\nz = tf.reduce_sum(x)").text
+    assert "give the function a name" in unnamed
+    assert "cell_function.relax" not in unnamed
+
+
+def test_the_remedy_of_a_method_names_the_instance(run, shell) -> None:
+    run(
+        "import nbfn\nclass Model(tf.Module):\n    @nbfn.function\n    def step(self, x):\n"
+        "        return x\nmodel = Model()"
+    )
+    run("model.step(tf.ones([1])); model.step(tf.ones([2]))")
+    assert run("model.step.retraces[0].remedy.code").result == "model.step.relax()"
+
+
+def test_the_retraces_site_is_the_calling_cell_and_line(run, shell) -> None:
+    run("%%tf_function\ndef total(images):\n    return tf.reduce_sum(images)\n")
+    run("total(tf.ones([2]))")
+    run("a = 1\n\ntotal(tf.ones([3]))")
+    site = shell.user_ns["total"].retraces[0].site
+    assert (site.line, site.cell.execution_count) == (3, 3)
+
+
+def test_it_composes_with_other_cell_magics(run, shell) -> None:
+    run("x = tf.constant(2)")
+    run("%%capture out\n%%tf_function\ny = x * 3")
+    assert shell.user_ns["y"].numpy() == 6
+    run("%%time\n%%tf_function\nz = x * 4")
+    assert shell.user_ns["z"].numpy() == 8
+
+
+# What a cell leaves behind ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for i in range(3):\n    y = x + i",
+        "for i in tf.range(3):\n    y = x + tf.cast(i, tf.float32)",
+        "if tf.reduce_sum(x) > 1:\n    y = x * 2",
+        "if tf.reduce_sum(x) > 100:\n    y = x * 2",
+        "if x.shape[0] == 2:\n    new = x * 2",
+        "if x.shape[0] == 3:\n    new = x * 2",
+        "match x.shape[0]:\n    case 2:\n        y = x\n    case _:\n        y = x + 1",
+        "n = 3\ndef g(z):\n    return z * n\ny = g(x)",
+        "import numpy as np\na = np.arange(3)\ns = {1, 2}",
+        "k = 4\ndel k\ndel gone",
+        "text = 'a\u2028b\x0cc'\n",
+        "a, *b = [x, x + 1, 3]",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_it_leaves_what_an_eager_cell_leaves(run, shell, code: str) -> None:
+    def left() -> dict:
+        ns = shell.user_ns
+        names = ("y", "i", "new", "n", "a", "b", "s", "k", "gone", "text")
+        return {
+            name: str(ns[name].numpy() if tf.is_tensor(ns[name]) else ns[name])
+            for name in names
+            if name in ns and name != "b"
+        } | {"b": [str(each) for each in ns.get("b", [])], "g": callable(ns.get("g"))}
+
+    before = "x = tf.constant([1.0, 2.0]); y = tf.constant([7.0, 7.0]); gone = 1; i = new = None"
+    run(before)
+    run(code)
+    eager = left()
+    for name in ("n", "a", "b", "s", "k", "g", "text"):
+        shell.user_ns.pop(name, None)
+    run(before)
+    for _ in range(2):
+        run("%%tf_function\n" + code)
+        traced = left()
+        assert {**traced, "i": str(traced.get("i")), "b": []} == {
+            **eager,
+            "i": str(eager.get("i")),
+            "b": [],
+        }
+        run("gone = 1")
+
+
+def test_a_tensor_condition_without_another_value_is_refused_with_the_line(refused, run) -> None:
+    run("x = tf.constant([1.0])")
+    text = refused("%%tf_function\nif tf.reduce_sum(x) > 1:\n    fresh = x\n")
+    assert "'fresh' must also be initialized in the else branch" in text
+    assert "line 2, in cell_function" in text
+
+
+def test_functions_that_a_body_defines_can_be_called(run) -> None:
+    run("x = tf.constant(2)")
+    run("%%tf_function\nN = tf.shape(x)\ndef triple(z): return z * 3\n")
+    assert run("triple(2)").result == 6
+
+
+def test_constants_beside_definitions(run, shell) -> None:
+    run("%%tf_function\nRATE = 0.5\ndef scale(x):\n    return x * RATE\n")
+    assert run("scale(tf.constant(4.0))").result.numpy() == 2.0
+    assert isinstance(shell.user_ns["scale"], TracedFunction)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("RATE = 1.0", "RATE = 5.0"),
+        ("def RATE_(): return 1.0\nRATE = 1.0", "def RATE_(): return 5.0\nRATE = 5.0"),
+        ("class C: pass\nc = C()\nc.r = 1.0\nRATE = 1.0", "c.r = 5.0\nRATE = 5.0"),
+    ],
+)
+@pytest.mark.parametrize("form", ["def f(x):\n    return x * RATE", "y = x * rate()"])
+def test_a_changed_global_is_not_stale_when_the_cell_is_run_again(
+    run, shell, first: str, then: str, form: str
+) -> None:
+    run("x = tf.constant(2.0)\ndef rate(): return RATE")
+    for code, expected in ((first, 2.0), (then, 10.0)):
+        run(code)
+        ran = run("%%tf_function\n" + form)
+        result = run("f(x)").result if form.startswith("def") else shell.user_ns["y"]
+        assert result.numpy() == expected
+    if not form.startswith("def"):
+        assert "changed since the last run" in ran.text
+
+
+def test_eager_fallbacks_give_their_own_python_values(run, shell) -> None:
+    cell = "%%tf_function cell --max-traces 1 --on-limit eager\ny = x * n\nk = n + 10\nk"
+    run("x = tf.constant(2)")
+    for n in (1, 2, 3):
+        run(f"n = {n}")
+        assert run(cell).result == n + 10
+        assert (shell.user_ns["k"], shell.user_ns["y"].numpy()) == (n + 10, 2 * n)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert run("%%tf_function\nx + 1").result.numpy() == 3
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
+def test_unrelated_unnamed_cells_are_first_calls(run) -> None:
+    run("x = tf.constant(2)")
+    for code in ("x + 1", "x + 2"):
+        assert "traced: first call" in run("%%tf_function\n" + code).text
+
+
+# Bad input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("%%tf_function --zip\nx = 1", "UsageError: unrecognized arguments: --zip"),
+        ("%%tf_function --max-traces 0\nx = 1", "UsageError: --max-traces is 0"),
+        ("%%tf_function 3d\nx = 1", "UsageError: `3d` is no name for a function"),
+        ("%%tf_function g\ndef f(x): pass", "UsageError: the cell defines f, but no `g`"),
+        ("%%tf_function\n# nothing", "UsageError: the cell holds no code to trace"),
+        ("%%tf_function\nx = 1\n!ls", "UsageError: line 3: magics and shell commands"),
+        ("%%tf_function\n%time 1", "UsageError: line 2: magics and shell commands"),
+        ("%%tf_function\nx = 1\nawait x", "UsageError: line 3: a traced cell cannot await"),
+        ("%%tf_function print\nx = 1", "UsageError: `print` is no name for a function"),
+        ("%%tf_function class\nx = 1", "UsageError: `class` is no name for a function"),
+        ("%%tf_function x\nx = 1", "UsageError: the cell uses the name `x` itself"),
+        ("%%tf_function\nglobal x\nx = 1", "UsageError: line 2: a traced cell shares"),
+        ("%%tf_function\nfrom math import *", "UsageError: line 2: do `import *` in a cell"),
+        ("%%tf_function\nasync def f(): pass", "UsageError: line 2: an async function"),
+        ("%%tf_function\n__outputs__ = 1", "UsageError: line 2: nbfn uses the name"),
+        ("%%tf_function\n\n@property\ndef f(x): pass", "UsageError: `f` is decorated into a prop"),
+    ],
+)
+def test_misuse_is_one_line(refused, cell: str, message: str) -> None:
+    text = refused(cell).strip()
+    assert text.startswith(message)
+    assert "\n" not in text
+
+
+def test_an_empty_cell_is_one_line(refused) -> None:
+    assert "UsageError" in refused("%%tf_function")
+
+
+def test_a_syntax_error_is_ipythons_own_report_at_the_right_line(refused) -> None:
+    text = refused("%%tf_function\nx = 1\nfoo(\n")
+    assert "line 3" in text
+    assert "foo(" in text
+    assert "SyntaxError" in text
+    assert "nbfn" not in text
+
+
+@pytest.mark.parametrize("code", ["return 5", "break", "if x:\n    return 5"])
+def test_what_no_cell_can_hold_is_ipythons_own_report(refused, run, code: str) -> None:
+    run("x = 1")
+    text = refused("%%tf_function\n" + code)
+    assert "SyntaxError" in text
+    assert "nbfn" not in text
+
+
+def test_a_failing_trace_leaves_the_notebook_as_it_was(run, shell) -> None:
+    run("x = tf.ones([6])\ny = 'before'")
+    run("%%tf_function shape\ny = tf.reshape(x, [2, 3])")
+    run("y = 'before'\nx = tf.ones([7])")
+    before = repr(shell.user_ns["shape"])
+    with pytest.raises(ValueError, match="reshape"):
+        run("%%tf_function shape\ny = tf.reshape(x, [2, 3])")
+    assert shell.user_ns["y"] == "before"
+    assert repr(shell.user_ns["shape"]) == before
+
+
+def test_a_new_cell_that_fails_leaves_the_function_of_that_name(run, shell) -> None:
+    run("x = tf.ones([6])")
+    run("%%tf_function shape\ny = tf.reshape(x, [2, 3])")
+    shape = shell.user_ns["shape"]
+    with pytest.raises(ValueError, match="reshape"):
+        run("%%tf_function shape\ny = tf.reshape(x, [2, 4])")
+    assert shell.user_ns["shape"] is shape
+
+
+def test_an_error_names_the_line_of_the_cell(shell, refused, run) -> None:
+    run("x = tf.ones([2])")
+    text = refused("%%tf_function\n\na = 1\nb = x @ tf.ones([3, 3])\n")
+    assert "line 4, in cell_function" in text
+    assert "b = x @ tf.ones([3, 3])" in text
+
+
+def test_reading_an_unknown_name_is_a_name_error_of_that_line(run) -> None:
+    with pytest.raises(NameError, match="no_such_name"):
+        run("%%tf_function\ny = no_such_name + 1")
+
+
+def test_a_python_integer_result_is_an_int_again(run, shell) -> None:
+    run("%%tf_function\nn = 3\npairs = {'a': (n, tf.constant(1))}")
+    assert shell.user_ns["n"] == 3
+    assert type(shell.user_ns["n"]) is int
+    assert shell.user_ns["pairs"]["a"][0] == 3
+    assert isinstance(shell.user_ns["pairs"]["a"][1], tf.Tensor)

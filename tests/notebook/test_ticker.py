@@ -1,0 +1,46 @@
+"""The ticker keeps the views up to date, and never breaks a cell."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import pytest
+
+import nbfn
+from nbfn.notebook.ticker import INTERVAL, Ticker
+from nbfn.sessions.feed import feed
+
+
+def test_it_flushes_while_it_runs_and_once_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[float] = []
+    monkeypatch.setattr(feed(), "flush", lambda: flushed.append(time.monotonic()))
+    ticker = Ticker()
+    ticker.start()
+    ticker.start()
+    time.sleep(INTERVAL * 4.5)
+    during = len(flushed)
+    ticker.stop()
+    assert 2 <= during <= 5
+    assert len(flushed) == during + 1
+    time.sleep(INTERVAL * 2)
+    assert len(flushed) == during + 1
+
+
+def test_a_failure_ends_the_updates_with_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = []
+
+    def fail() -> None:
+        attempts.append(1)
+        raise OSError("no way out")
+
+    monkeypatch.setattr(feed(), "flush", fail)
+    ticker = Ticker()
+    with pytest.warns(nbfn.NbfnWarning, match="no longer updated.*no way out"):
+        ticker.stop()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ticker.start()
+        time.sleep(INTERVAL * 2.5)
+        ticker.stop()
+    assert len(attempts) == 1

@@ -1,0 +1,252 @@
+"""An export is proven, atomic, and refuses what it cannot do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.sessions import export as export_module
+from nbfn.sessions.export import RECORD, ExportError, ExportExistsError
+from nbfn.sessions.verification import VerificationError
+
+
+@pytest.fixture
+def predict(notebook):
+    weight = tf.Variable(tf.random.stateless_normal([3, 2], seed=[1, 2]))
+    notebook["predict"] = nbfn.function(lambda x: {"scores": x @ weight})
+    notebook["predict"](tf.ones([4, 3]))
+    notebook["predict"](tf.ones([5, 3]))
+    notebook["predict"].relax()
+    notebook["weight"] = weight
+    return notebook["predict"]
+
+
+def test_the_loaded_model_computes_the_same(predict, notebook, tmp_path) -> None:
+    written = nbfn.export(tmp_path / "model")
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    x = tf.random.stateless_normal([7, 3], seed=[3, 4])
+    np.testing.assert_allclose(
+        loaded.signatures["predict"](x=x)["scores"], predict(x)["scores"], rtol=1e-6
+    )
+    np.testing.assert_allclose(loaded.predict(x)["scores"], predict(x)["scores"], rtol=1e-6)
+    assert written.signatures == {"predict": "(x: float32(None, 3)) -> (scores: float32(None, 2))"}
+    assert written.variables == ("weight",)
+    assert [(each.signature, each.status) for each in written.verified] == [("predict", "equal")]
+    assert written.nbytes > 0
+
+
+def test_it_stands_by_itself(predict, tmp_path) -> None:
+    nbfn.export(tmp_path / "model", verify=False)
+    code = (
+        "import sys, tensorflow as tf; m = tf.saved_model.load(sys.argv[1]);"
+        "print(m.signatures['predict'](x=tf.ones([1, 3]))['scores'].shape, 'nbfn' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "model")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "(1, 2) False"
+
+
+def test_exporting_runs_no_python_of_the_users_and_leaves_the_traces(notebook, tmp_path) -> None:
+    ran = []
+    notebook["f"] = nbfn.function(lambda x: ran.append(1) or x + 1)
+    notebook["f"](tf.ones([2]))
+    before = repr(notebook["f"]), notebook["f"].traces
+    nbfn.export(tmp_path / "model", verify=False)
+    assert ran == [1]
+    assert (repr(notebook["f"]), notebook["f"].traces) == before
+
+
+def test_a_training_step_is_verified_and_changes_no_variable(notebook, tmp_path) -> None:
+    weight = tf.Variable([1.0, 2.0])
+
+    @nbfn.function
+    def train_step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(weight * x)
+        weight.assign_sub(tape.gradient(loss, weight))
+        return loss
+
+    train_step(tf.ones([2]))
+    before = weight.numpy()
+    written = nbfn.export(tmp_path / "model", train_step)
+    assert written.verified[0].status == "equal"
+    np.testing.assert_array_equal(weight.numpy(), before)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.nbfn_variables[0].numpy(), before)
+
+
+def test_nested_inputs_and_outputs_get_flat_names(notebook, tmp_path) -> None:
+    f = nbfn.function(lambda batch, scale=2.0: ([batch["a"] * scale], {"b": batch["b"][0]}))
+    f({"a": tf.ones([2]), "b": [tf.constant(1)]})
+    written = nbfn.export(tmp_path / "model", f, signatures={"serve": f})
+    assert written.signatures["serve"] == (
+        "(batch_a: float32(2,), batch_b_0: int32())"
+        " -> (output_0_0: float32(2,), output_1_b: int32())"
+    )
+    assert written.verified[0].status == "equal"
+
+
+def test_tables_are_saved_though_nothing_tracks_them(notebook, tmp_path) -> None:
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["text"], [5]), 0)
+    f = nbfn.function(lambda words: table.lookup(words))
+    f(tf.constant(["text", "other"]))
+    nbfn.export(tmp_path / "model", f, verify=False)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    (signature,) = loaded.signatures.values()
+    assert signature(words=tf.constant(["x", "text"]))["output_0"].numpy().tolist() == [0, 5]
+
+
+def test_a_table_that_no_name_leads_to_is_refused(notebook, tmp_path) -> None:
+    def make():
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [5]), 0)
+        return table.lookup, table
+
+    lookup, table = make()
+    holder = iter([table])
+    f = nbfn.function(lambda words, look=lambda w: lookup(w): look(words))
+    f(tf.constant(["a"]))
+    del table
+    with pytest.raises(ExportError, match="assign that to a name first"):
+        nbfn.export(tmp_path / "model", f)
+    assert list(tmp_path.iterdir()) == []
+    del holder
+
+
+def test_random_numbers_are_compared_by_shape(notebook, tmp_path) -> None:
+    f = nbfn.function(lambda x: x + tf.random.uniform([2]))
+    f(tf.ones([2]))
+    (result,) = nbfn.export(tmp_path / "model", f).verified
+    assert result.status == "shapes"
+    assert "RandomUniform" in result.detail
+
+
+def test_inputs_that_do_not_suit_are_said_to_be_skipped(notebook, tmp_path) -> None:
+    @nbfn.function
+    def f(x):
+        tf.debugging.assert_greater(x, 10)
+        return x
+
+    f(tf.constant([11]))
+    (result,) = nbfn.export(tmp_path / "model", f).verified
+    assert result.status == "skipped"
+    assert "do not suit" in result.detail
+
+
+def test_a_table_that_would_change_is_left_alone(notebook, tmp_path) -> None:
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
+
+    @nbfn.function
+    def insert(keys):
+        table.insert(keys, tf.ones_like(keys, tf.int64))
+
+    insert(tf.constant(["mine"]))
+    notebook["table"] = table
+    (result,) = nbfn.export(tmp_path / "model", insert).verified
+    assert result.status == "skipped"
+    assert table.export()[0].numpy().tolist() == [b"mine"]
+
+
+def test_ragged_and_sparse_arguments(notebook, tmp_path) -> None:
+    f = nbfn.function(lambda r, s: (tf.reduce_sum(r), tf.sparse.reduce_sum(s)))
+    f(tf.ragged.constant([[1.0], [2.0, 3.0]]), tf.sparse.from_dense([[1.0, 0.0]]))
+    written = nbfn.export(tmp_path / "model", f, signatures={"sums": f}, verify=False)
+    assert written.signatures["sums"].startswith("(r: float32(None,), r_2: int64(3,), s: int64(")
+
+
+def test_a_function_named_signatures(notebook, tmp_path) -> None:
+    @nbfn.function
+    def signatures(x):
+        return x
+
+    signatures(tf.constant(1))
+    nbfn.export(tmp_path / "model", signatures, verify=False)
+    assert "signatures" in tf.saved_model.load(str(tmp_path / "model")).signatures
+
+
+def test_strings_and_half_precision(notebook, tmp_path) -> None:
+    f = nbfn.function(lambda s, h: (tf.strings.upper(s), h * 2, tf.cast(h, tf.bfloat16)))
+    f(tf.constant(["ä"]), tf.ones([3], tf.float16))
+    assert nbfn.export(tmp_path / "model", f).verified[0].status == "equal"
+
+
+def test_an_input_signature_is_enough(notebook, tmp_path) -> None:
+    f = nbfn.function(lambda x: x * 2, input_signature=[tf.TensorSpec([None], name="x")])
+    written = nbfn.export(tmp_path / "model", f, verify=False)
+    assert list(written.signatures.values()) == [
+        "(x: float32(None,)) -> (output_0: float32(None,))"
+    ]
+
+
+def test_the_record_says_what_was_exported(predict, tmp_path) -> None:
+    nbfn.export(tmp_path / "model")
+    record = json.loads((tmp_path / "model" / RECORD).read_text())
+    assert record["tensorflow"] == tf.__version__
+    assert record["variables"] == ["weight"]
+    assert record["verification"][0]["status"] == "equal"
+    assert record["functions"]["predict"]["parameters"] == "(x)"
+
+
+# Bad input ---------------------------------------------------------------------------------
+
+
+def test_an_existing_path_is_refused_and_kept(predict, tmp_path) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "precious").write_text("kept")
+    with pytest.raises(ExportExistsError, match="overwrite=True"):
+        nbfn.export(path)
+    assert (path / "precious").read_text() == "kept"
+    nbfn.export(path, overwrite=True, verify=False)
+    assert not (path / "precious").exists()
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_nothing_to_export(notebook, tmp_path) -> None:
+    notebook["f"] = nbfn.function(lambda x: x)
+    with pytest.raises(ExportError, match="nothing to export: no traced function has been called"):
+        nbfn.export(tmp_path / "model")
+    with pytest.raises(ExportError, match="nothing to export: `functions` is empty"):
+        nbfn.export(tmp_path / "model", [])
+    with pytest.raises(ExportError, match="never called"):
+        nbfn.export(tmp_path / "model", notebook["f"])
+    with pytest.raises(ExportError, match="expected traced functions to export, found str"):
+        nbfn.export(tmp_path / "model", ["f"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_differs_is_not_written(predict, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "model"
+    nbfn.export(path, verify=False)
+    before = (path / RECORD).read_text()
+    save = tf.saved_model.save
+
+    def save_something_else(root, folder, signatures):
+        root.nbfn_variables[0].assign_add(tf.ones([3, 2]))
+        save(root, folder, signatures=signatures)
+        root.nbfn_variables[0].assign_sub(tf.ones([3, 2]))
+
+    monkeypatch.setattr(export_module.tf.saved_model, "save", save_something_else)
+    with pytest.raises(VerificationError, match="`predict`: output `scores` differs"):
+        nbfn.export(path, overwrite=True)
+    assert (path / RECORD).read_text() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_interrupted_export_leaves_nothing_behind(predict, tmp_path, monkeypatch) -> None:
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export_module, "verify_model", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        nbfn.export(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

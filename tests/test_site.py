@@ -1,0 +1,36 @@
+"""Where in the user's code something happened."""
+
+from __future__ import annotations
+
+from nbfn.site import Cell, Site, call_site, current_cell, enter_cell, leave_cell
+
+
+def test_in_a_script_it_is_the_innermost_line_of_the_users() -> None:
+    site = call_site()
+    assert site.file == __file__
+    assert (
+        site.line
+        == test_in_a_script_it_is_the_innermost_line_of_the_users.__code__.co_firstlineno + 1
+    )
+    assert site.cell is None
+    assert str(site).startswith("test_site.py, line ")
+
+
+def test_in_a_cell_it_is_the_line_of_the_running_cell() -> None:
+    namespace: dict = {"call_site": call_site, "helper": lambda: call_site()}
+    cell = Cell("a", 3)
+    enter_cell(cell, namespace)
+    try:
+        exec(compile("\n\nsite = helper()", "<cell>", "exec"), namespace)
+        assert namespace["site"] == Site("<cell>", 3, cell)
+        assert str(namespace["site"]) == "In [3], line 3"
+        assert call_site() == Site(None, None, cell)
+    finally:
+        leave_cell()
+    assert current_cell() is None
+
+
+def test_texts() -> None:
+    assert str(Site(None, None)) == "unknown place"
+    assert str(Site(None, 2, Cell("a", None))) == "this cell, line 2"
+    leave_cell()

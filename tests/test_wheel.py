@@ -1,0 +1,39 @@
+"""The wheel installs on a machine without Node; `browser/test_wheel.py` looks at it there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+
+from tests.wheel import ROOT, without_node
+
+
+def test_what_is_in_the_wheel(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "nbfn/views/static/widget.js" in names
+    assert "nbfn/views/static/widget.css" in names
+    extension = [name for name in names if "share/jupyter/labextensions/nbfn-labextension" in name]
+    assert any(name.endswith("install.json") for name in extension)
+    assert any("remoteEntry" in name for name in extension)
+    assert not any(name.startswith("nbfn/labextension") for name in names)
+    assert not any("node_modules" in name or name.startswith("tests/") for name in names)
+
+
+def test_the_version_has_one_source(wheel: Path) -> None:
+    package = json.loads((ROOT / "labextension" / "package.json").read_text())
+    assert wheel.name.startswith(f"nbfn-{package['version']}-")
+
+
+def test_the_labextension_is_enabled_and_ok(environment: Path) -> None:
+    listed = subprocess.run(
+        [str(environment / "bin" / "jupyter"), "labextension", "list"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=without_node(),
+    )
+    (line,) = [each for each in listed.stderr.splitlines() if "nbfn-labextension" in each]
+    assert "enabled" in line
+    assert "OK" in line

@@ -1,0 +1,73 @@
+"""Text and HTML say the same, are deterministic, and never let a name become markup."""
+
+from __future__ import annotations
+
+import re
+
+import tensorflow as tf
+
+import nbfn
+from nbfn.views import export_bundle, function_bundle, session_bundle
+from nbfn.views.outline import Outline, Table
+
+HOSTILE = "<img src=x onerror=alert(1)>&"
+
+
+def plain(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).strip()
+
+
+def test_every_text_is_escaped() -> None:
+    outline = Outline(HOSTILE, [HOSTILE], [Table(HOSTILE, (HOSTILE,), [(HOSTILE,)])])
+    html = outline.html()
+    assert "<img" not in html
+    assert html.count("&lt;img") == 5
+    assert outline.text().count("<img") == 5
+
+
+def test_empty_tables_are_left_out() -> None:
+    outline = Outline("title", [], [Table("nothing", ("a",), [])])
+    assert outline.text() == "title"
+    assert "table" not in outline.html()
+
+
+def test_a_function_in_text_and_html() -> None:
+    weight = tf.Variable([1.0, 2.0])
+
+    @nbfn.function
+    def f(images):
+        return images * weight
+
+    f(tf.ones([3, 2]))
+    f(tf.ones([4, 2]))
+    bundle = function_bundle(f)
+    assert set(bundle) == {"text/plain", "text/html"}
+    for sentence in (
+        "retraced: `images`: shape was (3, 2), is (4, 2)",
+        "2 calls, 0 hits, 2 traces, 1 retrace",
+        "Let one trace serve every size of `images`: f.relax()",
+        "weight [2] float32 CPU:0 variable",
+    ):
+        assert sentence in plain(bundle["text/html"])
+        assert sentence in re.sub(r" +", " ", bundle["text/plain"])
+
+
+def test_the_same_history_gives_the_same_bundle() -> None:
+    def bundle() -> dict:
+        f = nbfn.function(lambda x: x + 1)
+        f(tf.ones([1]))
+        f(tf.ones([2]))
+        return function_bundle(f)
+
+    assert bundle() == bundle()
+
+
+def test_session_and_export(tmp_path) -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.ones([1]))
+    session = nbfn.Session({"f": f, "v": tf.Variable([1, 2])})
+    text = session_bundle(session)["text/plain"]
+    assert text.startswith("session: 1 function, 0 modules, 1 variable")
+    assert re.search(r"v +\[2\] +int32 +CPU:0", text)
+    written = nbfn.export(tmp_path / "model", f, signatures={"add": f})
+    assert "computes the same" in export_bundle(written)["text/html"]
