@@ -35,6 +35,8 @@ class Life:
       children: bound submodules by name; shared by the instances that a compact method makes at
         one path, call after call.
       given: original values of the fields in which modules were adopted.
+      arguments: what a method of another module constructed it with.
+      carried: for a module that ``rebind`` made, what it did with each variable.
       template: for an unbound module, the private instance on which ``declare`` and ``setup`` ran
         for inspection, by hook.
     """
@@ -50,6 +52,8 @@ class Life:
         self.children: dict[str, Any] = {}
         self.given: dict[str, Any] = {}
         self.template: dict[str, Any] = {}
+        self.carried: Any = None
+        self.arguments: tuple[Any, Any] | None = None
 
 
 def clone(module: Any, updates: Mapping[str, Any] | None = None, **identity: Any) -> Any:
@@ -104,10 +108,13 @@ def attach(module: Any, scope: Scope, tracked: bool = True) -> None:
     life.scope = scope
     for name, value in init_fields(module).items():
         if holds_modules(value):
-            adopted = map_modules(lambda m, n: adopt(module, m, n), value, name)
+            adopted = map_modules(
+                lambda m, n: adopt(module, m, _adopted_name(module, m, n)), value, name
+            )
             life.given[name] = value
             object.__setattr__(module, name, adopted)
     if tracked and scope.store.bound:
+        _track_foreign(module)
         module.__dict__["_children"] = life.children
         module._track()
 
@@ -156,8 +163,8 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
     if same:
         # A compact method constructs its children anew in each call; they are the same children.
         module._life.children = known._life.children
-    else:
-        life.children[name] = module
+    if not same or type(known) is not type(module):
+        life.children[name], same = module, False
     attach(module, scope, tracked=not same)
 
 
@@ -176,6 +183,24 @@ def track(module: Any) -> None:
     finally:
         life.preparing = preparing
     store.track(module)
+
+
+def _adopted_name(parent: Any, module: Any, name: str) -> str:
+    if parent.preserve_adopted_names and module.name is not None:
+        return module.name  # type: ignore[no-any-return]
+    return parent._name_of_part(name)  # type: ignore[no-any-return]
+
+
+def _track_foreign(module: Any) -> None:
+    """Lets TensorFlow follow the ``tf.Module``s of other kinds that the fields hold."""
+    held = {
+        f"{name}_{i}": part
+        for name, value in init_fields(module).items()
+        for i, part in enumerate(tf.nest.flatten(value))
+        if isinstance(part, tf.Module) and not is_module(part)
+    }
+    if held:
+        tf.Module.__setattr__(module, "_held", held)
 
 
 def is_stored(value: Any, scope: Any) -> bool:

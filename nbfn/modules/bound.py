@@ -11,6 +11,7 @@ import tensorflow as tf
 from nbfn.modules import binding
 from nbfn.modules.errors import PathNotFoundError, UnboundModuleError, did_you_mean, show_names
 from nbfn.modules.fields import init_fields, map_modules
+from nbfn.modules.interception import wanted_outputs
 from nbfn.modules.keys import check_rngs
 from nbfn.modules.members import Members
 from nbfn.modules.methods import opaque
@@ -106,8 +107,14 @@ class Bound(Members, library=True):
                     module._track()
 
     @contextlib.contextmanager
-    def capture(self) -> Iterator[dict[str, Any]]:
+    def capture(self, outputs: Any = False) -> Iterator[dict[str, Any]]:
         """Keeps what bound modules sow inside the ``with`` block.
+
+        A traced function sows when it is traced, not when it is called again.
+
+        Args:
+          outputs: whether the outputs of calls are kept too, in ``intermediates``: True for those
+            of every ``__call__``, or a function of module and method name that says which.
 
         Yields:
           ``{collection: {module: {name: value}}}`` with paths from the root; it fills during calls.
@@ -116,11 +123,12 @@ class Bound(Members, library=True):
           UnboundModuleError: the module is not bound.
         """
         store = self._bound_store("capture")
-        outer, store.sown = store.sown, {}
+        outer = store.sown, store.wanted
+        store.sown, store.wanted = {}, wanted_outputs(outputs)
         try:
             yield store.sown
         finally:
-            store.sown = outer
+            store.sown, store.wanted = outer
 
     # -- paths ---------------------------------------------------------------------------------
 
@@ -154,14 +162,12 @@ class Bound(Members, library=True):
         binding.track(self)
 
     def _known_children(self) -> dict[str, Any]:
-        if self._life.scope is None:
-            candidates = {**init_fields(self), **inspect_hook(self, "setup")}
-        else:
+        if self._life.scope is not None:
             prepare(self)
-            candidates = self._life.children
+            return dict(self._life.children)
         children: dict[str, Any] = {}
-        for name, value in candidates.items():
-            map_modules(children_into(children), value, name)
+        for name, value in {**init_fields(self), **inspect_hook(self, "setup")}.items():
+            map_modules(lambda m, n: children.setdefault(self._name_of_part(n), m), value, name)
         return children
 
     def _variable_at(self, parts: list[str]) -> Any:
@@ -209,13 +215,3 @@ class Bound(Members, library=True):
             f"{type(self).__name__}.{what} is for modules made with bind; inside apply, use rngs= "
             "and mutable= of the apply call."
         )
-
-
-def children_into(found: dict[str, Any]) -> Any:
-    """A function that files the modules which ``map_modules`` finds, by name."""
-
-    def file(module: Any, name: str) -> Any:
-        found[name] = module
-        return module
-
-    return file

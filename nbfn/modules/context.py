@@ -32,6 +32,7 @@ class _Context(threading.local):
         # None is a barrier: modules made above it have no implicit parent.
         self.modules: list[Any] = []
         self.tables: dict[int, Table] = {}
+        self.interceptors: list[Any] = []
 
 
 _context = _Context()
@@ -41,6 +42,11 @@ def current_module() -> Any:
     """The module whose method runs innermost on this thread, or None."""
     modules = _context.modules
     return modules[-1] if modules else None
+
+
+def interceptors() -> list[Any]:
+    """The functions around methods on this thread, the outermost first."""
+    return _context.interceptors
 
 
 def push(module: Any) -> None:
@@ -56,6 +62,16 @@ def pop() -> None:
 def table_of(module: Any) -> Table | None:
     """The open table of a module: where it may declare now; None if it may not."""
     return _context.tables.get(id(module))
+
+
+def open_compact(module: Any) -> tuple[Table | None, bool]:
+    """Opens a compact table unless one is open; the one before, and whether it was opened."""
+    tables = _context.tables
+    previous = tables.get(id(module))
+    if previous is not None and previous.kind == "compact":
+        return previous, False
+    tables[id(module)] = Table("compact")
+    return previous, True
 
 
 def swap_table(module: Any, table: Table | None) -> Table | None:

@@ -127,6 +127,34 @@ class InstanceError(LifecycleError, TypeError):
     """A lifecycle method was called on a module class instead of an instance."""
 
 
+class LazyInitError(LifecycleError, ValueError):
+    """``lazy_init`` met an initial value that depends on an input's value."""
+
+
+class TransformError(LifecycleError, ValueError):
+    """A transformation got something that it cannot transform, or met a module it was not given."""
+
+
+class PartError(LifecycleError, TypeError):
+    """A part of an ``nn.Sequential`` or ``nn.Composite`` cannot be called, or not like this."""
+
+
+class SpecError(NbfnError, ValueError):
+    """The fields of an ``nn.Spec`` are not what its class declares, or JSON cannot hold them."""
+
+
+class SpecFieldError(SpecError, TypeError):
+    """A field that the ``nn.Spec`` does not have was given, or one that it needs was not."""
+
+
+class SpecDefinitionError(SpecError, TypeError):
+    """A class derived from ``nn.Spec`` is not written as it must be."""
+
+
+class FrozenSpecError(SpecError, AttributeError):
+    """A field of an ``nn.Spec`` was set after its construction."""
+
+
 def show_path(path: Sequence[str]) -> str:
     """The text form of a module path: ``"/"`` for the root, else ``"/hidden/Dense_0"``."""
     return "/" + "/".join(path)

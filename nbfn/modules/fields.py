@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +15,14 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
     fields: dict[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
     for last in ("parent", "name"):
         fields[last] = fields.pop(last)
+    construct = cls.__init__  # type: ignore[misc]
+
+    @functools.wraps(construct)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not self.__dict__["_life"].built:  # else it is the child of an earlier call
+            construct(self, *args, **kwargs)
+
+    cls.__init__ = init  # type: ignore[misc]
     cls.__field_names__ = tuple(  # type: ignore[attr-defined]
         f.name for f in dataclasses.fields(cls) if f.init and f.name not in ("parent", "name")
     )

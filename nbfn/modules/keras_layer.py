@@ -97,6 +97,7 @@ class KerasModule(Module):
 
     collection = "state"
     rng = "dropout"
+    takes_vectors = False  # whether one example without a batch is an input too
 
     @nowrap
     def make_layer(self) -> Any:
@@ -145,7 +146,14 @@ class Keras(KerasModule):
             return self.layer()
         if self.layer.weights:
             return self.layer
-        return type(self.layer).from_config(self.layer.get_config())
+        make = type(self.layer).from_config
+        # The function of a Lambda is the user's own, so there is nothing to be safe from.
+        unsafe = {"safe_mode": False} if isinstance(self.layer, keras.layers.Lambda) else {}
+        return make(self.layer.get_config(), **unsafe)
+
+    @nowrap
+    def _kind(self) -> str:
+        return getattr(self.layer, "__name__", None) or type(self.layer).__name__
 
 
 def place(scope: Scope, slot: Slot) -> Scope:
@@ -154,6 +162,8 @@ def place(scope: Scope, slot: Slot) -> Scope:
 
 
 def _call(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if module.takes_vectors and len(args) == 1 and len(getattr(args[0], "shape", "12")) == 1:
+        return tf.squeeze(_call(module, (tf.expand_dims(args[0], 0),), kwargs), 0)
     scope = module._scope("__call__")
     template = _template(module, scope, args, kwargs)
     store = scope.store

@@ -58,6 +58,10 @@ class Template:
     by_id: dict[int, Slot]
     initial: dict[int, Callable[[], Any]]
 
+    def __deepcopy__(self, _: Any) -> Template:
+        """Itself: it holds no values, and knows its variables by identity."""
+        return self
+
 
 def is_seed_state(variable: Any) -> bool:
     """Whether the Keras variable is the state of a seed generator."""

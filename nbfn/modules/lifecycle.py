@@ -17,6 +17,7 @@ from nbfn.modules.binding import attach, check_built, clone, unbound
 from nbfn.modules.errors import InstanceError, MethodError, RngError, UnknownAttributeError
 from nbfn.modules.fields import is_module
 from nbfn.modules.filters import DenyList, Filter, FilterLike
+from nbfn.modules.interception import wanted_outputs
 from nbfn.modules.keys import check_rngs
 from nbfn.modules.methods import opaque
 from nbfn.modules.scope import Scope
@@ -32,6 +33,7 @@ class Run:
     Attributes:
       module: the clone.
       function: what to call with the user's arguments.
+      store: the variables.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Run:
         method: Any,
         mutable: FilterLike,
         initializing: bool = False,
+        capture_intermediates: Any = False,
     ) -> None:
         """Checks the arguments and attaches a clone.
 
@@ -51,12 +54,17 @@ class Run:
           MethodError, UnknownAttributeError: an argument is not what it should be.
         """
         check_instance(module)
-        self._pure = mutable is False and not initializing
+        wanted = wanted_outputs(capture_intermediates)
+        self._pure = mutable is False and not initializing and wanted is None
         streams = check_rngs(rngs)
         if initializing and not streams:
             raise RngError("init needs a random key, such as nn.key(0), as its first argument.")
-        store = TensorStore(check_variables(variables), streams, Filter.of(mutable), initializing)
-        self._store = store
+        writable = Filter.of(mutable)
+        if wanted is not None:
+            writable |= Filter.of("intermediates")
+        store = TensorStore(check_variables(variables), streams, writable, initializing)
+        store.wanted = wanted
+        self.store = store
         context.push(None)
         try:
             self.module = clone(unbound(module))
@@ -72,12 +80,12 @@ class Run:
     def __exit__(self, *error: object) -> None:
         """Ends the life of the clone."""
         context.pop()
-        self._store.closed = True
+        self.store.closed = True
 
     @opaque
     def result(self, output: Any) -> Any:
         """The output; with the mutable collections if the caller named any."""
-        return output if self._pure else (output, self._store.result())
+        return output if self._pure else (output, self.store.result())
 
 
 def check_instance(module: Any) -> None:

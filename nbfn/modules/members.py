@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from nbfn.modules import context
 from nbfn.modules.errors import PlacementError, UnboundModuleError, show_path
-from nbfn.modules.methods import opaque
+from nbfn.modules.methods import marked
 from nbfn.modules.naming import name_in_use
 from nbfn.modules.scope import Scope, Variable
+from nbfn.modules.store import MISSING
 from nbfn.modules.template import Template
+from nbfn.modules.tree import as_tensors
 
 
 def _append(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
@@ -49,7 +53,7 @@ class Members(Template, library=True):
         """
         return self._scope("path").path
 
-    @opaque
+    @marked
     def param(self, name: str, init_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Declares a parameter, in ``setup`` or a compact method.
 
@@ -74,12 +78,13 @@ class Members(Template, library=True):
         if self._is_inspected():
             return Absent(f"The parameter {name!r} of {type(self).__name__}")
         scope = self._declares("params", name)
-        if scope.has("params", name):
+        stored = scope.store.find("params", scope.path, name)
+        if stored is not MISSING:
             scope.check_shape("params", name, init_fn, args, kwargs)
-            return scope.live("params", name)
+            return stored if scope.store.bound else as_tensors(stored)
         return scope.ensure("params", name, lambda: init_fn(scope.draw("params"), *args, **kwargs))
 
-    @opaque
+    @marked
     def variable(
         self,
         collection: str,
@@ -115,12 +120,12 @@ class Members(Template, library=True):
             scope.ensure(collection, name, lambda: init_fn(*args, **kwargs))
         return Variable(scope, collection, name)
 
-    @opaque
+    @marked
     def get_variable(self, collection: str, name: str, default: Any = None) -> Any:
         """The present value of a variable (tensors), or ``default`` if it does not exist."""
         return self._scope("get_variable").read(collection, name, default)
 
-    @opaque
+    @marked
     def put_variable(self, collection: str, name: str, value: Any) -> None:
         """Writes a variable, in any method; a dict updates the entries that it has.
 
@@ -145,7 +150,7 @@ class Members(Template, library=True):
         """Whether ``init`` is running; false in ``apply``, even if everything is mutable."""
         return self._scope("is_initializing").store.initializing
 
-    @opaque
+    @marked
     def make_rng(self, name: str = "params") -> Any:
         """Draws a new key from a random stream.
 
@@ -168,7 +173,7 @@ class Members(Template, library=True):
         """Whether the stream itself was passed."""
         return name in self._scope("has_rng").store.streams()
 
-    @opaque
+    @marked
     def sow(
         self,
         collection: str,
@@ -202,11 +207,44 @@ class Members(Template, library=True):
                 node = node.setdefault(part, {})
             node[name] = reduce_fn(node[name] if name in node else init_fn(), value)
             return True
-        if collection not in store.mutable:
+        if collection not in store.mutable or not store.keeps_sown:
             return False
         before = scope.read(collection, name) if scope.has(collection, name) else init_fn()
         scope.write(collection, name, reduce_fn(before, value))
         return True
+
+    @marked
+    def perturb(self, name: str, value: Any, collection: str = "perturbations") -> Any:
+        """Adds a variable that is zero, so that gradients of an intermediate value can be taken.
+
+        ``init`` makes the zeros. A call with the collection adds what it holds; a call without it
+        returns the value as it is. The gradient with respect to the variable is the one with
+        respect to the value.
+
+        Args:
+          name: the variable's name in the collection.
+          value: a tensor of any shape and dtype.
+          collection: the collection.
+
+        Returns:
+          The value, perturbed.
+
+        Raises:
+          VariableNotFoundError: the collection exists, but has no such variable.
+
+        Implements: Flax Linen, ``Module.perturb``.
+        """
+        scope = self._scope("perturb")
+        store = scope.store
+        if context.table_of(self) is not None:
+            self._declares(collection, name)
+        if store.initializing and collection in store.mutable:
+            known = value.shape.is_fully_defined()
+            shape = value.shape if known else tf.shape(value)
+            scope.ensure(collection, name, lambda: tf.zeros(shape, value.dtype))
+        elif not store.tree.get(collection):
+            return value
+        return value + scope.read(collection, name)
 
     # -- for nbfn itself -----------------------------------------------------------------------
 
@@ -238,8 +276,9 @@ class Members(Template, library=True):
                 f"{label} at {show_path(scope.path)} must be declared in setup or in a method "
                 "decorated with @nn.compact. Elsewhere use get_variable and put_variable."
             )
-        names = table.names if table.kind == "compact" else self._life.names
-        if names.taken(name, collection) or self._life.names.taken(name, collection):
+        lasting = self._life.names
+        names = table.names if table.kind == "compact" else lasting
+        if lasting.taken(name, collection) or names.taken(name, collection):
             raise name_in_use(scope.path, name, collection)
         names.take(name, collection)
         return scope

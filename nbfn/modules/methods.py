@@ -15,8 +15,10 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
+from nbfn._tensorflow import unconverted
 from nbfn.modules import context
 from nbfn.modules.errors import PropertyError, UnboundModuleError
+from nbfn.modules.interception import around
 from nbfn.modules.setup import prepare
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +27,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 def opaque(fn: F) -> F:
     """Marks a function of nbfn as none of AutoGraph's business."""
     return cast("F", tf.autograph.experimental.do_not_convert(fn))
+
+
+def marked(fn: F) -> F:
+    """The same for what is called often and calls no function of the user's that may be traced."""
+    return cast("F", unconverted(fn))
 
 
 def compact(fn: F) -> F:
@@ -48,14 +55,16 @@ def nowrap(fn: F) -> F:
     return fn
 
 
-def wrap(fn: Callable[..., Any], compact: bool = False) -> Callable[..., Any]:
+def wrap(
+    fn: Callable[..., Any], compact: bool = False, label: str | None = None
+) -> Callable[..., Any]:
     """The method as a module runs it."""
-    label = fn.__name__
+    label = label or fn.__name__
 
     @functools.wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with Call(self, label, compact):
-            return fn(self, *args, **kwargs)
+        with Call(self, label, compact, fn) as run:
+            return run(self, *args, **kwargs)
 
     method.__nbfn_wrapped__ = True  # type: ignore[attr-defined]
     return method
@@ -64,22 +73,27 @@ def wrap(fn: Callable[..., Any], compact: bool = False) -> Callable[..., Any]:
 class Call:
     """One call of a module's method, as a context manager."""
 
-    __slots__ = ("compact", "label", "module", "opened", "previous", "scope_name")
+    __slots__ = ("compact", "fn", "label", "module", "opened", "previous", "scope_name")
 
-    def __init__(self, module: Any, label: str, compact: bool) -> None:
+    def __init__(self, module: Any, label: str, compact: bool, fn: Callable[..., Any]) -> None:
         """Notes what is called.
 
         Args:
           module: the module.
           label: the method's name, for the names of graph operations and for errors.
           compact: whether the method may declare.
+          fn: the method as the class defines it.
         """
+        self.fn = fn
         self.module = module
         self.label = label
         self.compact = compact
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Callable[..., Any]:
         """Runs ``setup`` if it is due and makes the module the current one.
+
+        Returns:
+          What to call in the method's place: a function of the module and the arguments.
 
         Raises:
           UnboundModuleError: a compact method of an unbound module.
@@ -107,10 +121,11 @@ class Call:
             )
         context.push(module)
         if self.compact:
-            table = context.table_of(module)
-            if table is None or table.kind != "compact":
-                self.previous = context.swap_table(module, context.Table("compact"))
-                self.opened = True
+            previous, self.opened = context.open_compact(module)
+            self.previous = previous
+        if context.interceptors() or (life.scope is not None and life.scope.store.wanted):
+            return around(module, self.fn, self.label)
+        return self.fn
 
     def __exit__(
         self,
@@ -133,7 +148,8 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
     def method(self: Any) -> None:
         table = context.table_of(self)
         if table is not None and table.kind == kind:
-            fn(self)
+            run = around(self, fn, kind) if context.interceptors() else fn
+            run(self)
         elif self._life.scope is not None:
             prepare(self)
         else:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from nbfn.modules import binding, context
-from nbfn.modules.bound import Bound
+from nbfn.modules.fields import init_fields
 from nbfn.modules.filters import DenyList, Filter, FilterLike
 from nbfn.modules.keys import check_rngs
+from nbfn.modules.lazy import lazy_run, paths, values
 from nbfn.modules.lifecycle import INIT_MUTABLE, Run, check_instance
+from nbfn.modules.live import Live
 from nbfn.modules.methods import opaque
 from nbfn.modules.scope import Scope
 from nbfn.modules.table import table
@@ -17,7 +19,7 @@ from nbfn.modules.tree import as_tensors, check_variables
 from nbfn.modules.variable_store import VariableStore
 
 
-class Module(Bound, library=True):
+class Module(Live, library=True):
     """Base class of all modules.
 
     A subclass is a dataclass: its annotated attributes are construction arguments. Constructing it
@@ -52,6 +54,7 @@ class Module(Bound, library=True):
         rngs: Any = None,
         method: Any = None,
         mutable: FilterLike = False,
+        capture_intermediates: Any = False,
         **kwargs: Any,
     ) -> Any:
         """Calls the module with these variables; changes neither them nor the module.
@@ -63,11 +66,13 @@ class Module(Bound, library=True):
           rngs: keys of random streams by name, or one key for the stream ``params``.
           method: None for ``__call__``, a name, a method, or any function of the module.
           mutable: the collections that the call may write.
+          capture_intermediates: True keeps the output of every ``__call__`` in the collection
+            ``intermediates``; a function of module and method name says of which methods.
           **kwargs: for the method.
 
         Returns:
-          The output ``y``; or ``(y, updated)`` if ``mutable`` is anything but False, where
-          ``updated`` holds all the mutable collections that exist, written or not.
+          The output ``y``; or ``(y, updated)`` if ``mutable`` is anything but False or outputs are
+          captured, where ``updated`` holds all the mutable collections that exist, written or not.
 
         Raises:
           VariablesTypeError, VariablesStructureError, RngError, FilterError, MethodError,
@@ -75,7 +80,7 @@ class Module(Bound, library=True):
 
         Implements: Flax Module lifecycle, section "Lifecycle".
         """
-        run = Run(self, variables, rngs, method, mutable)
+        run = Run(self, variables, rngs, method, mutable, False, capture_intermediates)
         with run:
             output = run.function(*args, **kwargs)
         return run.result(output)
@@ -126,25 +131,75 @@ class Module(Bound, library=True):
         result: dict[str, Any] = run.result(output)[1]
         return result
 
-    def tabulate(self, rngs: Any = None, *args: Any, **kwargs: Any) -> str:
+    def lazy_init(
+        self,
+        rngs: Any,
+        *args: Any,
+        method: Any = None,
+        mutable: FilterLike = INIT_MUTABLE,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Makes the variables from the shapes of the inputs alone, without calling the module.
+
+        Args:
+          rngs: as in ``init``.
+          *args: for the method; a ``tf.TensorSpec`` stands for a tensor, of any size.
+          method: as in ``init``.
+          mutable: as in ``init``.
+          **kwargs: for the method.
+
+        Returns:
+          The variables that ``init`` would give.
+
+        Raises:
+          LazyInitError: an initial value depends on an input.
+
+        Implements: Flax Linen, ``Module.lazy_init``.
+        """
+        found: dict[str, Any] = lazy_run(self, rngs, args, kwargs, method, mutable, values)
+        return found
+
+    def module_paths(self, rngs: Any = None, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The modules that a call uses, by path: ``{"": root, "Block_0/Dense_0": ...}``.
+
+        Args:
+          rngs: for an unbound module, what ``lazy_init`` takes; nothing is computed.
+          *args: for ``lazy_init``.
+          **kwargs: for ``lazy_init``.
+
+        Returns:
+          Unbound copies. Of a bound module, those of compact methods once they have been called.
+
+        Implements: Flax Linen, ``Module.module_paths``.
+        """
+        if self._life.scope is not None:
+            return paths(self)
+        found: dict[str, Any] = self._looked_at(rngs, args, kwargs, paths)
+        return found
+
+    def tabulate(
+        self, rngs: Any = None, *args: Any, depth: int | None = None, **kwargs: Any
+    ) -> str:
         """The modules and variables as a plain-text table.
 
         Args:
-          rngs: for an unbound module, what ``init`` takes; ``init`` runs once.
-          *args: for ``init``.
-          **kwargs: for ``init``.
+          rngs: for an unbound module, what ``lazy_init`` takes; nothing is computed.
+          *args: for ``lazy_init``.
+          depth: how many levels of modules get a line; those below are counted in the last one.
+          **kwargs: for ``lazy_init``.
 
         Returns:
           One line for each module, with its own variables, and the totals. Of a bound module, the
           modules of compact methods are known once they have been called.
         """
         if self._life.scope is not None:
-            return table(self)
+            return table(self, depth)
+        text: str = self._looked_at(rngs, args, kwargs, lambda module: table(module, depth))
+        return text
+
+    def _looked_at(self, rngs: Any, args: Any, kwargs: Any, look: Any) -> Any:
         method, mutable = kwargs.pop("method", None), kwargs.pop("mutable", INIT_MUTABLE)
-        run = Run(self, {}, rngs, method, mutable, True)
-        with run:
-            run.function(*args, **kwargs)
-            return table(run.module)
+        return lazy_run(self, rngs, args, kwargs, method, mutable, lambda run: look(run.module))
 
     # -- to and from variables -----------------------------------------------------------------
 
@@ -208,3 +263,17 @@ class Module(Bound, library=True):
             return binding.clone(binding.unbound(self), updates, **name)  # type: ignore[no-any-return]
         finally:
             context.pop()
+
+    def copy(self, *, name: str | None = None, **updates: Any) -> Self:
+        """A new module with the same construction arguments, except for the updates.
+
+        Unlike a clone it belongs to where it is made: in a compact method it is a new submodule
+        with a name of its own, in ``setup`` it is named by the attribute.
+
+        Args:
+          name: its name; by default an automatic one.
+          **updates: other construction arguments, and ``parent``.
+
+        Implements: Flax Linen, ``Module.copy``.
+        """
+        return type(self)(**{**init_fields(self), **updates}, name=name)

@@ -12,6 +12,8 @@ import tensorflow as tf
 
 from nbfn.modules.errors import NameInUseError, show_path
 
+_TWIN = "a method"
+
 
 class Names:
     """The names that the declarations of one module have taken.
@@ -19,6 +21,8 @@ class Names:
     A submodule conflicts with anything of its name; two variables conflict only within one
     collection.
     """
+
+    __slots__ = ("_counts", "_taken")
 
     def __init__(self) -> None:
         """No name is taken."""
@@ -32,6 +36,10 @@ class Names:
         made._counts = dict(self._counts)
         return made
 
+    def next_auto(self, cls: type) -> str:
+        """What ``auto`` will answer, unless that name is taken."""
+        return f"{cls.__name__}_{self._counts.get(cls.__name__, 0)}"
+
     def auto(self, cls: type) -> str:
         """The next automatic name for a class: ``Dense_0``, ``Dense_1``, ..."""
         while True:
@@ -42,6 +50,18 @@ class Names:
             if name not in self._taken:
                 return name
 
+    def twin(self, name: str) -> bool:
+        """Whether the name belongs to a method, which may be called again."""
+        return _TWIN in self._taken.get(name, ())
+
+    def take_twin(self, name: str) -> None:
+        """Reserves the name for a method."""
+        self._taken[name] = {None, _TWIN}
+
+    def held(self) -> dict[str, set[str | None]]:
+        """By name, the collections (None: a submodule) that have it."""
+        return self._taken
+
     def taken(self, name: str, collection: str | None) -> bool:
         """Whether a variable of the collection (None: a submodule) may not have the name."""
         held = self._taken.get(name)
@@ -51,7 +71,11 @@ class Names:
 
     def take(self, name: str, collection: str | None) -> None:
         """Reserves the name for a variable of the collection, or (None) for a submodule."""
-        self._taken.setdefault(name, set()).add(collection)
+        held = self._taken.get(name)
+        if held is None:
+            self._taken[name] = {collection}
+        else:
+            held.add(collection)
 
 
 def name_in_use(path: tuple[str, ...], name: str, collection: str | None) -> NameInUseError:
@@ -65,10 +89,18 @@ def name_in_use(path: tuple[str, ...], name: str, collection: str | None) -> Nam
 
 def alike(a: Any, b: Any, exact: bool = False) -> bool:
     """Whether two modules have the same type and configuration (see ``fingerprint``)."""
-    return type(a) is type(b) and all(
+    return _is_same_class(type(a), type(b)) and all(
         a.__dict__[n] is b.__dict__[n]
         or fingerprint(a.__dict__[n], exact) == fingerprint(b.__dict__[n], exact)
         for n in a.__field_names__
+    )
+
+
+def _is_same_class(a: Any, b: Any) -> bool:
+    """Whether two classes are one, or the same one from a cell that ran again."""
+    return a is b or (
+        (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
+        and a.__field_names__ == b.__field_names__
     )
 
 

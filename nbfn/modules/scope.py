@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from nbfn.modules.errors import (
     CollectionNotFoundError,
+    LazyInitError,
     NotFoundError,
     ParamNotFoundError,
     ParamShapeError,
@@ -99,8 +100,24 @@ class Scope:
         if not self.has(collection, name):
             if collection not in self.store.mutable:
                 raise self.not_found(collection, name)
-            self.store.create(collection, self.path, name, make())
+            self.store.create(collection, self.path, name, self._made(name, make))
         return self.live(collection, name)
+
+    def _made(self, name: str, make: Callable[[], Any]) -> Any:
+        """The initial value; in a lazy run made outside the graph."""
+        if not self.store.lazy:
+            return make()
+        try:
+            with tf.init_scope():
+                return as_tensors(make())
+        except Exception as error:
+            # A graph's tensor outside its graph is no value; TensorFlow has several errors for it.
+            if "scope" in str(error) or "symbolic" in str(error).lower():
+                raise LazyInitError(
+                    f"{self.child(name)} has an initial value that depends on an input, but "
+                    "lazy_init knows only the inputs' shapes. Use init with real inputs."
+                ) from error
+            raise
 
     def not_found(self, collection: str, name: str) -> NotFoundError:
         """The error that says that the variable is missing, and what there is instead."""

@@ -13,13 +13,15 @@ module code is the same in both worlds:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbfn.modules.errors import (
     ImmutableCollectionError,
     RngError,
     ScopeClosedError,
+    TransformError,
     show_names,
     show_path,
 )
@@ -42,7 +44,11 @@ class Store:
         stays its own) and its clone in this store.
       checked: the parameters whose shape was compared with their initializer's.
       named: type and configuration of the modules that hold automatic names.
+      suspended: by thread, the transformation that works on copies of the modules just now.
+      keeps_sown: whether sown values are kept, if that is not the store's own affair.
       memo: what a module keeps for its path from call to call.
+      wanted: which outputs of methods are captured, as ``wanted(module, method name)``.
+      lazy: whether only shapes of the inputs are known, so that initial values are made apart.
       sown: where sown values go (bound modules only, see ``Module.capture``).
     """
 
@@ -58,6 +64,10 @@ class Store:
         self.checked: set[tuple[str, Path]] = set()
         self.named: dict[Path, Any] = {}
         self.memo: dict[Path, Any] = {}
+        self.suspended: dict[int, str] = {}
+        self.keeps_sown = True
+        self.wanted: Callable[[Any, str], bool] | None = None
+        self.lazy = False
         self.sown: dict[str, Any] | None = None
 
     # -- variables -----------------------------------------------------------------------------
@@ -66,10 +76,11 @@ class Store:
         """The dict of the module at ``path``, or None."""
         node = self.tree.get(collection)
         for part in path:
-            if not isinstance(node, Mapping):
+            # Asking for the exact class first is several times as fast.
+            if type(node) is not dict and not isinstance(node, Mapping):
                 return None
             node = node.get(part)
-        return node if isinstance(node, Mapping) else None
+        return node if type(node) is dict or isinstance(node, Mapping) else None
 
     def find(self, collection: str, path: Path, name: str) -> Any:
         """The stored leaf (or structure of leaves), or ``MISSING``."""
@@ -115,6 +126,13 @@ class Store:
                 "so its variables are gone. Return values instead of modules, or use "
                 "module.bind(variables), whose modules live on."
             )
+        if self.suspended and threading.get_ident() in self.suspended:
+            label = self.suspended[threading.get_ident()]
+            raise TransformError(
+                f"The module at {show_path(path)} is used inside {label}, but was not passed to "
+                "it: a closure hides modules from transformations. Pass it as an argument, or "
+                "wrap the function as nn.Partial(fn, [module])."
+            )
 
     def _stored(self, _collection: str, _path: Path, _value: Any) -> Any:
         raise NotImplementedError
@@ -146,6 +164,14 @@ class Store:
         return self._count(name, path)
 
     def _count(self, name: str, path: Path) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The stream's key, its numbers of draws, and the index of each path among these."""
+        raise NotImplementedError
+
+    def advance(self, name: str, path: Path, draws: Any) -> None:
+        """Counts draws that were made elsewhere with a snapshot of the stream."""
         raise NotImplementedError
 
 
@@ -183,6 +209,16 @@ class TensorStore(Store):
 
     def _stored(self, _collection: str, _path: Path, value: Any) -> Any:
         return as_tensors(value)
+
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The key, and the number of draws that each path has made."""
+        paths = [path for stream, path in self._counts if stream == name]
+        counts = [self._counts[name, path] for path in paths]
+        return self._rngs[name], counts, {path: i for i, path in enumerate(paths)}
+
+    def advance(self, name: str, path: Path, draws: Any) -> None:
+        """Counts draws that were made elsewhere."""
+        self._counts[name, path] = self._counts.get((name, path), 0) + draws
 
     def _count(self, name: str, path: Path) -> tuple[Any, int]:
         count = self._counts.get((name, path), 0)

@@ -6,22 +6,26 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from nbfn.modules.setup import prepare
+from nbfn.modules.lazy import walk
 from nbfn.modules.tree import leaves
 
 _HEAD = ("Path", "Module", "Parameters", "Other variables", "Count")
 
 
-def table(top: Any) -> str:
+def table(top: Any, depth: int | None = None) -> str:
     """One row for each module that has been used, parents first, and the totals.
 
     Args:
       top: a module with variables.
+      depth: how many levels of modules get a row; None for all.
     """
     rows = [_HEAD]
-    for module in _walk(top):
+    for module in walk(top):
+        level = len(module.path) - len(top.path)
+        if depth is not None and level > depth:
+            continue
         params, others, count = [], [], 0
-        for collection, path, leaf in _own(module):
+        for collection, path, leaf in _own(module, whole=level == depth):
             shape = ", ".join("?" if n is None else str(n) for n in leaf.shape)
             text = f"{'/'.join(path)}: {leaf.dtype.name}[{shape}]"
             if collection == "params":
@@ -44,15 +48,8 @@ def table(top: Any) -> str:
     return "\n".join([*lines, f"Total: {total:,} parameters, {size:,} bytes"])
 
 
-def _walk(module: Any) -> Iterator[Any]:
-    yield module
-    prepare(module)
-    for child in module._life.children.values():
-        yield from _walk(child)
-
-
-def _own(module: Any) -> Iterator[tuple[str, tuple[str, ...], Any]]:
-    children = module._life.children
+def _own(module: Any, whole: bool) -> Iterator[tuple[str, tuple[str, ...], Any]]:
+    children = {} if whole else module._life.children
     for collection, tree in module.state.items():
         for path, leaf in leaves(tree):
             if path[0] not in children:

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from nbfn.modules import context
 from nbfn.modules.binding import Life, adopt, claim, is_stored
+from nbfn.modules.config import ConfigOf
 from nbfn.modules.errors import (
     FrozenModuleError,
     PlacementError,
@@ -28,10 +29,14 @@ from nbfn.modules.errors import (
 from nbfn.modules.fields import holds_modules, init_fields, make_dataclass, map_modules
 from nbfn.modules.methods import wrap_class
 from nbfn.modules.naming import fingerprint
+from nbfn.modules.reuse import known_child, may_reuse
 from nbfn.modules.setup import inspect_hook, prepare
 
 # Names that notebooks and TensorFlow try on any object; asking must have no effect.
-_PROBES = ("__", "_self_", "_repr_", "_ipython_", "_tf_", "_keras_", "_serialize_", "_gather_")
+_PROBES = (
+    *("__", "_self_", "_repr_", "_ipython_", "_tf_", "_keras_", "_serialize_", "_gather_"),
+    "autograph_info__",
+)
 
 
 class _Implicit:
@@ -65,10 +70,12 @@ class Template(tf.Module):
     parent: Any = dataclasses.field(default=_IMPLICIT, kw_only=True, repr=False)
     name: str | None = dataclasses.field(default=None, kw_only=True)
 
+    Config = ConfigOf()
+    preserve_adopted_names = False  # whether modules in fields keep the name= that they have
     __field_names__: ClassVar[tuple[str, ...]] = ()
     __hooks__: ClassVar[tuple[str, ...]] = ()
     __iter__ = None  # __getitem__ takes paths; without this Python would try 0, 1, 2, ...
-    _state = _rngs = _children = None  # what TensorFlow may see of a bound module
+    _state = _rngs = _children = _held = None  # what TensorFlow may see of a bound module
     if TYPE_CHECKING:  # an annotation, and no field of the dataclass
         _life: Life
 
@@ -100,11 +107,22 @@ class Template(tf.Module):
         )
         cls.__hooks__ = tuple(overridden)
 
-    def __new__(cls, *_args: Any, **_kwargs: Any) -> Any:
-        """Gives the instance its private state before the first attribute is set."""
-        self = super().__new__(cls)
-        self.__dict__["_life"] = Life()
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Finds the child of an earlier call, or gives a new instance its private state."""
+        may = may_reuse(kwargs)
+        if may:
+            known = known_child(cls, args, kwargs)
+            if known is not None:
+                return known
+        self = _blank(cls)
+        if may:
+            self._life.arguments = (args, kwargs)
         return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """As usual, except that a copy is never a child of an earlier call."""
+        _, (cls, *_), *state = super().__reduce_ex__(protocol)  # type: ignore[misc]
+        return (_blank, (cls,), *state)
 
     def __post_init__(self) -> None:
         """Finds the parent, takes a name, and freezes the module.
@@ -158,6 +176,14 @@ class Template(tf.Module):
         Implements: Flax Module lifecycle, section "Setup for unbound Modules", second solution.
         """
 
+    def _name_of_part(self, name: str) -> str:
+        """The name of a submodule that a field holds, from the one that its place gives it."""
+        return name
+
+    def _kind(self) -> str:
+        """What the module is called where nobody named it."""
+        return type(self).__name__
+
     # -- attributes ----------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -168,9 +194,7 @@ class Template(tf.Module):
           SetupFieldError: ``setup`` sets a construction argument.
         """
         life = self._life
-        # Dunder names are left to tools such as autoreload, others to TensorFlow's own records.
-        records = name.startswith("_self_") or isinstance(getattr(tf.Module, name, None), property)
-        if not life.built or name.startswith("__") or (name[0] == "_" and records):
+        if not life.built or (name[0] == "_" and _is_record(name)):
             object.__setattr__(self, name, value)
             return
         table = context.table_of(self)
@@ -282,6 +306,19 @@ class Template(tf.Module):
 def _reserved_names(cls: type) -> set[str]:
     public = (n for base in cls.__mro__ if _is_library(base) for n in vars(base) if n[0] != "_")
     return {*public, "parent", "name"} - {"setup", "declare"}
+
+
+def _blank(cls: type) -> Any:
+    """An instance of a module class before its construction."""
+    self = tf.Module.__new__(cls)
+    self.__dict__["_life"] = Life()
+    return self
+
+
+def _is_record(name: str) -> bool:
+    """Whether a name is left to tools such as autoreload, or to TensorFlow's own records."""
+    kept = isinstance(getattr(tf.Module, name, None), property)
+    return name.startswith(("__", "_self_")) or kept
 
 
 def _is_library(base: type) -> bool:

@@ -37,15 +37,22 @@ class Stream:
         self.key.assign(tf.cast(key, tf.int32))
         self.counts.assign(tf.zeros_like(self.counts))
 
-    def next_count(self, path: Path) -> tf.Tensor:
-        """The number of draws made at ``path`` so far (int32 scalar); counts one more."""
+    def snapshot(self) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The key, the numbers of draws, and the index of each path among these; as of now."""
+        with tf.init_scope():
+            size = int(tf.size(self.counts))
+        slots = {path: slot for path, slot in self._slots.items() if slot < size}
+        return self.key.read_value(), self.counts.read_value(), slots
+
+    def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
+        """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
         slot = self._slots.setdefault(path, len(self._slots))
         with tf.init_scope():
             short = slot + 1 - int(tf.size(self.counts))
             if short > 0:
                 self.counts.assign(tf.pad(self.counts, [[0, short]]))
         count = tf.gather(self.counts, slot)
-        self.counts.scatter_nd_add([[slot]], [1])
+        self.counts.scatter_nd_add([[slot]], [draws])
         return count
 
 
@@ -162,6 +169,14 @@ class VariableStore(Store):
             return tf.Variable(tensor, trainable=trainable, name="/".join(at) or collection)
 
         return map_leaves(variable, value, path)
+
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The key, and the number of draws that each path has made."""
+        return self.rngs[name].snapshot()
+
+    def advance(self, name: str, path: Path, draws: Any) -> None:
+        """Counts draws that were made elsewhere."""
+        self.rngs[name].next_count(path, draws)
 
     def _count(self, name: str, path: Path) -> tuple[Any, tf.Tensor]:
         stream = self.rngs[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -280,3 +281,57 @@ def test_an_apply_inside_a_compact_method_is_its_own_world() -> None:
         return Scale()(inner.apply(variables, x))
 
     assert list(run(body)) == ["Scale_0"]
+
+
+def test_a_bound_module_keeps_the_children_of_its_compact_methods() -> None:
+    made = []
+
+    class Child(nn.Module):
+        width: int
+        scale: Any = None
+
+        def __post_init__(self):
+            made.append(self.width)
+            super().__post_init__()
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(self.width)(x)
+
+    class Parent(nn.Module):
+        @nn.compact
+        def __call__(self, x, n=2):
+            for _ in range(n):
+                x = Child(3)(x)
+            return Child(2, scale=[1.0], name="last")(x)
+
+    x = tf.ones([1, 3])
+    bound = Parent().bind(Parent().init(nn.key(0), x))
+    y = bound(x)
+    first = bound["Child_0"]
+    made.clear()
+    tf.debugging.assert_equal(bound(x), y)
+    bound(x, n=1)
+    # A list may hold other things each time, so that child is made anew, at the same place.
+    assert made == [2, 2]
+    assert bound["Child_0"] is first
+    copied = copy.deepcopy(bound)
+    copied["last/Dense_0/kernel"].assign(tf.zeros([3, 2]))
+    tf.debugging.assert_equal(bound(x), y)
+    tf.debugging.assert_equal(copied(x), tf.zeros([1, 2]))
+
+
+def test_a_copy_inside_a_compact_method_is_none_of_its_children() -> None:
+    class Child(nn.Module):
+        width: int = 3
+
+    class Parent(nn.Module):
+        @nn.compact
+        def __call__(self, template):
+            copied = copy.deepcopy(template)
+            assert copied == template
+            return Child().path, copied.path if copied.parent is not None else None
+
+    bound = Parent().bind({})
+    for _ in range(2):
+        assert bound(Child(5)) == (("Child_0",), None)

@@ -2,12 +2,11 @@
 
 A sample is kept as it is printed, except that ``jax.numpy`` is ``tf`` and ``random.key`` is
 ``nn.key``. Where a sample only defines something, the test says what the text around it promises.
-The samples of the section "Practical consequences" transform modules with ``nn.vmap``; of them only
-the line without a transformation is here.
+The sections from "Functionalization" on are in ``test_flax_module_functionalization``.
 """
 
 # The samples keep their indentation and their style.
-# ruff: noqa: B007, E731, RET503
+# ruff: noqa: RET503
 # fmt: off
 from __future__ import annotations
 
@@ -299,83 +298,3 @@ def test_setup_is_lazy() -> None:
     assert bound.foo.features == 2
     bound(tf.ones((1, 2)))
     assert log == ["setup"]
-
-
-def test_a_closure_over_a_module_works_without_a_transformation() -> None:
-    """Flax Module lifecycle, "Practical consequences": the untransformed line of the sample."""
-
-    class Foo(nn.Module):
-      @nn.compact
-      def __call__(self, x):
-        dense = nn.Dense(x.shape[-1])
-        fn = lambda x: dense(x) + 1
-        # simply calling inner works fine
-        return self.inner(x, fn)
-
-      def inner(self, x, fn):
-        for i in range(3):
-          x = fn(x)
-        return x
-
-    x = tf.ones((3, 2))
-    mdl = Foo()
-    vars = mdl.init(nn.key(0), x)
-    assert vars["params"]["Dense_0"]["kernel"].shape == (2, 2)
-    expected = x
-    for _ in range(3):
-        expected = expected @ vars["params"]["Dense_0"]["kernel"] + 1
-    tf.debugging.assert_near(mdl.apply(vars, x), expected)
-
-
-class Encoder(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return nn.Dense(2)(x)
-
-
-class Decoder(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return nn.Dense(4)(x)
-
-
-def test_setup_for_unbound_modules() -> None:
-    """Flax Module lifecycle, "Setup for unbound Modules": the second of the two solutions.
-
-    ``setup`` keeps its meaning; the additional method is ``declare``.
-    """
-
-    class AutoEncoder(nn.Module):
-      def declare(self):
-        self.encoder = Encoder()
-        self.decoder = Decoder()
-
-      def __call__(self, x):
-        return self.decoder(self.encoder(x))
-
-    auto_encoder = AutoEncoder()
-    variables = auto_encoder.init(nn.key(0), tf.ones((1, 4)))
-    decoder_variables = {"params": variables["params"]["decoder"]}
-    x = tf.ones((1, 2))
-    y = auto_encoder.decoder.apply(decoder_variables, x)
-
-    assert same(y, auto_encoder.apply(variables, x, method=lambda m, x: m.decoder(x)))
-    assert same(y, Decoder().apply(decoder_variables, x))
-
-
-def test_looking_into_an_unbound_module_with_setup() -> None:
-    """Flax Module lifecycle, "Setup for unbound Modules": the sample itself, by path."""
-
-    class AutoEncoder(nn.Module):
-      def setup(self):
-        self.encoder = Encoder()
-        self.decoder = Decoder()
-
-      def __call__(self, x):
-        return self.decoder(self.encoder(x))
-
-    auto_encoder = AutoEncoder()
-    variables = auto_encoder.init(nn.key(0), tf.ones((1, 4)))
-    decoder_variables = {"params": variables["params"]["decoder"]}
-    y = auto_encoder["decoder"].apply(decoder_variables, tf.ones((1, 2)))
-    assert y.shape == (1, 4)

@@ -1,0 +1,55 @@
+"""What each module takes and gives in a call, found without computing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.interception import Intercepted, intercept_methods
+from nbfn.modules.lift_axes import flatten, is_array
+from nbfn.modules.tree import map_leaves
+
+Shapes = dict[tuple[str, ...], tuple[str, str]]
+
+
+def call_shapes(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
+    """The inputs and outputs of each module, as text, by path.
+
+    Args:
+      module: a bound module; the call is traced into a graph that never runs.
+      args: for its call; a ``tf.TensorSpec`` stands for a tensor.
+      kwargs: likewise.
+    """
+    found: Shapes = {}
+
+    def note(next_fun: Any, given: Any, options: Any, told: Intercepted) -> Any:
+        output = next_fun(*given, **options)
+        if told.method_name == "__call__":
+            found[told.module.path] = (_text([list(given), options]), _text(output))
+        return output
+
+    specs = [leaf for leaf in flatten([list(args), dict(kwargs)]) if isinstance(leaf, tf.TypeSpec)]
+
+    def call(*tensors: Any) -> None:
+        rest = iter(tensors)
+        filled = map_leaves(
+            lambda leaf, _: next(rest) if isinstance(leaf, tf.TypeSpec) else leaf,
+            [list(args), dict(kwargs)],
+        )
+        with intercept_methods(note):
+            module(*filled[0], **filled[1])
+
+    tf.function(call).get_concrete_function(*specs)
+    return found
+
+
+def _text(value: Any) -> str:
+    return ", ".join(_one(leaf) for leaf in flatten(value) if is_array(leaf))
+
+
+def _one(tensor: Any) -> str:
+    shape = tf.TensorShape(tensor.shape)
+    sizes = "?" if shape.rank is None else ", ".join("?" if n is None else str(n) for n in shape)
+    return f"{tf.as_dtype(tensor.dtype).name}[{sizes}]"

@@ -1,0 +1,144 @@
+"""Module classes of less usual forms: generic, abstract, with descriptors, defined inside."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, Generic, TypeVar
+
+import pytest
+import tensorflow as tf
+
+from nbfn import nn
+
+T = TypeVar("T")
+X = tf.ones([1, 2])
+
+
+def test_generic_modules() -> None:
+    class Box(nn.Module, Generic[T]):
+        value: T
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(self.value)(x)
+
+    class IntBox(Box[int]):
+        pass
+
+    for made in (Box[int](3), IntBox(3)):
+        assert made.init(nn.key(0), X)["params"]["Dense_0"]["kernel"].shape == (2, 3)
+    assert Box[int](3) == Box(3)
+
+
+def test_abstract_modules_and_mixins() -> None:
+    class Named:
+        def label(self):
+            return f"{type(self).__name__}:{self.width}"
+
+    class Base(nn.Module, abc.ABC):
+        width: int
+
+        @abc.abstractmethod
+        def width_of(self): ...
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(self.width_of())(x)
+
+    class Double(Named, Base):
+        def width_of(self):
+            return 2 * self.width
+
+    with pytest.raises(TypeError, match="abstract"):
+        Base(3)
+    double = Double(3)
+    assert double.label() == "Double:3"
+    assert double.init(nn.key(0), X)["params"]["Dense_0"]["kernel"].shape == (2, 6)
+
+
+def test_descriptors_of_ones_own() -> None:
+    class Twice:
+        def __get__(self, module, owner=None):
+            return self if module is None else module.width * 2
+
+    class Net(nn.Module):
+        width: int
+        twice = Twice()
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(self.twice)(x)
+
+    assert Net(3).twice == 6
+    assert isinstance(Net.twice, Twice)
+    assert Net(3).init(nn.key(0), X)["params"]["Dense_0"]["kernel"].shape == (2, 6)
+
+
+def test_static_and_class_methods() -> None:
+    class Net(nn.Module):
+        width: int = 3
+
+        @staticmethod
+        def twice(x):
+            return x * 2
+
+        @classmethod
+        def small(cls):
+            return cls(1)
+
+        def __call__(self, x):
+            return self.twice(x)
+
+    assert Net.small() == Net(1)
+    assert Net.small().apply({}, 3) == 6
+
+
+def test_a_class_defined_inside_a_method() -> None:
+    class Outer(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            class Inner(nn.Module):
+                @nn.compact
+                def __call__(self, x):
+                    return nn.Dense(2)(x)
+
+            return Inner()(x)
+
+    variables = Outer().init(nn.key(0), X)
+    assert set(variables["params"]) == {"Inner_0"}
+    bound = Outer().bind(variables)
+    # The class is another object in each call, but the same for anyone who reads it.
+    tf.debugging.assert_equal(bound(X), bound(X))
+    assert len(bound.trainable_variables) == 2
+
+
+def test_a_module_in_a_closure_of_setup_is_cloned() -> None:
+    shared = nn.Dense(3)
+
+    class Net(nn.Module):
+        def setup(self):
+            self.dense = shared
+
+        def __call__(self, x):
+            return self.dense(x)
+
+    assert set(Net().init(nn.key(0), X)["params"]) == {"dense"}
+    assert shared.name is None
+
+
+def test_setup_runs_for_a_submodule_that_is_only_asked_for_a_value() -> None:
+    log: list[str] = []
+
+    class Inner(nn.Module):
+        def setup(self):
+            log.append("setup")
+            self.size = 7
+
+    class Outer(nn.Module):
+        inner: Any
+
+        def __call__(self, x):
+            return x * self.inner.size
+
+    assert Outer(Inner()).apply({}, 2) == 14
+    assert log == ["setup"]

@@ -1,0 +1,340 @@
+"""Bound modules in a notebook: views, rebinding, snapshots, the tree, cells that run again."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+
+from nbfn import nn
+
+X = tf.ones([2, 3])
+
+
+class Net(nn.Module):
+    width: int = 4
+    training: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.width)(x)
+        x = nn.BatchNorm()(x, training=self.training)
+        return nn.Dropout(0.5)(nn.Dense(2, name="out")(x), training=self.training)
+
+
+@pytest.fixture
+def net() -> Any:
+    return Net().bind(Net().init(nn.key(0), X), rngs={"dropout": nn.key(1)})
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+
+def test_a_view_shares_the_variables(net: Any) -> None:
+    still = net.view(training=False)
+    assert (still.training, net.training) == (False, True)
+    assert {id(v) for v in still.variables} == {id(v) for v in net.variables}
+    before = still(X)
+    tf.debugging.assert_equal(still(X), before)
+    net["out/kernel"].assign(tf.zeros([4, 2]))
+    net["out/bias"].assign(tf.ones([2]))
+    tf.debugging.assert_equal(still(X), tf.ones([2, 2]))
+    net(X)
+    assert float(tf.reduce_sum(tf.abs(still["BatchNorm_0/moving_mean"]))) > 0.0
+
+
+def test_a_view_outlives_and_frees(net: Any) -> None:
+    still = net.view(training=False)
+    y = still(X)
+    del net
+    gc.collect()
+    tf.debugging.assert_equal(still(X), y)
+
+
+def test_views_in_one_trace(net: Any) -> None:
+    step = tf.function(lambda x: (net(x), net.view(training=False)(x)))
+    noisy, still = step(X)
+    tf.debugging.assert_near(still, net.view(training=False)(X), atol=1e-2)
+    assert bool(tf.reduce_any(noisy != still))
+
+
+def test_a_view_of_a_submodule_and_with_adopted_modules() -> None:
+    class Outer(nn.Module):
+        body: nn.Module
+        scale: float = 1.0
+
+        def __call__(self, x):
+            return self.body(x) * self.scale
+
+    outer = Outer(nn.Dense(2))
+    bound = outer.bind(outer.init(nn.key(0), X))
+    tf.debugging.assert_near(bound.view(scale=3.0)(X), bound(X) * 3.0)
+    linear = bound.body.view(activation="relu")
+    assert linear.path == ("body",)
+    tf.debugging.assert_near(linear(X), tf.nn.relu(bound.body(X)))
+
+
+def test_a_view_that_does_not_fit_is_refused(net: Any) -> None:
+    net(X)
+    with pytest.raises(nn.ParamShapeError, match="kernel"):
+        net.view(width=7)(X)
+    with pytest.raises(TypeError, match="widht"):
+        net.view(widht=7)
+    with pytest.raises(nn.UnboundModuleError, match="view"):
+        Net().view(training=False)
+
+
+# -- rebind --------------------------------------------------------------------------------------
+
+
+class Wider(nn.Module):
+    """Net with one more layer, another width of the last one, and no dropout."""
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.BatchNorm()(nn.Dense(4)(x), training=True)
+        return nn.Dense(2, name="extra")(nn.Dense(5, name="out")(x))
+
+
+def test_rebind_carries_variables_by_path(net: Any) -> None:
+    kept, old = net["Dense_0/kernel"], net["out/kernel"]
+    new = net.rebind(Wider(), X, rngs=nn.key(5))
+    assert isinstance(new, Wider)
+    assert new["Dense_0/kernel"] is kept
+    assert new["out/kernel"].shape == (4, 5)
+    assert new.carried.made == (("params", "extra/bias"), ("params", "extra/kernel"))
+    assert new.carried.changed == (("params", "out/bias"), ("params", "out/kernel"))
+    assert ("batch_stats", "BatchNorm_0/moving_mean") in new.carried.kept
+    assert new.carried.dropped == ()
+    assert new(X).shape == (2, 2)
+    assert net["out/kernel"] is old
+    back = new.rebind(Net(), tf.TensorSpec([None, 3]), rngs=nn.key(0))
+    assert set(back.carried.dropped) == {("params", "extra/bias"), ("params", "extra/kernel")}
+
+
+def test_rebind_needs_a_key_for_new_variables_only(net: Any) -> None:
+    with pytest.raises(nn.RngError, match="params/extra/bias"):
+        net.rebind(Wider(), X)
+    assert net.rebind(Net(training=False), X).carried.made == ()
+
+
+def test_rebind_without_inputs_keeps_everything_and_the_streams(net: Any) -> None:
+    other = net.rebind(Net())
+    assert {id(v) for v in other.trainable_variables} == {id(v) for v in net.trainable_variables}
+    assert (
+        other.named_variables()["rngs/dropout/counts"]
+        is net.named_variables()["rngs/dropout/counts"]
+    )
+    assert len(other.carried.kept) == 8
+    assert net.carried is None
+
+
+def test_a_cell_that_runs_again_keeps_what_was_trained() -> None:
+    code = (
+        "class Cell(nn.Module):\n"
+        "    factor = 1.0\n"
+        "    @nn.compact\n"
+        "    def __call__(self, x):\n"
+        "        return nn.Dense(1, kernel_initializer='ones')(x) * self.factor\n"
+    )
+    space: dict[str, Any] = {"nn": nn, "__name__": "__main__"}
+    exec(code, space)
+    model = space["Cell"]().bind(space["Cell"]().init(nn.key(0), X))
+    optimizer = keras.optimizers.SGD(0.001, momentum=0.9)
+
+    def train(model):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(X) ** 2)
+        grads = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+        return float(loss)
+
+    first = train(model)
+    exec(code.replace("1.0", "2.0"), space)
+    again = model.rebind(space["Cell"](), X)
+    assert type(again) is not type(model)
+    tf.debugging.assert_near(again(X), model(X) * 2.0)
+    train(again)
+    assert train(model) < first
+
+
+def test_a_cell_of_a_submodule_may_run_again() -> None:
+    code = (
+        "class Child(nn.Module):\n"
+        "    @nn.compact\n"
+        "    def __call__(self, x):\n"
+        "        return nn.Dense(1)(x) * FACTOR\n"
+    )
+    space: dict[str, Any] = {"nn": nn, "__name__": "__main__", "FACTOR": 1.0}
+    exec(code, space)
+
+    class Parent(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return space["Child"]()(x)
+
+    bound = Parent().bind(Parent().init(nn.key(0), X))
+    y = bound(X)
+    exec(code.replace("FACTOR", "2.0"), space)
+    for _ in range(2):
+        tf.debugging.assert_near(bound(X), y * 2.0)
+    assert type(bound["Child_0"]) is space["Child"]
+    assert len(bound.trainable_variables) == 2
+
+
+def test_autoreload_replaces_the_code_of_a_bound_module(tmp_path: Any, monkeypatch: Any) -> None:
+    autoreload = pytest.importorskip("IPython.extensions.autoreload")
+    source = (
+        "from nbfn import nn\n"
+        "class Net(nn.Module):\n"
+        "    @nn.compact\n"
+        "    def __call__(self, x):\n"
+        "        return nn.Dense(1, kernel_initializer='ones')(x) * FACTOR\n"
+    )
+    path = tmp_path / "reloaded_net.py"
+    path.write_text(f"FACTOR = 1.0\n{source}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import importlib
+
+    module: types.ModuleType = importlib.import_module("reloaded_net")
+    bound = module.Net().bind(module.Net().init(nn.key(0), X))
+    y = bound(X)
+    path.write_text(f"FACTOR = 2.0\nLONGER = None\n{source}")
+    importlib.invalidate_caches()
+    autoreload.superreload(module, importlib.reload, {})
+    tf.debugging.assert_near(bound(X), y * 2.0)
+    sys.modules.pop("reloaded_net")
+
+
+# -- snapshots -----------------------------------------------------------------------------------
+
+
+def test_restore_brings_values_and_draws_back(net: Any) -> None:
+    net(X)
+    before = net.snapshot()
+    first = net(X)
+    variables = {name: id(v) for name, v in net.named_variables().items()}
+    net["out/bias"].assign(tf.ones([2]))
+    net(X)
+    net.restore(before)
+    tf.debugging.assert_equal(net(X), first)
+    assert {name: id(v) for name, v in net.named_variables().items()} == variables
+
+
+def test_a_snapshot_is_what_apply_takes(net: Any) -> None:
+    taken = net.view(training=False)
+    expected = taken(X)
+    snapshot = net.snapshot()
+    net["out/kernel"].assign(tf.zeros([4, 2]))
+    tf.debugging.assert_near(Net(training=False).apply(snapshot.variables, X), expected)
+
+
+def test_restore_before_a_first_draw(net: Any) -> None:
+    before = net.snapshot()
+    first = net(X)
+    net.restore(before)
+    tf.debugging.assert_equal(net(X), first)
+
+
+def test_a_snapshot_of_a_submodule_leaves_the_rest_alone(net: Any) -> None:
+    net(X)
+    out = net["out"].snapshot()
+    net["out/bias"].assign(tf.ones([2]))
+    net["Dense_0/bias"].assign(tf.ones([4]))
+    net["out"].restore(out)
+    assert float(tf.reduce_sum(net["out/bias"])) == 0.0
+    assert float(tf.reduce_sum(net["Dense_0/bias"])) == 4.0
+
+
+def test_a_snapshot_that_does_not_fit_changes_nothing(net: Any) -> None:
+    wider = Net(width=5).bind(Net(width=5).init(nn.key(1), X))
+    before = net.snapshot()
+    with pytest.raises(nn.AssignmentError, match=r"moving_mean.*shape"):
+        net.restore(wider.snapshot())
+    tf.nest.map_structure(tf.debugging.assert_equal, net.snapshot().variables, before.variables)
+    with pytest.raises(nn.AssignmentError, match="no such variable"):
+        nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X)).restore(before)
+
+
+# -- the tree ------------------------------------------------------------------------------------
+
+
+def test_rows_of_a_bound_module(net: Any) -> None:
+    net(X)
+    rows = {row.path: row for row in net.describe()}
+    assert rows[()].kind == "module"
+    assert rows[()].nbytes == 4 * (3 * 4 + 4 + 4 * 4 + 4 * 2 + 2)
+    kernel = rows["Dense_0", "kernel"]
+    assert (kernel.label, kernel.shape, kernel.dtype, kernel.nbytes) == (
+        "params",
+        (3, 4),
+        "float32",
+        48,
+    )
+    assert kernel.trainable
+    assert not rows["BatchNorm_0", "moving_mean"].trainable
+    assert rows["BatchNorm_0", "moving_mean"].label == "batch_stats"
+
+
+def test_rows_show_sharing() -> None:
+    class Shared(nn.Module):
+        a: nn.Module
+        b: nn.Module
+
+        def __call__(self, x):
+            return self.b(self.a(x))
+
+    layer, kernel = nn.Dense(3), tf.Variable(tf.ones([3, 3]))
+    bound = Shared(layer, layer).bind(Shared(layer, layer).init(nn.key(0), X))
+    assert [row.path for row in bound.describe() if row.kind == "variable"] == [
+        ("a", "bias"),
+        ("a", "kernel"),
+    ]
+    tied = {"kernel": kernel, "bias": tf.zeros([3])}
+    two = Shared(nn.Dense(3), nn.Dense(3)).bind({"params": {"a": tied, "b": tied}})
+    rows = {row.path: row for row in two.describe()}
+    assert rows["b", "kernel"].same_as == ("a", "kernel")
+    assert rows[()].nbytes == 4 * (9 + 3 + 3)
+    assert "kernel: float32[3, 3]  same as a/kernel" in two.show()
+
+
+def test_the_text_of_a_tree(net: Any) -> None:
+    net(X)
+    assert net.show().splitlines()[:4] == [
+        "/: Net  168 B",
+        "  Dense_0: Dense  64 B",
+        "    bias: float32[4]  16 B",
+        "    kernel: float32[3, 4]  48 B",
+    ]
+    assert "moving_mean: float32[4]  (batch_stats)  16 B" in net.show()
+
+
+def test_rows_of_an_unbound_module() -> None:
+    class Pair(nn.Module):
+        head: nn.Module
+
+        def setup(self):
+            self.body = nn.Dense(2)
+
+    assert [(row.path, row.label) for row in Pair(nn.Dense(1)).describe()] == [
+        ((), "Pair"),
+        (("head",), "Dense"),
+        (("body",), "Dense"),
+    ]
+
+
+def test_a_tree_with_the_shapes_of_a_call(net: Any) -> None:
+    draws, mean = net.snapshot().rngs, tf.identity(net["BatchNorm_0/moving_mean"])
+    rows = {row.path: row for row in net.describe(tf.TensorSpec([None, 3]))}
+    assert (rows[()].takes, rows[()].gives) == ("float32[?, 3]", "float32[?, 2]")
+    assert rows["Dense_0",].gives == "float32[?, 4]"
+    assert "out: Dense  (float32[2, 4] -> float32[2, 2])  40 B" in net.show(X)
+    # Nothing was computed: no statistics, no draws.
+    tf.debugging.assert_equal(net["BatchNorm_0/moving_mean"], mean)
+    tf.debugging.assert_equal(net.snapshot().rngs["dropout"]["key"], draws["dropout"]["key"])
+    assert int(tf.reduce_sum(net.snapshot().rngs["dropout"]["counts"])) == 0
