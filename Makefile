@@ -14,7 +14,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 QUIET := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 JUPYTER_PREFER_ENV_PATH=1
 TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1
 
-.PHONY: lab test lint unit notebooks-test front-test bench wheel notebooks protocol clean setup
+.PHONY: lab test lint unit notebooks-test front-test bench tf-tests wheel notebooks protocol clean setup
 .DEFAULT_GOAL := lab
 
 lab: setup
@@ -44,6 +44,10 @@ notebooks-test: setup
 bench: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest tests/benchmarks --benchmark-only \
 		--benchmark-group-by=group --benchmark-columns=min,median,iqr,rounds
+
+# TensorFlow's own tests for tf.function, with nbfn in its place; tests/README.md says where they are.
+tf-tests: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.in_tensorflows_tests $(TF_TESTS)
 
 wheel: setup
 	PATH="$(BIN):$$PATH" $(BIN)/uv build --wheel --out-dir dist

@@ -15,16 +15,36 @@ from nbfn.errors import NbfnWarning as NbfnWarning
 
 if TYPE_CHECKING:
     from nbfn import modules as nn
+    from nbfn.functions.carve import carve
+    from nbfn.functions.check import Check
+    from nbfn.functions.expectation import TooManyTracesError, expect_traces
     from nbfn.functions.function import function
-    from nbfn.functions.limit import TraceLimitError
+    from nbfn.functions.pattern import PYTHON_VALUE, TRACE_ON_NEW_VALUE, ListOf, SignatureError
+    from nbfn.functions.refusal import RetraceError, StaleTraceError, TraceLimitError
+    from nbfn.functions.stance import stance
     from nbfn.functions.traced import TracedFunction
+    from nbfn.functions.v1 import wrap_function
+    from nbfn.functions.watch import watch
     from nbfn.sessions.export import Export, export
     from nbfn.sessions.session import Session, session
 
 _NAMES = {
+    "Check": "nbfn.functions.check",
+    "watch": "nbfn.functions.watch",
+    "wrap_function": "nbfn.functions.v1",
     "function": "nbfn.functions.function",
     "TracedFunction": "nbfn.functions.traced",
-    "TraceLimitError": "nbfn.functions.limit",
+    "carve": "nbfn.functions.carve",
+    "TooManyTracesError": "nbfn.functions.expectation",
+    "expect_traces": "nbfn.functions.expectation",
+    "ListOf": "nbfn.functions.pattern",
+    "PYTHON_VALUE": "nbfn.functions.pattern",
+    "SignatureError": "nbfn.functions.pattern",
+    "TRACE_ON_NEW_VALUE": "nbfn.functions.pattern",
+    "RetraceError": "nbfn.functions.refusal",
+    "StaleTraceError": "nbfn.functions.refusal",
+    "TraceLimitError": "nbfn.functions.refusal",
+    "stance": "nbfn.functions.stance",
     "Export": "nbfn.sessions.export",
     "export": "nbfn.sessions.export",
     "Session": "nbfn.sessions.session",
@@ -33,17 +53,30 @@ _NAMES = {
 _MODULES = {"nn": "nbfn.modules"}
 
 __all__ = [
+    "PYTHON_VALUE",
+    "TRACE_ON_NEW_VALUE",
+    "Check",
     "Export",
+    "ListOf",
     "NbfnError",
     "NbfnWarning",
+    "RetraceError",
     "Session",
+    "SignatureError",
+    "StaleTraceError",
+    "TooManyTracesError",
     "TraceLimitError",
     "TracedFunction",
     "__version__",
+    "carve",
+    "expect_traces",
     "export",
     "function",
     "nn",
     "session",
+    "stance",
+    "watch",
+    "wrap_function",
 ]
 
 

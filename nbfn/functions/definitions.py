@@ -8,7 +8,8 @@ from typing import Any
 
 from nbfn.functions.retrace import Cause
 
-_seen: dict[tuple[str, str], int] = {}
+FIRST = Cause("first_trace", "first call")
+_seen: dict[tuple[str, str], tuple[int, int]] = {}
 
 
 def first_cause(python_function: Callable[..., Any]) -> Cause:
@@ -20,12 +21,17 @@ def first_cause(python_function: Callable[..., Any]) -> Cause:
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", "")
-    if code is None or module is None or "<locals>" in name:
-        return Cause("first_trace", "first call")
+    if code is None or module is None:
+        return FIRST
     before = _seen.get((module, name))
-    _seen[module, name] = hash(code)
+    number = 1 if before is None or before[0] != hash(code) else before[1] + 1
+    _seen[module, name] = hash(code), number
     if before is None:
-        return Cause("first_trace", "first call")
-    if before == hash(code):
-        return Cause("first_trace", "first call of a new function object with the same code")
+        return FIRST
+    if number > 1:
+        times = f" ({number} made so far)" if number > 2 else ""
+        sentence = f"first call of a new function object with the same code{times}"
+        return Cause("new_function", sentence)
+    if "<locals>" in name or name == "<lambda>":
+        return FIRST
     return Cause("new_code", "new code: the function was defined again")

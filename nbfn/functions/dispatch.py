@@ -9,6 +9,7 @@ cheap key and takes the ordinary way.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +27,12 @@ class Entry:
 
     Attributes:
         trace: The trace.
-        concrete: Its concrete function.
+        call: Runs its graph on a list of inputs.
         order: For each input of the graph, the position of its tensor among those of the call.
     """
 
     trace: Trace
-    concrete: Any
+    call: Callable[[list[Any]], Any]
     order: tuple[int, ...]
 
 
@@ -46,19 +47,28 @@ class Dispatch:
         self.generation = 0
         self._entries: dict[Any, Entry] = {}
 
-    def find(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any]] | None:
-        """The entry for a call and the call's tensors; None if it must take the ordinary way."""
-        if not self._entries or not _tensorflow.is_plain_eager():
+    def find(self, args: Any, kwargs: Any, state: int) -> tuple[Entry, list[Any]] | None:
+        """The entry for a call and the call's tensors; None if it must take the ordinary way.
+
+        Args:
+            args: The call's positional arguments.
+            kwargs: The call's keyword arguments.
+            state: The state of the function's guards.
+        """
+        if not self._entries:
+            return None
+        device = _tensorflow.plain_eager_device()
+        if device is None:
             return None
         tensors: list[Any] = []
-        key = cheap_key(args, kwargs, tensors)
+        key = cheap_key(args, kwargs, tensors, state, device)
         if key is None:
             return None
         entry = self._entries.get(key)
         return None if entry is None else (entry, tensors)
 
     def remember(
-        self, function: Any, trace: Trace, generation: int, args: Any, kwargs: Any
+        self, function: Any, trace: Trace, generation: int, args: Any, kwargs: Any, state: int
     ) -> None:
         """Makes an entry of a call that took the ordinary way.
 
@@ -68,13 +78,17 @@ class Dispatch:
             generation: The generation when the call began; if it has changed, nothing is made.
             args: The call's positional arguments.
             kwargs: The call's keyword arguments.
+            state: The state of the function's guards when the call began.
         """
         concrete = trace._concrete()
-        if concrete is None or not _tensorflow.is_plain_eager():
+        device = _tensorflow.plain_eager_device()
+        if concrete is None or device is None or trace.context is None:
+            return
+        if trace.context.summaries is not None:
             return
         tensors: list[Any] = []
-        key = cheap_key(args, kwargs, tensors)
-        if key is None:
+        key = cheap_key(args, kwargs, tensors, state, device)
+        if key is None or key in self._entries:
             return
         inputs = _tensorflow.flat_inputs(function, concrete, args, kwargs)
         positions = {id(tensor): i for i, tensor in enumerate(tensors)}
@@ -85,7 +99,7 @@ class Dispatch:
             return
         if len(self._entries) >= MAX_ENTRIES:
             self._entries.clear()
-        self._entries[key] = Entry(trace, concrete, order)
+        self._entries[key] = Entry(trace, _tensorflow.flat_call(concrete), order)
 
     def invalidate(self) -> None:
         """Voids every entry, because the trace cache has changed."""
@@ -93,15 +107,17 @@ class Dispatch:
         self._entries = {}
 
 
-def cheap_key(args: Any, kwargs: Any, tensors: list[Any]) -> Any:
+def cheap_key(args: Any, kwargs: Any, tensors: list[Any], state: int = 0, device: str = "") -> Any:
     """The key of a call, hashable; None if the call has none.
 
     Args:
         args: Positional arguments.
         kwargs: Keyword arguments.
         tensors: The tensors among the arguments are added to this, in order.
+        state: The state of the function's guards.
+        device: The device that is asked for.
     """
-    key: list[Any] = [len(args)]
+    key: list[Any] = [len(args), state, device]
     for value in args:
         if not _read(value, key, tensors):
             return None
@@ -132,15 +148,20 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
     elif kind is dict:
         key.append(dict)
         key.append(tuple(value))
-        for item in value.values():
-            if not _read(item, key, tensors):
-                return False
+        return _read_all(value.values(), key, tensors)
     elif kind is list or kind is tuple:
         key.append(kind)
         key.append(len(value))
-        for item in value:
-            if not _read(item, key, tensors):
-                return False
+        return _read_all(value, key, tensors)
     else:
         return False
     return True
+
+
+def _read_all(values: Collection[Any], key: list[Any], tensors: list[Any]) -> bool:
+    known = _tensorflow.tensor_keys(values)
+    if known is not None:
+        key.extend(known)
+        tensors.extend(values)
+        return True
+    return all(_read(value, key, tensors) for value in values)

@@ -11,7 +11,10 @@ from typing import Any, cast, overload
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.limit import Limit, OnLimit
+from nbfn.functions.guards import OnStale
+from nbfn.functions.limit import OnLimit
+from nbfn.functions.options import Options
+from nbfn.functions.pattern import read_signature
 from nbfn.functions.traced import TracedFunction
 
 
@@ -30,6 +33,9 @@ def function(
     *,
     max_traces: int | None = 16,
     on_limit: OnLimit = "warn",
+    on_stale: OnStale = "retrace",
+    infer_signature_from_first_call: bool = False,
+    local_state: bool = False,
     **options: Any,
 ) -> Any:
     """Makes a traced function: a ``tf.function`` whose traces, hits and retraces can be seen.
@@ -37,30 +43,47 @@ def function(
     Args:
         func: The Python function; without it, a decorator is returned.
         max_traces: Traces that it may have before `on_limit` applies; None for no limit.
-        on_limit: ``"warn"`` once, ``"raise"`` a `TraceLimitError` before the trace is made, or run
-            the call that would need it ``"eager"``.
-        **options: Every parameter of ``tf.function``.
+        on_limit: ``"warn"`` once, ``"raise"`` a `TraceLimitError` before the trace is made,
+            ``"evict"`` the least recently used trace, or run the call that would need it
+            ``"eager"``.
+        on_stale: What a call does when a global, closure, attribute or helper that its trace has
+            baked in has changed: ``"retrace"``, ``"warn"`` and use the old value, ``"raise"`` a
+            `StaleTraceError`, or ``"ignore"`` it, as TensorFlow does.
+        infer_signature_from_first_call: Whether the arguments of the first call are the input
+            signature of later ones.
+        local_state: Whether variables that it creates live for one call only, as in Python.
+        **options: Every parameter of ``tf.function``. In `input_signature`, ``(dtype, shape)`` is
+            short for ``tf.TensorSpec(shape, dtype)``, and `nbfn.PYTHON_VALUE`,
+            `nbfn.TRACE_ON_NEW_VALUE` and `nbfn.ListOf` are patterns for other arguments.
 
     Returns:
         A `TracedFunction`, or a decorator that makes one.
 
     Raises:
         TypeError: If an option is unknown, or `func` cannot be called.
-        ValueError: If `max_traces` or `on_limit` is out of range.
+        ValueError: If an option is out of range.
     """
-    Limit(max_traces, on_limit)
+    own = {
+        "max_traces": max_traces,
+        "on_limit": on_limit,
+        "on_stale": on_stale,
+        "infer_signature_from_first_call": infer_signature_from_first_call,
+        "local_state": local_state,
+    }
+    signature, pattern = read_signature(options.get("input_signature"))
+    settings = Options(**own, pattern=pattern)  # type: ignore[arg-type]
     if func is None:
-        return lambda inner: function(inner, max_traces=max_traces, on_limit=on_limit, **options)
+        return lambda inner: function(inner, **own, **options)  # type: ignore[call-overload]
     if not callable(func):
-        raise TypeError(f"expected a function to trace, found {type(func).__name__} {func!r}")
-    if isinstance(func, _tensorflow.Function):
-        raise TypeError(
-            f"`{func.__name__}` is a tf.function already; put nbfn.function in its place, "
-            "or give the Python function, its .python_function"
-        )
-    made = tf.function(func, **options)
+        raise TypeError(f"expected a function to trace: {func!r} is not a callable object")
+    if local_state and not _tensorflow.CAN_SCOPE:
+        raise NotImplementedError("local_state=True needs what this TensorFlow does not offer")
+    given = {name: value for name, value in options.items() if name != "input_signature"}
+    if signature is not None:
+        given["input_signature"] = signature
+    made = tf.function(func, **given)
     made.__class__ = TracedFunction
     traced = cast("TracedFunction", made)
-    traced.start_recording(Limit(max_traces, on_limit))
-    traced.options = {"max_traces": max_traces, "on_limit": on_limit, **options}
+    traced.start_recording(settings)
+    traced.options = {**own, **options}
     return traced

@@ -7,19 +7,19 @@ import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nbfn.functions.traced import TracedFunction
+    from nbfn.functions.observed import Observed
 
 _lock = threading.Lock()
-_live: weakref.WeakValueDictionary[str, TracedFunction] = weakref.WeakValueDictionary()
+_live: weakref.WeakValueDictionary[str, Observed] = weakref.WeakValueDictionary()
 
 
-def enlist(function: TracedFunction) -> None:
+def enlist(function: Observed) -> None:
     """Adds a function, for as long as it lives."""
     with _lock:
         _live[function.id] = function
 
 
-def live_functions() -> list[TracedFunction]:
+def live_functions() -> list[Observed]:
     """Every traced function that is alive, in the order of creation."""
     with _lock:
         found = list(_live.values())

@@ -9,15 +9,23 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning
-from nbfn.functions.key import Key, key_of
-from nbfn.functions.limit import EagerOnLimit, Limit, TraceLimitError
+from nbfn.functions.call import Call
+from nbfn.functions.causes import EMPTY, FAILED, causes_of
+from nbfn.functions.context import Context, here
+from nbfn.functions.creation import DeadStateError, check_state, watch_state
+from nbfn.functions.guards import Guards
+from nbfn.functions.key import key_of
+from nbfn.functions.limit import Limit
+from nbfn.functions.refusal import RefusedError, RunEagerly
 from nbfn.functions.remedy import remedy_for
-from nbfn.functions.retrace import Cause, Retrace, explain
+from nbfn.functions.retrace import Cause, Retrace, Wanted
+from nbfn.functions.staleness import Staleness
+from nbfn.functions.stance import Stance, obey
+from nbfn.functions.summaries import summaries_of
 from nbfn.functions.trace import Trace
 from nbfn.site import Site, call_site
 
@@ -37,7 +45,7 @@ def _harmless(method: _Method) -> _Method:
             return None
         try:
             return method(self, *args, **kwargs)
-        except (TraceLimitError, EagerOnLimit):
+        except (RefusedError, DeadStateError, RunEagerly, NbfnWarning):
             raise
         except Exception as error:
             self.failed = error
@@ -51,19 +59,8 @@ def _harmless(method: _Method) -> _Method:
     return guarded  # type: ignore[return-value]
 
 
-@dataclass
-class _Call:
-    """One call, or one request for a concrete function, while it runs."""
-
-    counts: bool
-    reason: Cause | None = None
-    trace: Trace | None = None
-    added: int = 0
-    missed_key: Key | None = None
-    missed_at: float = 0.0
-    trace_seconds: float = 0.0
-    python_results: Any = None
-    started: float = 0.0
+def _renumbered(numbers: dict[int, int], context: Context | None) -> Context | None:
+    return context and context._replace(state=numbers.get(context.state, 0))
 
 
 class Recorder:
@@ -82,12 +79,17 @@ class Recorder:
         last_trace: The trace that served last.
         changed: Grows with every change of any recorder; tells what to look at again.
         failed: The error that switched the recorder off, if one did.
-        baked: Gives marks of the globals that the function reads.
+        guards: What the function bakes into its traces besides its arguments.
+        staleness: What happens when a trace is found whose guards have changed.
+        function_id: Id of the function.
+        own_stance: The stance of the function itself, if it has one.
+        failures: Calls whose trace failed.
+        listeners: Are told of each new trace.
         spoken_name: Gives the expression by which code can refer to the function, for remedies.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
     """
 
-    def __init__(self, name: str, roots: Roots, limit: Limit) -> None:
+    def __init__(self, name: str, roots: Roots, limit: Limit, guards: Guards) -> None:
         self.name = name
         self.roots = roots
         self.limit = limit
@@ -105,16 +107,21 @@ class Recorder:
         self.failed: Exception | None = None
         self.on_cache_change: Callable[[], None] = lambda: None
         self.spoken_name: Callable[[], str | None] = lambda: name
-        self.baked: Callable[[], dict[str, Any]] = dict
+        self.guards = guards
+        self.staleness = Staleness()
+        self.function_id = ""
+        self.own_stance: Stance | None = None
+        self.failures = 0
+        self.listeners: list[Callable[[Trace], None]] = []
         self.lock = threading.RLock()
         self._made = 0
         self._running = threading.local()
 
     # Calls ------------------------------------------------------------------------------
 
-    def begin(self, *, counts: bool = True, reason: Cause | None = None) -> _Call:
+    def begin(self, *, counts: bool = True, reason: Cause | None = None) -> Call:
         """Says that a call begins on this thread; ends with `end`."""
-        call = _Call(counts, reason)
+        call = Call(counts, reason)
         self._stack().append(call)
         call.started = time.perf_counter()
         return call
@@ -129,17 +136,20 @@ class Recorder:
             self.run_seconds += seconds
             self.last = "hit"
             self.last_trace = trace
-            self.changed = next(_clock)
+            self.changed = trace.last_used = next(_clock)
 
     @_harmless
-    def end(self, call: _Call) -> None:
+    def end(self, call: Call) -> None:
         """Says that a call has ended, well or badly."""
         seconds = time.perf_counter() - call.started
         stack = self._stack()
         while stack and stack.pop() is not call:
             pass
         trace = call.trace
-        if trace is None or not call.counts:
+        if trace is None:
+            self.failures += bool(call.missed_at)
+            return
+        if not call.counts:
             return
         with self.lock:
             self.calls += 1
@@ -152,12 +162,12 @@ class Recorder:
                 self.last = "hit"
                 self.hits += 1
                 trace.hits += 1
-            self.changed = next(_clock)
+            self.changed = trace.last_used = next(_clock)
 
     def _retraced_last(self, trace: Trace) -> bool:
         return bool(self.retraces) and self.retraces[-1].trace == trace.number
 
-    def _stack(self) -> list[_Call]:
+    def _stack(self) -> list[Call]:
         try:
             return self._running.stack  # type: ignore[no-any-return]
         except AttributeError:
@@ -165,19 +175,44 @@ class Recorder:
             return self._running.stack  # type: ignore[no-any-return]
 
     @property
-    def current(self) -> _Call | None:
+    def current(self) -> Call | None:
         """The call that runs on this thread."""
         stack = self._stack()
         return stack[-1] if stack else None
 
-    # The trace cache tells --------------------------------------------------------------
+    # The trace cache asks and tells ------------------------------------------------------
+
+    @_harmless
+    def implicit(self, function_type: Any) -> Any:
+        """What the key of a trace holds besides the arguments: the call's context."""
+        return here(self.guards.key(_tensorflow.objects(function_type)), summaries_of(self))
+
+    @_harmless
+    def settled(self, concrete: Any) -> Any:
+        """The same after tracing, and how the contexts of the other traces change by that."""
+        call = self.current
+        objects = tuple(_tensorflow.objects(concrete.function_type))
+        numbers = None
+        if call is not None and call.missed_at:
+            asked = _tensorflow.by_reference(concrete)
+            numbers = self.guards.exempt(call.marks, self.guards.marks(objects), asked)
+        if numbers is not None:
+            for trace in self.traces.values():
+                trace.marks = self.guards.guarded(trace.marks)
+        context = here(self.guards.key(objects), summaries_of(self))
+        return context, None if numbers is None else functools.partial(_renumbered, numbers)
 
     @_harmless
     def found(self, concrete: Any) -> None:
         """A look-up found this trace."""
         call = self.current
-        if call is not None:
-            call.trace = self.traces.get(id(concrete))
+        if call is None:
+            return
+        call.trace = self.traces.get(id(concrete))
+        if call.trace is not None and call.counts:
+            check_state(self.name, call.trace)
+            objects = _tensorflow.objects(concrete.function_type)
+            self.staleness.check(self.name, call.trace, self.guards, objects)
 
     @_harmless
     def missed(self, function_type: Any) -> None:
@@ -185,10 +220,19 @@ class Recorder:
         call = self.current
         if call is None:
             return
-        call.missed_key = key_of(function_type)
+        call.wanted = self.wanted(function_type)
+        call.marks = call.wanted.marks
         if call.counts and call.added == 0:
+            if self.traces:
+                obey(self, call.wanted)
             self.limit.check(self.spoken_name() or self.name, len(self.traces))
         call.missed_at = time.perf_counter()
+
+    def wanted(self, function_type: Any) -> Wanted:
+        """What a call of this type needs of a trace."""
+        objects = tuple(_tensorflow.objects(function_type))
+        context = here(self.guards.key(objects), summaries_of(self))
+        return Wanted(key_of(function_type), context, self.guards.marks(objects))
 
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""
@@ -202,49 +246,46 @@ class Recorder:
         if call is not None and call.missed_at:
             seconds = time.perf_counter() - call.missed_at
         site = call_site()
-        key = key_of(concrete.function_type)
+        wanted = self.wanted(concrete.function_type)
         with self.lock:
-            causes, nearest = self._causes(call, key)
+            causes, nearest = causes_of(
+                call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
+            )
             self._made += 1
-            trace = Trace(self._made, concrete, key, causes[0], site, seconds, self.roots())
-            trace.baked = self.baked()
+            trace = Trace(self._made, concrete, wanted.key, causes[0], site, seconds, self.roots())
+            trace.context, trace.marks = wanted.context, wanted.marks
             if call is not None:
                 trace.python_results = call.python_results
                 call.trace = trace
                 call.added += 1
                 call.trace_seconds += seconds
             self.traces[id(concrete)] = trace
+            watch_state(trace, self.on_cache_change)
             self.trace_seconds += seconds
             if nearest:
                 self._record_retrace(causes, nearest, trace, site)
-            self.changed = next(_clock)
+            self.changed = trace.last_used = next(_clock)
+        for listener in list(self.listeners):
+            listener(trace)
 
-    def _causes(self, call: _Call | None, key: Key) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
-        """The causes of a new trace; nearest traces only if it is a retrace."""
-        if _tensorflow.saving():
-            return (Cause("export", "traced again to be saved"),), ()
-        if call is not None and call.reason is not None:
-            return (call.reason,), ()
-        if call is not None and call.added:
-            creation = call.trace
-            if creation is not None:
-                creation.cause = Cause(
-                    "variable_creation", "first call: traced once to create its variables"
-                )
-            return (self.first_cause,), ()
-        if not self.traces:
-            cause = self.first_cause
-            if self._made:
-                cause = Cause("first_trace", "the cache was empty: its traces were evicted")
-            return (cause,), ()
-        if call is None or not call.counts:
-            return (Cause("requested", "requested with get_concrete_function"),), ()
-        missed = call.missed_key or key
-        causes, nearest = explain(missed, list(self.traces.values()))
-        return causes, nearest
+    @property
+    def is_first_trace(self) -> bool:
+        """Whether no trace has been made yet."""
+        return self._made == 0
+
+    def next_first_cause(self, call: Call | None = None) -> Cause:
+        """Why the first trace would be made that comes into the empty cache."""
+        if self._made > (call.added if call is not None else 0):
+            return EMPTY
+        return FAILED if self.failures else self.first_cause
 
     def _record_retrace(
-        self, causes: tuple[Cause, ...], nearest: tuple[Trace, ...], trace: Trace, site: Site
+        self,
+        causes: tuple[Cause, ...],
+        nearest: tuple[Trace, ...],
+        trace: Trace,
+        site: Site,
+        seconds: float | None = None,
     ) -> None:
         self.retrace_count += 1
         retrace = Retrace(
@@ -253,11 +294,28 @@ class Recorder:
             nearest=tuple(each.number for each in nearest),
             trace=trace.number,
             site=site,
-            trace_seconds=trace.trace_seconds,
+            trace_seconds=trace.trace_seconds if seconds is None else seconds,
             remedy=remedy_for(self.spoken_name(), causes),
         )
         self.retraces.append(retrace)
         self.limit.warn(self.name, len(self.traces), retrace)
+        self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
+
+    @_harmless
+    def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:
+        """Says that a trace which XLA compiles has run for these shapes."""
+        if shapes in trace.compiled:
+            return
+        first = not trace.compiled
+        trace.compiled.add(shapes)
+        if first:
+            return
+        sentence = f"XLA compiled trace {trace.number} again, for {shapes}"
+        cause = Cause("xla_compile", sentence, None, None, shapes)
+        with self.lock:
+            self._record_retrace((cause,), (trace,), trace, call_site(), seconds)
+            self.last = "retrace"
+            self.changed = next(_clock)
 
     # Python results ---------------------------------------------------------------------
 

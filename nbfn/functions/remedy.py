@@ -46,7 +46,7 @@ def remedy_for(name: str | None, causes: Sequence[Cause]) -> Remedy | None:
             cause = codes[code]
             return Remedy(advice.format(path=cause.path, old=cause.old, new=cause.new))
     if "python_value" in codes:
-        return _for_value(codes["python_value"])
+        return _for_value(name, codes["python_value"])
     return None
 
 
@@ -58,19 +58,23 @@ _ADVICE = {
     "object_identity": "Make the object of `{path}` once and pass the same one each time; "
     "or pass the tensors that it holds",
     "alias": "Pass the variables in the same pattern each time",
+    "device": "Call it in one device scope, or place operations inside it with tf.device",
+    "summaries": "Each summary writer and condition has a trace of its own",
+    "stale": "Pass `{path}` as an argument, or keep it in a tf.Variable that you assign to",
+    "xla_compile": "Pad the arguments to a few sizes: XLA compiles for each shape that it meets",
 }
 
 
-def _for_value(cause: Cause) -> Remedy:
+def _for_value(name: str | None, cause: Cause) -> Remedy:
     if cause.new in ("True", "False", "None") or cause.new is None or cause.new[0] in "'\"b":
         return Remedy(
             f"Each value of `{cause.path}` needs a trace of its own; "
             "this is right for a switch with few values"
         )
-    return Remedy(
-        f"Pass `{cause.path}` as a tensor, tf.constant({cause.new}), so that its value is no part "
-        "of the key"
-    )
+    sentence = f"Make `{cause.path}` a tensor, whose value is no part of the key"
+    if name is None:
+        return Remedy(f"{sentence}: tf.constant({cause.new})")
+    return Remedy(sentence, f"{name}.relax()")
 
 
 def _join(items: Sequence[str]) -> str:

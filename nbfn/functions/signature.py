@@ -15,19 +15,50 @@ class RelaxError(NbfnError, ValueError):
     """No signature can cover the traces."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cover:
     """The least general signature that covers some traces.
 
     Attributes:
         args: Specifications and Python values for the positional parameters.
         kwargs: The same for the keyword parameters.
-        numbers: Positions, in their order, of the covered traces among those given.
+        numbers: Numbers of the traces that it covers, in their order.
+        converted: Positions, in the flat signature, of tensors that take the place of Python
+            numbers.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     numbers: tuple[int, ...]
+    converted: tuple[int, ...] = ()
+
+    def convert(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The arguments of a call with numbers made tensors where the signature has tensors.
+
+        Arguments of another structure are returned as they are.
+        """
+        try:
+            tf.nest.assert_same_structure((self.args, self.kwargs), (args, kwargs))
+        except (TypeError, ValueError):
+            return args, kwargs
+        flat = tf.nest.flatten((args, kwargs))
+        specs = tf.nest.flatten((self.args, self.kwargs))
+        for i in self.converted:
+            if _is_number(flat[i]):
+                flat[i] = tf.constant(flat[i], specs[i].dtype)
+        packed: tuple[Any, Any] = tf.nest.pack_sequence_as((args, kwargs), flat)
+        return packed
+
+    def in_float(self) -> Cover:
+        """The same, with its whole numbers as float32, as Python mixes them with floats."""
+        flat = tf.nest.flatten((self.args, self.kwargs))
+        for i in self.converted:
+            flat[i] = tf.TensorSpec((), tf.float32)
+        args, kwargs = tf.nest.pack_sequence_as((self.args, self.kwargs), flat)
+        return Cover(args, kwargs, self.numbers, self.converted)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         parts = [_text(item) for item in self.args]
@@ -35,10 +66,15 @@ class Cover:
         return f"({', '.join(parts)})"
 
 
+class NumberSpec(tf.TensorSpec):  # type: ignore[misc]
+    """The specification of a tensor that takes the place of Python numbers."""
+
+
 def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
     """Finds the least general signature that covers the newest signature and its relatives.
 
-    Two signatures are relatives if they differ in nothing but the shapes of tensors.
+    Two signatures are relatives if they differ in nothing but the shapes of tensors and the values
+    of Python numbers.
 
     Args:
         signatures: A ``structured_input_signature`` for each trace, oldest first.
@@ -60,8 +96,11 @@ def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
         if merged is not None:
             general = merged
             covered.append(number)
+    converted = tuple(i for i, item in enumerate(general) if isinstance(item, NumberSpec))
+    for i in converted:
+        general[i] = tf.TensorSpec((), general[i].dtype)
     args, kwargs = tf.nest.pack_sequence_as(newest, general)
-    return Cover(tuple(args), dict(kwargs), tuple(covered))
+    return Cover(tuple(args), dict(kwargs), tuple(covered), converted)
 
 
 def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
@@ -79,9 +118,17 @@ def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
             merged.append(both)
         elif left is right or (type(left) is type(right) and left == right):
             merged.append(left)
+        elif _is_number(right) and (_is_number(left) or isinstance(left, NumberSpec)):
+            whole = isinstance(right, int) and getattr(left, "dtype", tf.int32) == tf.int32
+            whole = whole and not isinstance(left, float)
+            merged.append(NumberSpec((), tf.int32 if whole else tf.float32))
         else:
             return None
     return merged
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _common(left: tf.TypeSpec, right: tf.TypeSpec) -> tf.TypeSpec | None:
@@ -107,3 +154,27 @@ def _text(item: Any) -> str:
     if isinstance(item, dict):
         return "{" + ", ".join(f"{key!r}: {_text(value)}" for key, value in item.items()) + "}"
     return repr(item)
+
+
+def buckets(traces: Sequence[Any]) -> str:
+    """Advice to pad what differs in size to a few sizes, each of which has its own trace."""
+    advice = []
+    shapes: dict[str, list[tuple[int | None, ...]]] = {}
+    for trace in traces:
+        for path, leaf in trace.key.leaves.items():
+            shape = getattr(leaf, "shape", None)
+            if shape is not None:
+                shapes.setdefault(path, []).append(shape)
+    for path, seen in shapes.items():
+        if len({len(shape) for shape in seen}) != 1:
+            continue
+        for axis, sizes in enumerate(zip(*seen, strict=True)):
+            known = sorted({size for size in sizes if size})
+            if len(known) > 1:
+                powers = sorted({1 << (size - 1).bit_length() for size in known})
+                listed = ", ".join(map(str, powers))
+                advice.append(
+                    f"Keep axis {axis} of `{path}` static, and pad it to one of {listed}: "
+                    "tf.pad(...) before the call"
+                )
+    return ". ".join(advice)

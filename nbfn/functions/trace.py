@@ -5,13 +5,20 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbfn.errors import NbfnError
 from nbfn.functions.capture import Capture, captures_of
+from nbfn.functions.carve import carve
+from nbfn.functions.context import Context
+from nbfn.functions.diff import TraceDiff, diff
+from nbfn.functions.guards import Marks
 from nbfn.functions.key import Key
 from nbfn.functions.retrace import Cause
 from nbfn.site import Cell, Site
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced import TracedFunction
 
 _ids = itertools.count(1)
 
@@ -37,7 +44,12 @@ class Trace:
         captures: What it captured, in the order of first use.
         operations: Number of operations in its graph, nested functions not counted.
         nbytes: Size of its GraphDef in bytes, nested functions included.
-        baked: Marks of the globals that it read, as `nbfn.functions.baked.baked` gives them.
+        context: The context that it was made in.
+        marks: What it bakes in besides its arguments: a mark of each place that it read.
+        last_used: Grows with each use of any trace; the least recently used has the lowest.
+        compiled: The shapes for which XLA has compiled it, if it does.
+        lost: Names of captured variables that no longer exist.
+        watched: Weak references to the captured variables, which tell when one dies.
         python_results: Results that are Python values, fixed when the trace was made.
     """
 
@@ -63,7 +75,12 @@ class Trace:
         self.operations = len(concrete.graph.get_operations())
         self.nbytes = int(concrete.graph.as_graph_def().ByteSize())
         self.python_results: Any = None
-        self.baked: dict[str, Any] = {}
+        self.context: Context | None = None
+        self.marks: Marks = {}
+        self.last_used = 0
+        self.compiled: set[str] = set()
+        self.lost: list[str] = []
+        self.watched: list[weakref.ReferenceType[Any]] = []
         self._concrete = weakref.ref(concrete)
 
     @property
@@ -99,6 +116,17 @@ class Trace:
     def graph_def(self) -> Any:
         """The ``GraphDef``, its function library included. Raises `EvictedError` as `graph`."""
         return self.graph.as_graph_def()
+
+    def diff(self, other: Trace) -> TraceDiff:
+        """What differs between this trace and another; see `nbfn.functions.diff.diff`."""
+        return diff(self, other)
+
+    def carve(self, inputs: Any, outputs: Any, prune: bool = False) -> TracedFunction:
+        """A function of the part of the graph between some tensors.
+
+        See `nbfn.functions.carve.carve`, which says what may be given and what is raised.
+        """
+        return carve(self, inputs, outputs, prune)
 
     def __repr__(self) -> str:
         return (

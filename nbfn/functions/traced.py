@@ -9,48 +9,62 @@ import functools
 import itertools
 import time
 import weakref
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.baked import baked, changed
-from nbfn.functions.capture import Capture
+from nbfn.functions import eviction
+from nbfn.functions.creation import Creations
 from nbfn.functions.definitions import first_cause
 from nbfn.functions.dispatch import Dispatch, Entry
-from nbfn.functions.limit import EagerOnLimit, Limit
+from nbfn.functions.explanation import Explanation, explanation
+from nbfn.functions.guards import Guards
+from nbfn.functions.instances import Instances
 from nbfn.functions.live import enlist
+from nbfn.functions.local_state import with_local_variables
 from nbfn.functions.naming import roots
+from nbfn.functions.options import Options
+from nbfn.functions.pattern import long_form, pattern_of_call
 from nbfn.functions.placement import Run, run
 from nbfn.functions.recorder import Recorder
-from nbfn.functions.retrace import Cause, Retrace
-from nbfn.functions.signature import Cover, cover
-from nbfn.functions.text import count, parameters_text
+from nbfn.functions.refusal import RunEagerly
+from nbfn.functions.retrace import Cause
+from nbfn.functions.sight import Sight
+from nbfn.functions.signature import Cover
+from nbfn.functions.stance import stance_of
 from nbfn.functions.trace import Trace
+from nbfn.functions.upkeep import Upkeep
 from nbfn.site import Site, call_site
+
+if TYPE_CHECKING:
+    from nbfn.functions.check import Check
 
 _ids = itertools.count(1)
 
-_Base: Any = _tensorflow.Function
+_Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
-    *("recorder", "id", "site"),
-    *("_dispatch", "_function_cache", "_observed", "_owner", "known_as"),
+    *("recorder", "id", "site", "converts"),
+    *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
+    "_creations",
 )
 
 
-class TracedFunction(_Base):  # type: ignore[misc]
+class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
     """What `function` returns: a tf.function with sight.
 
     It is one for everything in TensorFlow that recognises one, and returns the same values,
     gradients, errors and side effects, except that ``f(1)``, ``f(1.0)`` and ``f(True)`` do not
-    share a trace.
+    share a trace, and that a call traces again when what its trace baked in has changed.
 
     Attributes:
         id: Unique in this process.
         recorder: What is known of its calls and traces.
         site: Where it was defined.
         options: The options it was made with.
+        converts: Signatures by which Python numbers of a call become tensors.
         known_as: The name it is supposed to have, where no name is found that leads to it.
     """
 
@@ -58,39 +72,56 @@ class TracedFunction(_Base):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.start_recording()
 
-    def start_recording(self, limit: Limit | None = None) -> None:
+    def start_recording(self, options: Options | None = None) -> None:
         """Forgets what was recorded, and records what happens from now on."""
+        options = options or Options()
         self.id = f"function-{next(_ids)}"
         self.options: dict[str, Any] = {}
         self.site: Site = call_site()
+        self.converts: tuple[Cover, ...] = ()
         self._owner: weakref.ReferenceType[Any] | None = None
+        self._settings = options
+        self._pattern = options.pattern
+        own = weakref.ref(self)
         self.recorder = Recorder(
             str(self.__dict__.get("_name", "function")),
             functools.partial(roots, self.python_function),
-            limit or Limit(),
+            options.limit(),
+            Guards(self.python_function, functools.partial(_owner_of, own), options.on_stale),
         )
+        self.recorder.function_id = self.id
         self.recorder.first_cause = first_cause(self.python_function)
         self._dispatch = Dispatch()
+        self._creations = Creations()
         self.known_as: str | None = self.name if self.name.isidentifier() else None
-        self.recorder.spoken_name = self.spoken_name
-        self.recorder.baked = functools.partial(baked, self.python_function)
+        self.recorder.spoken_name = functools.partial(_spoken_name_of, own)
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
+        self._descriptor_cache = Instances()
         _tensorflow.mute_tracing_warning(self)
         enlist(self)
 
     # Calls ------------------------------------------------------------------------------
 
+    @_tensorflow.as_it_is
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function: as ``tf.function``'s, and recorded."""
         __tracebackhide__ = True
-        known = self._dispatch.find(args, kwargs)
+        recorder = self.recorder
+        if stance_of(self.id, recorder.own_stance) == "eager":
+            return self.python_function(*args, **kwargs)
+        if self.converts:
+            args, kwargs = self._converted(args, kwargs)
+        state = recorder.guards.state
+        known = self._dispatch.find(args, kwargs, state)
         if known is not None:
             return self._call_known(*known)
-        generation = self._dispatch.generation
+        generation, started = self._dispatch.generation, time.perf_counter()
         result, trace = self._call_unknown(args, kwargs)
         if trace is not None:
-            self._dispatch.remember(self, trace, generation, args, kwargs)
+            self._dispatch.remember(self, trace, generation, args, kwargs, state)
+        if self._jit_compile:
+            self._compiled(args, kwargs, time.perf_counter() - started)
         return result
 
     def _call_known(self, entry: Entry, tensors: list[Any]) -> Any:
@@ -98,7 +129,7 @@ class TracedFunction(_Base):  # type: ignore[misc]
         __tracebackhide__ = True
         started = time.perf_counter()
         try:
-            return _tensorflow.call_flat(entry.concrete, [tensors[i] for i in entry.order])
+            return entry.call([tensors[i] for i in entry.order])
         finally:
             self.recorder.hit(entry.trace, time.perf_counter() - started)
 
@@ -107,18 +138,37 @@ class TracedFunction(_Base):  # type: ignore[misc]
         __tracebackhide__ = True
         recorder = self.recorder
         fresh = _tensorflow.initialization(self) if not recorder.traces else None
+        locked = _tensorflow.holds_lock(self)
         call = recorder.begin()
         try:
             if not self._observed:
                 return self._call_unobserved(args, kwargs), None
-            result = super().__call__(*args, **kwargs)
+            if self._pattern is not None:
+                result = self._call_matched(args, kwargs)
+            else:
+                result = super().__call__(*args, **kwargs)
             return result, None if call.added else call.trace
-        except EagerOnLimit:
+        except RunEagerly:
             return self.python_function(*args, **kwargs), None
         finally:
             if fresh is not None and not recorder.traces:
                 _tensorflow.restore_initialization(self, fresh)
+            if not locked:
+                _tensorflow.release_lock(self)
             recorder.end(call)
+            excess = recorder.limit.excess(len(recorder.traces)) if call.added else 0
+            if excess:
+                eviction.evict_least_recently_used(self, excess)
+            if self._settings.infer_signature_from_first_call and call.trace is not None:
+                self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
+
+    def _call_matched(self, args: Any, kwargs: Any) -> Any:
+        """Makes a call whose arguments must match a pattern."""
+        __tracebackhide__ = True
+        assert self._pattern is not None
+        specs, values, kwargs = self._pattern.match(self, args, kwargs)
+        concrete = super().get_concrete_function(*specs, **kwargs)
+        return concrete(*values, **kwargs)
 
     def _call_unobserved(self, args: Any, kwargs: Any) -> Any:
         """Tells the recorder by public API only: the tracing count, before and after."""
@@ -129,126 +179,87 @@ class TracedFunction(_Base):  # type: ignore[misc]
         (self.recorder.added if traced else self.recorder.found)(concrete)
         return result
 
+    def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        try:
+            args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        except TypeError:  # the call itself says what is wrong
+            return args, kwargs
+        for general in self.converts:
+            args, kwargs = general.convert(args, kwargs)
+        return args, kwargs
+
+    def _compiled(self, args: Any, kwargs: Any, seconds: float) -> None:
+        """Tells the recorder for which shapes XLA has just compiled, if it has."""
+        trace = self.recorder.last_trace
+        if trace is not None and _tensorflow.plain_eager_device() is not None:
+            shapes = _tensorflow.shapes_text(args, kwargs)
+            self.recorder.compiled(trace, shapes, seconds)
+
+    def within_trace(self, call: Callable[[], Any]) -> Any:
+        """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
+
+        With ``local_state=True`` the variables that it creates live for one call.
+        """
+        __tracebackhide__ = True
+        running = self.recorder.current
+        wanted = running.wanted if running is not None else None
+        device = wanted.context.device if wanted is not None and wanted.context else ""
+        with tf.device(device) if device else nullcontext():
+            if self._settings.local_state:
+                return with_local_variables(self.label, call)
+            with self._creations.watched(self.label, self.recorder.is_first_trace):
+                return call()
+
+    # Traces on request ------------------------------------------------------------------
+
+    @_tensorflow.as_it_is
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
         """As ``tf.function``'s: the concrete function for these values or specifications."""
-        call = self.recorder.begin(counts=False)
+        return self.request(args, kwargs)
+
+    @_tensorflow.as_it_is
+    def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
+        """The concrete function for these values or specifications, traced if it must be.
+
+        Args:
+            args: Positional values or specifications.
+            kwargs: The same by keyword.
+            reason: Why it is requested, for the trace's cause.
+        """
+        call = self.recorder.begin(counts=False, reason=reason)
         try:
             return super().get_concrete_function(*args, **kwargs)
         finally:
             self.recorder.end(call)
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        bound = super().__get__(instance, owner)
-        if isinstance(bound, TracedFunction) and bound is not self and not bound.recorder.traces:
-            bound._become_method(self, instance)
-        return bound
+    @_tensorflow.as_it_is
+    def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
+        """The trace for these values or specifications, made now if it is not there.
 
-    def _become_method(self, unbound: TracedFunction, instance: Any) -> None:
-        self._owner = owner = weakref.ref(instance)
-        recorder = self.recorder
-        recorder.name = f"{type(instance).__name__}.{unbound.name}"
-        recorder.limit = unbound.recorder.limit
-        recorder.first_cause = Cause("first_trace", "first call on this instance")
-        recorder.roots = lambda: roots(unbound.python_function, owner())
-        self.site = unbound.site
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        for name in (
-            "recorder",
-            "_dispatch",
-            "_function_cache",
-            "_observed",
-            "_owner",
-            "id",
-            "site",
-        ):
-            state.pop(name, None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**_new_cache(), **state})
-        self.start_recording()
-
-    @property
-    def owner(self) -> Any | None:
-        """The instance whose method it is; None if it is no method, or the instance is gone."""
-        return self._owner() if self._owner is not None else None
-
-    # Sight ------------------------------------------------------------------------------
-
-    @property
-    def label(self) -> str:
-        """The name to show: the function's, with its class if it is a method."""
-        return self.recorder.name
-
-    def changed_globals(self) -> list[str]:
-        """Globals that have changed since the traces in the cache read them."""
-        now = baked(self.python_function)
-        names = [name for trace in self.traces for name in changed(trace.baked, now)]
-        return list(dict.fromkeys(names))
-
-    def spoken_name(self) -> str | None:
-        """The expression by which code can refer to it, such as ``train_step`` or ``model.step``.
+        RFC "Functions, not Sessions", section "Serialization". A specification may have its short
+        form, ``(tf.float32, [None, 10])``.
 
         Returns:
-            None if no name leads to it.
+            The trace; its ``graph`` is the ``tf.Graph``.
         """
-        owner = self.owner
-        for name, value in self.recorder.roots():
-            if value is self:
-                return name
-            if owner is not None and value is owner and name != "self":
-                return f"{name}.{self.name}"
-        return None if owner is not None else self.known_as
+        named = {name: long_form(value) for name, value in kwargs.items()}
+        concrete = self.request(tuple(map(long_form, args)), named)
+        return self.recorder.traces[id(concrete)]
 
-    @property
-    def parameters(self) -> str:
-        """Its parameters as text, such as ``(images, labels, training=True)``."""
-        return parameters_text(self.python_function)
+    @_tensorflow.as_it_is
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Says which trace would serve a call, or why none would; traces and runs nothing.
 
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The traces in the cache, oldest first."""
-        with self.recorder.lock:
-            return tuple(self.recorder.traces.values())
+        Raises:
+            TypeError: If the arguments do not fit the function.
+        """
+        if self.converts:
+            args, kwargs = self._converted(args, kwargs)
+        if self._pattern is not None:
+            args, _, kwargs = self._pattern.match(self, args, kwargs)
+        return explanation(self, args, kwargs)
 
-    @property
-    def retraces(self) -> tuple[Retrace, ...]:
-        """Every miss after the first trace, with its causes, newest last."""
-        with self.recorder.lock:
-            return tuple(self.recorder.retraces)
-
-    @property
-    def calls(self) -> int:
-        """Calls so far. A call that failed while it was traced does not count."""
-        return self.recorder.calls
-
-    @property
-    def hits(self) -> int:
-        """Calls that were served by a trace that was there."""
-        return self.recorder.hits
-
-    @property
-    def last_trace(self) -> Trace | None:
-        """The trace that served the last call; None before the first."""
-        return self.recorder.last_trace
-
-    def keep_python_results(self, results: Any) -> None:
-        """Keeps Python values with the trace that is being made, as its ``python_results``."""
-        self.recorder.keep_python_results(results)
-
-    @property
-    def captures(self) -> tuple[Capture, ...]:
-        """What the traces captured, each thing once, under the user's names."""
-        found: dict[str, Capture] = {}
-        for trace in self.traces:
-            for capture in trace.captures:
-                found.setdefault(capture.id, capture)
-        return tuple(found.values())
-
-    # Runs -------------------------------------------------------------------------------
-
+    @_tensorflow.as_it_is
     def run(self, *args: Any, **kwargs: Any) -> Run:
         """Makes a call and records on which device each operation ran.
 
@@ -258,83 +269,65 @@ class TracedFunction(_Base):  # type: ignore[misc]
         Returns:
             The call's value, ``RunMetadata``, and placement.
         """
-        concrete = self.get_concrete_function(*args, **kwargs)
-        return run(concrete, args, kwargs)
+        return run(self.get_concrete_function(*args, **kwargs), args, kwargs)
 
-    # Signatures and eviction -------------------------------------------------------------
+    @_tensorflow.as_it_is
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """Compares an eager run with a traced one: values, variable updates, Python side effects.
 
-    def suggest(self) -> Cover:
-        """The least general signature that covers the newest trace and its relatives.
-
-        Returns:
-            The signature; ``str`` of it can be read and pasted.
+        Nothing stays changed: variables and Python state get back what they held.
 
         Raises:
-            RelaxError: If there is no trace yet.
+            CheckError: If the arguments do not fit the function.
         """
-        usable = [t for t in self.traces if t.cause.code != "variable_creation"]
-        signatures = [trace.concrete_function.structured_input_signature for trace in usable]
-        return cover(signatures, [trace.number for trace in usable])
+        from nbfn.functions.check import check
 
-    def relax(self) -> Trace:
-        """Puts `suggest` to use: one trace instead of those that it covers.
+        return check(self, args, kwargs)
 
-        The new trace is made at once, and serves every size that differed. The covered traces are
-        evicted, and so is the one that created variables, which serves no call. If nothing differs,
-        nothing changes.
+    # Methods ----------------------------------------------------------------------------
 
-        Returns:
-            The trace that covers the others.
+    @_tensorflow.as_it_is
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        known = self._descriptor_cache.find(instance)
+        if known is not None:
+            return known
+        bound = super().__get__(instance, owner)
+        if isinstance(bound, TracedFunction) and bound is not self and bound._owner is None:
+            bound._become_method(self, instance)
+        return bound
 
-        Raises:
-            RelaxError: If there is no trace yet.
-        """
-        general = self.suggest()
-        covered = [trace for trace in self.traces if trace.number in general.numbers]
-        if len(covered) == 1:
-            return covered[0]
-        numbers = " and ".join(map(str, general.numbers))
-        reason = Cause("relaxed", f"relaxed, in place of trace {numbers}")
-        with self._requesting(reason):
-            concrete = super().get_concrete_function(*general.args, **general.kwargs)
-        creation = [trace for trace in self.traces if trace.cause.code == "variable_creation"]
-        for trace in [*creation, *covered]:
-            if trace._concrete() is not concrete:
-                self.evict(trace)
-        relaxed = self.recorder.traces[id(concrete)]
-        self.recorder.settle(relaxed)
-        return relaxed
-
-    @contextmanager
-    def _requesting(self, reason: Cause) -> Any:
-        call = self.recorder.begin(counts=False, reason=reason)
-        try:
-            yield call
-        finally:
-            self.recorder.end(call)
-
-    def evict(self, trace: Trace) -> None:
-        """Takes a trace out of the cache; a call that needs it traces again.
-
-        Raises:
-            ValueError: If the trace is none of this function's.
-        """
-        concrete = trace._concrete()
-        if concrete is None or self.recorder.traces.get(id(concrete)) is not trace:
-            raise ValueError(f"trace {trace.number} is not in the cache of `{self.label}`")
-        _tensorflow.discard(self, concrete)
-        self.recorder.forget(concrete)
-
-    def __repr__(self) -> str:
+    def _become_method(self, unbound: TracedFunction, instance: Any) -> None:
+        python_function = unbound.python_function
+        known_as = self.known_as
+        self.start_recording(unbound._settings)
+        self._owner = owner = weakref.ref(instance)
         recorder = self.recorder
-        counts = (
-            (recorder.calls, "call"),
-            (recorder.hits, "hit"),
-            (len(recorder.traces), "trace"),
-            (recorder.retrace_count, "retrace"),
-        )
-        text = ", ".join(count(number, noun) for number, noun in counts)
-        return f"<nbfn.function {self.label}{self.parameters}: {text}>"
+        recorder.name = f"{type(instance).__name__}.{unbound.name}"
+        recorder.limit = unbound.recorder.limit
+        recorder.own_stance = unbound.recorder.own_stance
+        recorder.first_cause = Cause("new_instance", "first call on this instance")
+        recorder.roots = lambda: roots(python_function, owner())
+        self.site, self.known_as = unbound.site, known_as
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        for name in _OF_THIS_PROCESS:
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**_new_cache(), **state})
+        self.start_recording(state.get("_settings"))
+
+
+def _owner_of(function: weakref.ReferenceType[TracedFunction]) -> Any | None:
+    alive = function()
+    return None if alive is None else alive.owner
+
+
+def _spoken_name_of(function: weakref.ReferenceType[TracedFunction]) -> str | None:
+    alive = function()
+    return None if alive is None else alive.spoken_name()
 
 
 def _new_cache() -> dict[str, Any]:

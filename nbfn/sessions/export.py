@@ -102,6 +102,8 @@ def export(
         raise ExportExistsError(f"`{target}` exists; give overwrite=True to replace it")
     here = session()
     chosen = _choose(functions, here)
+    for each in chosen.values():
+        each.renew()  # the model computes what a call would compute now
     concrete = _signatures(chosen, signatures)
     root, names = _root(chosen, concrete)
     with _beside(target) as folder:

@@ -19,7 +19,7 @@ from nbfn._version import __version__
 from nbfn.errors import NbfnWarning
 
 if TYPE_CHECKING:
-    from nbfn.functions import TracedFunction
+    from nbfn.functions.observed import Observed
 
 Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
 
@@ -61,7 +61,7 @@ class Feed:
         with self._lock:
             return self._snapshot(self._sent)
 
-    def snapshot_of(self, function: TracedFunction) -> protocol.Snapshot:
+    def snapshot_of(self, function: Observed) -> protocol.Snapshot:
         """The state of one function now."""
         from nbfn.sessions.records import state_of
 
@@ -158,7 +158,7 @@ def _applied(
     return protocol.State(**tables)
 
 
-def _shown_functions() -> list[TracedFunction]:
+def _shown_functions() -> list[Observed]:
     if "nbfn.functions" not in sys.modules:
         return []
     from nbfn.functions import live_functions
@@ -166,15 +166,15 @@ def _shown_functions() -> list[TracedFunction]:
     return [function for function in live_functions() if is_shown(function)]
 
 
-def _add_rows(rows: protocol.State, function: TracedFunction) -> None:
+def _add_rows(rows: protocol.State, function: Observed) -> None:
     from nbfn.sessions.records import add_rows
 
     add_rows(rows, function)
 
 
-def is_shown(function: TracedFunction) -> bool:
+def is_shown(function: Observed) -> bool:
     """Whether a function is listed: all that have a trace, and all that are no bare method."""
-    if function.recorder.traces or function.calls:
+    if function.recorder.traces or function.recorder.calls:
         return True
     name = getattr(function.python_function, "__qualname__", "")
     return "." not in name.rsplit("<locals>.", 1)[-1]

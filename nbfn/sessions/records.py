@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterable
 
 from nbfn import protocol
-from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
+from nbfn.functions import Capture, Cause, Retrace, Trace
 from nbfn.functions.key import Key
+from nbfn.functions.observed import Observed
 from nbfn.site import Site
 
 
-def state_of(functions: Iterable[TracedFunction]) -> protocol.State:
+def state_of(functions: Iterable[Observed]) -> protocol.State:
     """The rows of some functions: their traces, retraces and captured variables included."""
     rows = protocol.State()
     for function in functions:
@@ -19,7 +20,7 @@ def state_of(functions: Iterable[TracedFunction]) -> protocol.State:
     return rows
 
 
-def add_rows(rows: protocol.State, function: TracedFunction) -> None:
+def add_rows(rows: protocol.State, function: Observed) -> None:
     """Adds the rows of one function to a state."""
     recorder = function.recorder
     with recorder.lock:
@@ -72,7 +73,7 @@ def _cause(cause: Cause) -> protocol.Cause:
     )
 
 
-def _trace(function: TracedFunction, trace: Trace) -> protocol.TraceRecord:
+def _trace(function: Observed, trace: Trace) -> protocol.TraceRecord:
     return protocol.TraceRecord(
         id=trace.id,
         function=function.id,
@@ -89,12 +90,12 @@ def _trace(function: TracedFunction, trace: Trace) -> protocol.TraceRecord:
     )
 
 
-def _retrace_id(function: TracedFunction, retrace: Retrace) -> str:
+def _retrace_id(function: Observed, retrace: Retrace) -> str:
     return f"{function.id}-retrace-{retrace.number}"
 
 
 def _retrace(
-    function: TracedFunction, retrace: Retrace, trace_ids: dict[int, str]
+    function: Observed, retrace: Retrace, trace_ids: dict[int, str]
 ) -> protocol.RetraceRecord:
     remedy = retrace.remedy
     return protocol.RetraceRecord(

@@ -48,6 +48,8 @@ class Session:
         known = {id(function) for function in named.values()}
         owned = {id(value): name for name, value in self._public()}
         for function in live_functions():
+            if not isinstance(function, TracedFunction):
+                continue
             owner = function.owner
             if owner is not None and id(owner) in owned and id(function) not in known:
                 named[f"{owned[id(owner)]}.{function.name}"] = function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -84,7 +85,51 @@ def test_miss(benchmark: Any, kind: str) -> None:
 def test_hit_among_many(benchmark: Any, traces: int) -> None:
     f = nbfn.function(lambda x, n: x, autograph=False, max_traces=None)
     x = tf.ones([4])
-    for n in range(traces):
-        f(x, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(traces):
+            f(x, n)
     f(x, 0)
     benchmark(f, x, 0)
+
+
+@pytest.mark.parametrize("kind", ["tf.function", "nbfn.function"])
+@pytest.mark.benchmark(group="hit: a method of a module")
+def test_hit_of_a_method(benchmark: Any, kind: str) -> None:
+    decorator: Any = tf.function if kind == "tf.function" else nbfn.function
+
+    class Model(tf.Module):
+        def __init__(self) -> None:
+            self.weight, self.bias = tf.Variable(tf.ones([10, 10])), tf.Variable(tf.ones([10]))
+
+        @decorator
+        def step(self, x: Any) -> Any:
+            return tf.matmul(x, self.weight) + self.bias
+
+    model, x = Model(), tf.ones([4, 10])
+    model.step(x)
+    model.step(x)
+    benchmark(lambda: model.step(x))
+
+
+@pytest.mark.parametrize("guards", [0, 20])
+@pytest.mark.benchmark(group="hit: with so many guards")
+def test_hit_with_guards(benchmark: Any, guards: int) -> None:
+    names = [f"value_{i}" for i in range(guards)]
+    space: dict[str, Any] = {"__name__": "__main__", **dict.fromkeys(names, 2.0)}
+    exec(f"def f(x): return x * {' * '.join(['1.0', *names])}", space)
+    f, x = nbfn.function(space["f"], autograph=False), tf.ones([4])
+    f(x)
+    f(x)
+    benchmark(f, x)
+
+
+@pytest.mark.benchmark(group="explaining a miss among 1,000 traces")
+def test_explain(benchmark: Any) -> None:
+    f = nbfn.function(lambda x, n: x, max_traces=None, autograph=False)
+    x = tf.ones([4])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(1000):
+            f(x, n)
+    benchmark(f.explain, x, -1)

@@ -147,7 +147,7 @@ def test_variables_created_on_the_first_call_make_two_traces_and_no_retrace() ->
 
     counter = Counter()
     assert [counter.step().numpy() for _ in range(3)] == [1, 2, 3]
-    assert [t.cause.code for t in counter.step.traces] == ["variable_creation", "first_trace"]
+    assert [t.cause.code for t in counter.step.traces] == ["variable_creation", "new_instance"]
     assert len(counter.step.retraces) == 0
     assert (counter.step.calls, counter.step.hits) == (3, 2)
 
@@ -323,9 +323,7 @@ def test_bad_options_are_refused() -> None:
         nbfn.function(lambda x: x, max_traces=0)
     with pytest.raises(ValueError, match="on_limit is 'explode'"):
         nbfn.function(lambda x: x, on_limit="explode")
-    with pytest.raises(TypeError, match="expected a function to trace, found int 3"):
+    with pytest.raises(TypeError, match="expected a function to trace: 3 is not a callable object"):
         nbfn.function(3)
-    with pytest.raises(TypeError, match=r"is a tf\.function already"):
-        nbfn.function(tf.function(lambda x: x))
     with pytest.raises(TypeError):
         nbfn.function(lambda x: x, no_such_option=1)

@@ -250,3 +250,17 @@ def test_an_interrupted_export_leaves_nothing_behind(predict, tmp_path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         nbfn.export(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_has_changed_since_the_trace_is_exported_as_it_is_now(notebook, tmp_path) -> None:
+    notebook["rate"] = 2.0
+    exec("def scaled(x): return x * rate", notebook)
+    notebook["scaled"] = nbfn.function(notebook["scaled"], autograph=False)
+    notebook["scaled"](tf.ones([2]))
+    notebook["scaled"](tf.ones([3]))
+    notebook["rate"] = 3.0
+    nbfn.export(tmp_path / "model", notebook["scaled"], verify=False)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert loaded.scaled(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
+    assert loaded.scaled(tf.ones([3])).numpy().tolist() == [3.0, 3.0, 3.0]
+    assert [t.cause.code for t in notebook["scaled"].traces] == ["stale", "stale"]

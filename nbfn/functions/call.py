@@ -1,0 +1,40 @@
+"""One call of a traced function while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbfn.functions.guards import Marks
+    from nbfn.functions.retrace import Cause, Wanted
+    from nbfn.functions.trace import Trace
+
+
+@dataclass
+class Call:
+    """One call, or one request for a concrete function, while it runs.
+
+    Attributes:
+        counts: Whether it is a call, and not a request.
+        reason: Why a trace is requested, if one is.
+        trace: The trace that serves it, once that is known.
+        added: Traces that it has made.
+        wanted: What it needs of a trace, if none was found.
+        marks: What the guards saw before tracing began.
+        missed_at: When it was found that a trace must be made.
+        trace_seconds: Time spent tracing.
+        python_results: Results that are Python values.
+        started: When it began.
+    """
+
+    counts: bool
+    reason: Cause | None = None
+    trace: Trace | None = None
+    added: int = 0
+    wanted: Wanted | None = None
+    marks: Marks = field(default_factory=dict)
+    missed_at: float = 0.0
+    trace_seconds: float = 0.0
+    python_results: Any = None
+    started: float = 0.0

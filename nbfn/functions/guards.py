@@ -1,0 +1,126 @@
+"""Guards: the Python state outside its arguments that a function bakes into its traces.
+
+A trace holds the globals, closures, attributes and helpers' code that were read while it was made.
+nbfn treats them as implicit arguments: they are part of the key, by a number that stands for all of
+them. What the traced code changes itself is exempt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, get_args
+
+from nbfn.functions.marks import ABSENT, Mark
+from nbfn.functions.survey import Place, Survey, survey, survey_objects
+
+OnStale = Literal["retrace", "warn", "raise", "ignore"]
+Marks = Mapping[Place, Mark]
+
+
+def check_on_stale(on_stale: str) -> None:
+    """Raises ValueError if it is none of the four policies."""
+    if on_stale not in get_args(OnStale):
+        expected = ", ".join(map(repr, get_args(OnStale)))
+        raise ValueError(f"on_stale is {on_stale!r}, expected one of {expected}")
+
+
+class Guards:
+    """The guards of one function.
+
+    Attributes:
+        on_stale: What a call does that finds something changed.
+    """
+
+    def __init__(
+        self, python_function: Callable[..., Any], owner: Callable[[], Any], on_stale: OnStale
+    ) -> None:
+        self.on_stale = on_stale
+        self._python_function = python_function
+        self._owner = owner
+        self._survey: Survey | None = None
+        self._state = 0
+        self._exempt: set[Place] = set()
+        self._numbers: dict[frozenset[tuple[Place, Mark]], int] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def state(self) -> int:
+        """A number for all that is guarded; the same when nothing has changed, or changed back."""
+        if self.on_stale == "ignore":
+            return 0
+        if self._survey is None or not self._survey.holds():
+            with self._lock:
+                self._survey = survey(self._python_function, self._owner())
+                self._state = self._number(self._survey.marks)
+        return self._state
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """Every attribute that the function's code names, itself and through its helpers."""
+        _ = self.state
+        return frozenset() if self._survey is None else self._survey.attributes
+
+    def marks(self, objects: Iterable[tuple[str, Any]] = ()) -> Marks:
+        """What is guarded now.
+
+        Args:
+            objects: The arguments that are objects, by name: their attributes are guarded too.
+        """
+        if self.on_stale == "ignore":
+            return {}
+        with self._lock:
+            _ = self.state
+            assert self._survey is not None
+            marks = dict(self._survey.marks)
+            marks.update(survey_objects(objects, self._survey.attributes))
+            return self.guarded(marks)
+
+    def guarded(self, marks: Marks) -> Marks:
+        """The marks without those of exempt places."""
+        return {place: mark for place, mark in marks.items() if place not in self._exempt}
+
+    def key(self, objects: Iterable[tuple[str, Any]] = ()) -> int:
+        """The part of a trace's key that stands for what is guarded."""
+        if self.on_stale != "retrace":
+            return 0
+        objects = tuple(objects)
+        return self._number(self.marks(objects)) if objects else self.state
+
+    def exempt(
+        self, before: Marks, after: Marks, asked: Iterable[Callable[[], Any]] = ()
+    ) -> dict[int, int] | None:
+        """Exempts what a trace does not bake in.
+
+        Args:
+            before: The marks before it was traced.
+            after: The marks after that; the traced code itself changes what differs.
+            asked: Functions that the trace asks at each call; what they read is read anew.
+
+        Returns:
+            The new number of each old one; None if nothing is newly exempt.
+        """
+        free = {place for place, _ in changes(before, after)}
+        for each in asked:
+            free |= survey(each).marks.keys()
+        free -= self._exempt
+        if not free:
+            return None
+        with self._lock:
+            self._exempt |= free
+            old, self._numbers, self._survey = self._numbers, {}, None
+            return {number: self._number(dict(marks)) for marks, number in old.items()} | {0: 0}
+
+    def _number(self, marks: Marks) -> int:
+        with self._lock:
+            known = frozenset(self.guarded(marks).items())
+            return self._numbers.setdefault(known, len(self._numbers) + 1)
+
+
+def changes(before: Marks, after: Marks) -> list[tuple[Place, tuple[Mark, Mark]]]:
+    """The places whose marks differ, with the old and the new mark."""
+    return [
+        (place, (before.get(place, ABSENT), after.get(place, ABSENT)))
+        for place in {**before, **after}
+        if before.get(place, ABSENT) != after.get(place, ABSENT)
+    ]

@@ -1,0 +1,56 @@
+"""Function-local state: variables that are created and destroyed with each call.
+
+RFC "Functions, not Sessions", section "Function-local state".
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+
+
+class LocalStateError(NbfnError, ValueError):
+    """A variable of a function with ``local_state=True`` would outlive its call."""
+
+
+def with_local_variables(name: str, call: Callable[[], Any]) -> Any:
+    """Makes a call in which each variable that is created lives for one execution of the graph.
+
+    Args:
+        name: The function's name, for errors.
+        call: What to trace.
+
+    Returns:
+        What it returns, with the values of such variables in place of the variables.
+
+    Raises:
+        LocalStateError: If a variable is kept beyond the trace.
+    """
+    made: list[weakref.ReferenceType[Any]] = []
+
+    def create(_: Any, **options: Any) -> Any:
+        variable = _tensorflow.local_variable(**options)
+        made.append(weakref.ref(variable))
+        return variable
+
+    with tf.variable_creator_scope(create):
+        result = tf.nest.map_structure(_value, call())
+    gc.collect()
+    kept = [variable.name for reference in made if (variable := reference()) is not None]
+    if kept:
+        raise LocalStateError(
+            f"`{name}` keeps {', '.join(f'`{each}`' for each in kept)} beyond the call, for which "
+            "local_state=True makes it live; return its value, or create it outside"
+        )
+    return result
+
+
+def _value(part: Any) -> Any:
+    return part.read_value() if _tensorflow.is_local_variable(part) else part

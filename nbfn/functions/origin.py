@@ -1,0 +1,79 @@
+"""Whose a tf.function is: the user's, a Keras model's, or a library's own."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from nbfn import _tensorflow
+
+_LIBRARIES = ("tensorflow.", "keras.", "nbfn.", "tf_keras.", "tensorflow_estimator.")
+_TRAINER = "keras.src.backend.tensorflow.trainer"
+_OUTER = ("multi_step_on_iterator", "multi_step_on_data", "one_step_on_data_distributed")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a tf.function comes from.
+
+    Attributes:
+        name: The name to show; None for its own.
+        owner: The instance it belongs to, if any.
+    """
+
+    name: str | None = None
+    owner: Any = None
+
+
+def origin_of(function: Any) -> Origin | None:
+    """The origin of a tf.function; None if it is a library's own and nobody asked for it."""
+    python_function = inspect.unwrap(function.python_function)
+    python_function = getattr(python_function, "__func__", python_function)
+    module = f"{getattr(python_function, '__module__', None) or ''}."
+    if module == f"{_TRAINER}.":
+        return _of_model(python_function)
+    if module.startswith(_LIBRARIES):
+        return None
+    return Origin(None, _tensorflow.method_owner(function))
+
+
+def _of_model(python_function: Any) -> Origin:
+    """A part of a Keras model's train, test or predict function."""
+    model, step = model_and_step(python_function)
+    kind = step.removesuffix("_step")
+    part = "function" if python_function.__name__ in _OUTER else "step"
+    return Origin(f"{getattr(model, 'name', 'model')}.{kind}_{part}", model)
+
+
+def model_and_step(python_function: Any) -> tuple[Any, str]:
+    """The model that one of Keras's functions closes over, and its step: ``"train_step"``, ..."""
+    model, step = None, None
+    for value in closure(python_function):
+        name = getattr(value, "__name__", "")
+        if name in ("train_step", "test_step", "predict_step"):
+            step = name
+        if hasattr(value, "make_train_function"):
+            model = value
+    if step is None:
+        nested = (each for each in closure(python_function) if callable(each))
+        for value in nested:
+            inner = inspect.unwrap(getattr(value, "python_function", value))
+            if inner is not python_function and getattr(inner, "__module__", None) == _TRAINER:
+                found, step = model_and_step(inner)
+                model = model or found
+                break
+    if step is None:
+        step = "predict_step" if "predict" in python_function.__qualname__ else "step"
+    return model, step
+
+
+def closure(python_function: Any) -> list[Any]:
+    """The values that a function closes over."""
+    found = []
+    for cell in getattr(python_function, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # a name that is not bound yet
+            continue
+    return found

@@ -1,0 +1,25 @@
+"""Calls that are refused, or run eagerly, instead of being traced."""
+
+from __future__ import annotations
+
+from nbfn.errors import NbfnError
+
+
+class RefusedError(NbfnError, RuntimeError):
+    """A call was refused, before anything was traced, because the user asked for that."""
+
+
+class TraceLimitError(RefusedError):
+    """A call would have made one trace more than ``max_traces`` allows."""
+
+
+class RetraceError(RefusedError):
+    """A call would have retraced under the stance ``"fail_on_retrace"``."""
+
+
+class StaleTraceError(RefusedError):
+    """What the trace of a call has baked in has changed, and ``on_stale`` is ``"raise"``."""
+
+
+class RunEagerly(BaseException):
+    """Tells the call that is running to run eagerly instead of tracing; never leaves nbfn."""

@@ -1,0 +1,77 @@
+"""What may be asked of a traced function without calling it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from nbfn.functions.guards import changes
+from nbfn.functions.observed import Answers
+from nbfn.functions.recorder import Recorder
+from nbfn.functions.text import count, parameters_text
+from nbfn.functions.trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Sight(Answers):
+    """The record of a function, as its user reads it.
+
+    Attributes:
+        recorder: What is known of its calls and traces.
+        known_as: The name it is supposed to have, where no name is found that leads to it.
+    """
+
+    recorder: Recorder  # type: ignore[assignment]
+    known_as: str | None
+    name: str
+    python_function: Callable[..., Any]
+    _owner: weakref.ReferenceType[Any] | None
+
+    @property
+    def owner(self) -> Any | None:
+        """The instance whose method it is; None if it is no method, or the instance is gone."""
+        return self._owner() if self._owner is not None else None
+
+    @property
+    def parameters(self) -> str:
+        """Its parameters as text, such as ``(images, labels, training=True)``."""
+        return parameters_text(self.python_function)
+
+    def spoken_name(self) -> str | None:
+        """The expression by which code can refer to it, such as ``train_step`` or ``model.step``.
+
+        Returns:
+            None if no name leads to it.
+        """
+        owner = self.owner
+        for name, value in self.recorder.roots():
+            if value is self:
+                return name
+            if owner is not None and value is owner and name != "self":
+                return f"{name}.{self.name}"
+        return None if owner is not None else self.known_as
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces in the cache, oldest first."""
+        with self.recorder.lock:
+            return tuple(self.recorder.traces.values())
+
+    def changed_globals(self) -> list[str]:
+        """Names of what traces in the cache have baked in and that has changed since."""
+        now = self.recorder.guards.marks()
+        places = [place for trace in self.traces for place, _ in changes(trace.marks, now)]
+        return list(dict.fromkeys(place.name for place in places))
+
+    def __repr__(self) -> str:
+        recorder = self.recorder
+        counts = (
+            (recorder.calls, "call"),
+            (recorder.hits, "hit"),
+            (len(recorder.traces), "trace"),
+            (recorder.retrace_count, "retrace"),
+        )
+        text = ", ".join(count(number, noun) for number, noun in counts)
+        return f"<nbfn.function {self.label}{self.parameters}: {text}>"

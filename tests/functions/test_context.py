@@ -1,0 +1,130 @@
+"""The context of a call: the device that is asked for, and where summaries go."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+
+TWO_DEVICES = """
+import tensorflow as tf, nbfn
+cpu = tf.config.list_physical_devices("CPU")[0]
+import nbfn.functions  # must not start the runtime, which would fix the devices
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+"""
+
+
+def in_process_with_two_devices(code: str) -> list[str]:
+    """Runs code in a fresh process with two logical CPUs; the lines that it prints."""
+    source = TWO_DEVICES + textwrap.dedent(code)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_two_device_scopes_make_two_traces_pinned_to_two_devices() -> None:
+    lines = in_process_with_two_devices(
+        """
+        v = tf.Variable(1.0)
+
+        @nbfn.function
+        def f(x):
+            v.assign_add(1.0)
+            return tf.add(x, 1.0) * v
+
+        for device in ("CPU:0", "CPU:1", "CPU:0", "CPU:1"):
+            with tf.device(device):
+                print(float(f(tf.constant(1.0))), f(tf.constant(1.0)).device[-5:])
+        print(len(f.traces), f.hits, f.retraces[0].causes[0])
+        for trace in f.traces:
+            print({op.device[-5:] for op in trace.graph.get_operations() if op.type == "AddV2"})
+        with tf.device("CPU:1"):
+            print(f.explain(tf.constant(1.0)))
+            print(f.run(tf.constant(1.0)).placement.devices["CPU:1"] > 0)
+        """
+    )
+    assert lines == [
+        "4.0 CPU:0",
+        "8.0 CPU:1",
+        "12.0 CPU:0",
+        "16.0 CPU:1",
+        "2 6 the device scope was CPU:0, is CPU:1",
+        "{'CPU:0'}",
+        "{'CPU:1'}",
+        "a hit: trace 2 would serve (x: float32[])",
+        "True",
+    ]
+
+
+def test_a_device_scope_inside_another_function_is_no_key() -> None:
+    inner = nbfn.function(lambda x: x + 1)
+
+    @nbfn.function
+    def outer(x: Any) -> Any:
+        with tf.device("CPU:0"):
+            return inner(x)
+
+    with tf.device("CPU:0"):
+        outer(tf.constant(1.0))
+    inner(tf.constant(1.0))
+    assert [trace.context.device for trace in inner.traces] == [""]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Any:
+    """Makes a writer in a folder of this name, and tells which steps were written there."""
+
+    class Written:
+        def writer(self, name: str) -> Any:
+            return tf.summary.create_file_writer(str(tmp_path / name))
+
+        def steps(self, name: str) -> list[int]:
+            files = [str(path) for path in (tmp_path / name).iterdir()]
+            events = [
+                tf.compat.v1.Event.FromString(record.numpy())
+                for record in tf.data.TFRecordDataset(files)
+            ]
+            return [event.step for event in events for _ in event.summary.value]
+
+    return Written()
+
+
+def test_summaries_go_to_the_writer_of_the_call(written) -> None:
+    a, b = written.writer("a"), written.writer("b")
+
+    @nbfn.function
+    def f(x: Any, step: Any) -> Any:
+        tf.summary.write("loss", x, step=step)
+        return x
+
+    steps = iter(range(100))
+
+    def call() -> None:
+        f(tf.constant(1.0), tf.constant(next(steps), tf.int64))
+
+    call()
+    for writer in (a, b, a):
+        with writer.as_default():
+            call()
+            with tf.summary.record_if(False):
+                call()
+    call()
+    a.flush(), b.flush()
+    assert (written.steps("a"), written.steps("b")) == ([1, 5], [3])
+    assert f.retraces[0].causes[0].code == "summaries"
+    assert len(f.traces) == 5
+
+
+def test_a_writer_is_no_key_of_functions_that_write_nothing(written) -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.constant(1.0))
+    with written.writer("a").as_default():
+        f(tf.constant(1.0))
+    assert len(f.traces) == 1

@@ -1,0 +1,126 @@
+"""Input signatures: the short form, Python values, new values, lists, and the first call's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+
+
+def test_the_short_form_is_tensorflows_signature() -> None:
+    f = nbfn.function(lambda x: x + 1, input_signature=[(tf.float32, [None])])
+    g = nbfn.function(lambda x: x + 1, input_signature=(tf.float32, [None]))
+    for each in (f, g):
+        assert each([1.0, 2.0]).numpy().tolist() == [2.0, 3.0]
+        assert each.input_signature == (tf.TensorSpec([None], tf.float32),)
+        with pytest.raises(TypeError):
+            each(tf.constant([[2.0]]))
+        with pytest.raises(TypeError):
+            each(tf.constant([2]))
+        assert len(each.traces) == 1
+
+
+def test_short_forms_in_nests_and_in_graph_function() -> None:
+    signature = [{"a": (tf.float32, []), "b": [(tf.int32, None)]}]
+    f = nbfn.function(lambda d: (d["a"], d["b"][0]), input_signature=signature)
+    assert [float(each) for each in f({"a": 1.0, "b": [2]})] == [1.0, 2.0]
+    g = nbfn.function(lambda x: tf.matmul(x, tf.ones([10, 2])))
+    trace = g.graph_function((tf.float32, (None, 10)))
+    assert trace.graph.inputs[0].shape.as_list() == [None, 10]
+    assert g.graph_function((tf.float32, (None, 10))) is trace
+
+
+def test_python_values_each_have_a_trace() -> None:
+    signature = [(tf.float32, [None]), nbfn.PYTHON_VALUE]
+    f = nbfn.function(lambda x, n: x * n, input_signature=signature)
+    assert f([1.0, 2.0], 3).numpy().tolist() == [3.0, 6.0]
+    assert f(tf.ones([5]), 3).numpy().tolist() == [3.0] * 5
+    assert f(np.ones([5], np.float32), n=4).numpy().tolist() == [4.0] * 5
+    assert (len(f.traces), f.calls, f.hits) == (2, 3, 1)
+    assert f.retraces[0].causes[0].code == "python_value"
+    assert (
+        str(f.explain(tf.ones([9]), 3)) == "a hit: trace 1 would serve (x: float32[None], n: int 3)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((tf.ones([2, 2]), 3), r"`x` is float32\[2, 2\], the input signature: float32\[None\]"),
+        ((tf.ones([2], tf.int32), 3), r"`x` is int32\[2\], the input signature: float32\[None\]"),
+        (("text", 3), r"`x` is str 'text', which is no float32 tensor"),
+        ((tf.ones([2]), tf.constant(3)), r"`n` is a tensor, the input signature wants a Python"),
+        ((tf.ones([2]),), "missing a required argument: 'n'"),
+    ],
+)
+def test_what_does_not_match_is_named(arguments: Any, message: str) -> None:
+    signature = [(tf.float32, [None]), nbfn.PYTHON_VALUE]
+    f = nbfn.function(lambda x, n: x * n, input_signature=signature)
+    with pytest.raises(TypeError, match=message):
+        f(*arguments)
+    assert (f.traces, f.calls) == ((), 0)
+
+
+def test_trace_on_new_value() -> None:
+    f = nbfn.function(tf.square, input_signature=((nbfn.TRACE_ON_NEW_VALUE, [None]),))
+    g = nbfn.function(lambda x, y: x, input_signature=[nbfn.TRACE_ON_NEW_VALUE, (tf.int32, [])])
+    assert f(tf.constant([2.0])).numpy().tolist() == [4.0]
+    assert f(tf.constant([2, 2])).numpy().tolist() == [4, 4]
+    assert f(tf.constant([2.0, 3.0])).numpy().tolist() == [4.0, 9.0]
+    assert len(f.traces) == 2
+    with pytest.raises(nbfn.SignatureError, match=r"`x` is float32\[1, 1\]"):
+        f(tf.constant([[2.0]]))
+    g(tf.ones([2]), 1), g(tf.ones([3]), 2), g("text", 3)
+    assert len(g.traces) == 3
+
+
+def test_lists_with_and_without_a_length() -> None:
+    open_list = nbfn.ListOf((tf.float32, [None]))
+    f = nbfn.function(lambda xs: tf.add_n(xs), input_signature=[open_list])
+    assert f([[1.0], [2.0]]).numpy().tolist() == [3.0]
+    assert f([tf.ones([3])] * 3).numpy().tolist() == [3.0] * 3
+    assert f([tf.ones([9])] * 3).numpy().tolist() == [3.0] * 9
+    assert len(f.traces) == 2
+    g = nbfn.function(lambda xs: tf.add_n(xs), input_signature=[nbfn.ListOf((tf.float32, []), 2)])
+    assert float(g([1.0, 2.0])) == 3.0
+    with pytest.raises(nbfn.SignatureError, match="`xs` has 3 elements, the input signature: 2"):
+        g([1.0, 2.0, 3.0])
+    with pytest.raises(nbfn.SignatureError, match=r"`xs\[1\]` is str 'a'"):
+        g([1.0, "a"])
+
+
+def test_the_signature_of_the_first_call() -> None:
+    f = nbfn.function(lambda d, mode: d["x"], infer_signature_from_first_call=True)
+    f({"x": tf.ones([2])}, "a")
+    assert f({"x": [3.0, 4.0]}, "b").numpy().tolist() == [3.0, 4.0]
+    with pytest.raises(nbfn.SignatureError, match=r"`d\['x'\]` is float32\[3\].*float32\[2\]"):
+        f({"x": tf.ones([3])}, "a")
+    with pytest.raises(nbfn.SignatureError, match=r"a dict with 'y'.*a dict with 'x'"):
+        f({"y": tf.ones([2])}, "a")
+
+
+def test_gradients_and_variables_pass_through_a_pattern() -> None:
+    v = tf.Variable(2.0)
+    f = nbfn.function(lambda x, n: x * v * n, input_signature=[(tf.float32, []), nbfn.PYTHON_VALUE])
+    x = tf.constant(3.0)
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, 4)
+        assert [float(each) for each in tape.gradient(y, [x, v])] == [8.0, 12.0]
+
+
+def test_a_method_with_a_pattern() -> None:
+    class Model(tf.Module):
+        @nbfn.function(input_signature=[(tf.float32, [None]), nbfn.PYTHON_VALUE])
+        def __call__(self, x: Any, n: int) -> Any:
+            return x * n
+
+    model = Model()
+    assert model([1.0], 2).numpy().tolist() == [2.0]
+    assert model(tf.ones([3]), 2).numpy().tolist() == [2.0] * 3
+    assert len(model.__call__.traces) == 1

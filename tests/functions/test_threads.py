@@ -1,0 +1,75 @@
+"""Many threads call one function: exact counts, one trace for each key, no deadlock."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+
+THREADS, SIGNATURES, CALLS = 16, 8, 40
+
+pytestmark = pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
+
+
+def test_sixteen_threads_with_eight_signatures() -> None:
+    total = tf.Variable(0, dtype=tf.int64)
+    scale = 2.0
+
+    @nbfn.function(max_traces=None)
+    def f(x: Any, *, mode: str) -> Any:
+        total.assign_add(tf.size(x, tf.int64))
+        return tf.reduce_sum(x) * scale
+
+    start = threading.Barrier(THREADS)
+
+    def work(seed: int) -> list[float]:
+        start.wait(60)
+        found = []
+        for i in range(CALLS):
+            size = (seed + i) % SIGNATURES + 1
+            found.append(float(f(tf.ones([size]), mode="train")) - 2.0 * size)
+        return found
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        results = [each for part in pool.map(work, range(THREADS), timeout=240) for each in part]
+    assert results == [0.0] * (THREADS * CALLS)
+    assert f.calls == THREADS * CALLS
+    assert len(f.traces) == SIGNATURES
+    assert f.hits == f.calls - SIGNATURES
+    assert sum(trace.hits for trace in f.traces) == f.hits
+    assert len(f.retraces) == SIGNATURES - 1
+    sizes = [(seed + i) % SIGNATURES + 1 for seed in range(THREADS) for i in range(CALLS)]
+    assert int(total) == sum(sizes)
+
+
+def test_threads_that_create_one_function_and_evict_from_it() -> None:
+    f = nbfn.function(lambda x: x + 1, max_traces=2, on_limit="evict")
+
+    def work(seed: int) -> bool:
+        return all(
+            f(tf.zeros([(seed + i) % 4 + 1])).shape[0] == (seed + i) % 4 + 1 for i in range(10)
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8), timeout=240))
+    assert f.calls == 80
+    assert len(f.traces) <= 2
+
+
+def test_a_call_with_wrong_arguments_does_not_lock_the_others_out() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    failed = []
+    try:
+        f(1, 2, 3)
+    except TypeError:
+        failed.append(True)
+    results: list[int] = []
+    other = threading.Thread(target=lambda: results.append(int(f(tf.constant(1)))), daemon=True)
+    other.start()
+    other.join(60)
+    assert (failed, results) == ([True], [2])
