@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,8 +33,9 @@ class Reply:
 class Kernel:
     """A running kernel and a client of it."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, interrupt: Callable[[], Any]) -> None:
         self.client = client
+        self.interrupt = interrupt
 
     def run(self, code: str, cell_id: str | None = None, timeout: float = 120) -> Reply:
         """Runs a cell to its end."""
@@ -66,6 +67,14 @@ class Kernel:
             if received["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 return list(received["content"]["comms"])
 
+    def complete(self, code: str) -> list[str]:
+        """What the kernel offers at the end of some code."""
+        id_ = self.client.complete(code, len(code))
+        while True:
+            received = self.client.get_shell_msg(timeout=30)
+            if received["parent_header"].get("msg_id") == id_:
+                return list(received["content"]["matches"])
+
     def send(self, kind: str, **content: Any) -> None:
         """Sends a comm message, as a page does."""
         self.client.shell_channel.send(self.client.session.msg(kind, content))
@@ -83,7 +92,7 @@ def running_kernel() -> Iterator[Kernel]:
     """Starts a kernel, and shuts it down at the end."""
     manager, client = start_new_kernel(kernel_name="python3")
     try:
-        yield Kernel(client)
+        yield Kernel(client, manager.interrupt_kernel)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

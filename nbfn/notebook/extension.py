@@ -7,9 +7,12 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.notebook.channel import Channel
+from nbfn.notebook.completion import Completion
 from nbfn.notebook.formatters import register_formatters, unregister_formatters
 from nbfn.notebook.hooks import Hooks
-from nbfn.notebook.magics import NbfnMagics
+from nbfn.notebook.line_magics import LineMagics
+from nbfn.notebook.magics import CellMagics
+from nbfn.notebook.tracebacks import Tracebacks
 
 _ATTRIBUTE = "_nbfn"
 
@@ -19,14 +22,19 @@ class Extension:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
-        self.hooks = Hooks(shell)
-        self.magics = NbfnMagics(shell)
+        self.cells = CellMagics(shell)
+        self.hooks = Hooks(shell, self.cells.forget_dropped)
+        self.magics = (self.cells, LineMagics(shell))
+        self.completion = Completion(shell, self.magics)
         self.channel = Channel()
+        self.tracebacks = Tracebacks(shell)
 
     def load(self) -> None:
         """Registers magics, hooks, formatters and the comm target."""
-        self.shell.register_magics(self.magics)
+        self.shell.register_magics(*self.magics)
+        self.completion.register()
         self.hooks.register()
+        self.tracebacks.register()
         register_formatters(self.shell)
         self.channel.open()
 
@@ -34,11 +42,14 @@ class Extension:
         """Takes back all that `load` did."""
         self.channel.close()
         unregister_formatters(self.shell)
+        self.tracebacks.unregister()
         self.hooks.unregister()
-        self.magics.forget()
-        for kind, names in self.magics.magics.items():
-            for name in names:
-                self.shell.magics_manager.magics[kind].pop(name, None)
+        self.completion.unregister()
+        self.cells.forget()
+        for magics in self.magics:
+            for kind, names in magics.magics.items():
+                for name in names:
+                    self.shell.magics_manager.magics[kind].pop(name, None)
 
 
 def load(shell: InteractiveShell) -> None:

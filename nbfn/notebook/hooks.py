@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -16,10 +17,16 @@ _LOADING = object()
 
 
 class Hooks:
-    """Tells which cell runs, and keeps the views up to date while it runs."""
+    """Tells which cell runs, and keeps the views up to date while it runs.
 
-    def __init__(self, shell: InteractiveShell) -> None:
+    Args:
+        shell: The shell.
+        ended: Is called when a cell has ended.
+    """
+
+    def __init__(self, shell: InteractiveShell, ended: Callable[[], None] = lambda: None) -> None:
         self._shell = shell
+        self._ended = ended
         self._entered: list[Any] = []
         self._ticker = Ticker()
 
@@ -67,6 +74,7 @@ class Hooks:
         self._entered.pop()
         leave_cell()
         _tell_devices()
+        self._ended()
         if not self._entered:
             self._ticker.stop()
 

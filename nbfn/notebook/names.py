@@ -16,57 +16,85 @@ class Names:
         reads: Names read before the cell surely wrote them.
         writes: Names that the cell surely wrote when it ends.
         may_write: Names that it writes on some way through it only.
-        deletes: Names that it takes away, and does not write again.
+        deletes: Names that it surely took away when it ends.
+        may_delete: Names that it takes away on some way through it only.
+        extended: Names that it writes by augmented assignment only, such as ``total += 1``.
     """
 
     reads: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
     may_write: list[str] = field(default_factory=list)
     deletes: list[str] = field(default_factory=list)
+    may_delete: list[str] = field(default_factory=list)
+    extended: list[str] = field(default_factory=list)
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """Every name that the cell writes or takes away, on whatever way."""
+        return (*self.writes, *self.may_write, *self.deletes, *self.may_delete)
 
 
 def names_of(body: Iterable[ast.stmt]) -> Names:
     """Finds the names of a cell's statements, in the order in which they run."""
     flow = _Flow()
     flow.run(body)
-    names = flow.names
-    names.writes = list(flow.written)
-    names.deletes = [name for name in names.deletes if name not in flow.written]
-    gone = {*flow.written, *names.deletes}
-    names.may_write = [name for name in names.may_write if name not in gone]
-    return names
+    state = flow.state
+    return Names(
+        reads=flow.reads,
+        writes=[name for name, value in state.items() if value is _WRITTEN],
+        may_write=[name for name in flow.assigned if name not in state],
+        deletes=[name for name in flow.deleted if state.get(name) is _DELETED],
+        may_delete=[name for name in flow.deleted if name not in state],
+        extended=[name for name in flow.extended if name not in flow.replaced],
+    )
+
+
+_WRITTEN, _DELETED = "written", "deleted"
 
 
 class _Flow(ast.NodeVisitor):
-    """Walks statements in the order of execution and keeps the names written so far."""
+    """Walks statements in the order of execution and keeps what became of each name so far."""
 
     def __init__(self) -> None:
-        self.names = Names()
-        self.written: dict[str, None] = {}
+        self.reads: list[str] = []
+        self.state: dict[str, str] = {}
+        self.assigned: dict[str, None] = {}
+        self.deleted: dict[str, None] = {}
+        self.extended: dict[str, None] = {}
+        self.replaced: dict[str, None] = {}
 
     def run(self, body: Iterable[ast.AST]) -> None:
         for node in body:
             self.visit(node)
 
     def _read(self, name: str) -> None:
-        if name not in self.written and name not in self.names.reads:
-            self.names.reads.append(name)
+        if self.state.get(name) is not _WRITTEN and name not in self.reads:
+            self.reads.append(name)
 
     def _write(self, name: str) -> None:
-        self.written[name] = None
-        if name not in self.names.may_write:
-            self.names.may_write.append(name)
+        self.state.pop(name, None)
+        self.state[name] = _WRITTEN
+        self.assigned.setdefault(name)
+        self.replaced.setdefault(name)
+
+    def _delete(self, name: str) -> None:
+        self.state[name] = _DELETED
+        self.deleted.setdefault(name)
 
     def _branches(self, *branches: Iterable[ast.AST]) -> None:
-        """Runs alternatives; only what all of them write is surely written."""
-        before = dict(self.written)
+        """Runs alternatives; only what becomes of a name in all of them is sure."""
+        before = dict(self.state)
         results = []
         for branch in branches:
-            self.written = dict(before)
+            self.state = dict(before)
             self.run(branch)
-            results.append(self.written)
+            results.append(self.state)
         first, *others = results
-        self.written = {name: None for name in first if all(name in each for each in others)}
+        self.state = {
+            name: value
+            for name, value in first.items()
+            if all(each.get(name) is value for each in others)
+        }
 
     # Names -----------------------------------------------------------------------------
 
@@ -77,8 +105,7 @@ class _Flow(ast.NodeVisitor):
             self._write(node.id)
         else:
             self._read(node.id)
-            self.written.pop(node.id, None)
-            self.names.deletes.append(node.id)
+            self._delete(node.id)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
@@ -90,10 +117,18 @@ class _Flow(ast.NodeVisitor):
             self.visit(node.target)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name):
-            self._read(node.target.id)
+        if not isinstance(node.target, ast.Name):
+            self.visit(node.value)
+            self.visit(node.target)
+            return
+        name = node.target.id
+        self._read(name)
         self.visit(node.value)
-        self.visit(node.target)
+        replaced = name in self.replaced
+        self._write(name)
+        self.extended.setdefault(name)
+        if not replaced:
+            del self.replaced[name]
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
         self.visit(node.value)
@@ -131,9 +166,21 @@ class _Flow(ast.NodeVisitor):
         self._branches([node.target, *node.body], [])
         self.run(node.orelse)
 
-    def visit_Try(self, node: ast.Try) -> None:
+    def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
         self._branches([*node.body, *node.orelse], *([handler] for handler in node.handlers))
         self.run(node.finalbody)
+
+    visit_TryStar = visit_Try
+
+    def visit_With(self, node: ast.With) -> None:
+        for item in node.items:
+            self.visit(item.context_expr)
+            if item.optional_vars is not None:
+                self.visit(item.optional_vars)
+        if any(_suppresses(item.context_expr) for item in node.items):
+            self._branches(node.body, [])
+        else:
+            self.run(node.body)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.type is not None:
@@ -142,7 +189,7 @@ class _Flow(ast.NodeVisitor):
             self._write(node.name)
         self.run(node.body)
         if node.name is not None:
-            self.written.pop(node.name, None)
+            self._delete(node.name)
 
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)
@@ -190,6 +237,13 @@ class _Flow(ast.NodeVisitor):
                 self.visit_Name(inner.target)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+
+def _suppresses(node: ast.expr) -> bool:
+    """Whether a context is ``contextlib.suppress``, which ends its block early in silence."""
+    called = node.func if isinstance(node, ast.Call) else node
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
+    return name == "suppress"
 
 
 def _free_names(node: ast.AST) -> list[str]:

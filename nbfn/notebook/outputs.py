@@ -3,29 +3,57 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-_LITERALS = (bool, int, float, complex, str, bytes, type(None), np.generic)
+from nbfn.notebook import in_place
+from nbfn.notebook.arguments import as_given, differ
+from nbfn.notebook.branches import Effect, refuse_staged
+from nbfn.notebook.parts import GONE, Joining, Parting, Path, loosen
+
+VALUE = "__value__"
+"""The key of the last expression among the results."""
+
+RESULT = "result"
+"""The name of the last expression among the outputs of the function."""
 
 
-@dataclass(frozen=True)
-class Slot:
-    """Stands for the n-th output of the graph."""
+@dataclass
+class Parts:
+    """What one trace left, its tensors taken out.
 
-    number: int
+    Attributes:
+        results: What stands for each result, by name.
+        changes: What stands for the new content of each container that was changed in place.
+        deleted: Names that the cell took away on the way it went.
+    """
+
+    results: dict[str, Any]
+    changes: dict[Path, Any] = field(default_factory=dict)
+    deleted: tuple[str, ...] = ()
+
+    def loosen(self) -> None:
+        """Lets go of the objects, now that the notebook has them."""
+        for part in (*self.results.values(), *self.changes.values()):
+            loosen(part)
 
 
-class _Gone:
-    """Stands for a Python object that did not outlive the trace, such as a gradient tape."""
+@dataclass
+class Left:
+    """What one call left, as it goes into the notebook.
 
+    Attributes:
+        results: The results by name.
+        changes: Each container that changed in place, and its new content.
+        lost: Names whose value did not outlive the trace.
+    """
 
-GONE = _Gone()
+    results: dict[str, Any]
+    changes: list[tuple[Any, Any]]
+    lost: list[str]
 
 
 class Outputs:
@@ -35,114 +63,142 @@ class Outputs:
     objects strongly until the notebook has them, and weakly from then on.
 
     Attributes:
+        namespace: The notebook's names.
+        local_state: Whether variables that the cell makes end with the call.
         latest: The parts that `collect` found last.
         keep: Is given the parts, to keep them with the trace that is being made.
+        contents: What the cell may change in place, as it was before the call.
+        arguments: What the call was given, by name.
+        checking: Whether an eager run is to be compared with a traced one.
+        effects: Statements of the cell that change something in place, in a branch or a loop.
     """
 
-    def __init__(self) -> None:
-        self.latest: dict[str, Any] | None = None
+    def __init__(self, namespace: dict[str, Any], local_state: bool = False) -> None:
+        self.namespace = namespace
+        self.local_state = local_state
+        self.latest: Parts | None = None
         self.keep: Callable[[Any], None] = lambda _: None
+        self.contents: in_place.Contents | None = None
+        self.arguments: dict[str, Any] = {}
+        self.checking = False
+        self.effects: tuple[Effect, ...] = ()
 
     @tf.autograph.experimental.do_not_convert
-    def collect(self, results: dict[str, Any], possible: dict[str, Callable[[], Any]]) -> list[Any]:
+    def collect(
+        self,
+        results: dict[str, Any],
+        possible: dict[str, Callable[[], Any]],
+        arguments: dict[str, Any],
+    ) -> Any:
         """Is called at the end of the cell, while it is traced or run eagerly.
 
         Args:
             results: The names that the cell surely assigned.
-            possible: Gives the values of the names that it may have assigned.
+            possible: Gives the values of the names that it may have assigned or taken away.
+            arguments: The lists and dicts that the function was given, as they are now.
 
         Returns:
-            The graph's outputs.
+            The graph's outputs: the tensors among the results, by name.
         """
-        tensors: list[Any] = []
+        deleted = []
         for name, read in possible.items():
-            with contextlib.suppress(NameError):
+            try:
                 results[name] = read()
-        self.latest = {name: _part(value, tensors) for name, value in results.items()}
-        self.keep(self.latest)
-        return tensors
+            except NameError:
+                deleted.append(name)
+        if VALUE in results:  # what has a name goes by it
+            results[VALUE] = results.pop(VALUE)
+        changes = {}
+        if not tf.executing_eagerly():
+            changes = self._changes(arguments)
+        elif self.checking:
+            changes = self._changes_of_an_eager_run(arguments)
+        for name, value in results.items():
+            in_place.refuse_inner_tensors((("name", name),), value)
+        known = dict(self.contents.paths) if self.contents is not None else {}
+        known |= {id(value): (("name", name),) for name, value in arguments.items()}
+        parting = Parting(known, self.namespace, self.local_state)
+        parts = Parts({}, deleted=tuple(deleted))
+        outputs: dict[str, Any] = {}
+        alone = results.keys() == {VALUE} and not changes
+        for name, value in results.items():
+            key = _free(RESULT, results) if name == VALUE else name
+            parts.results[name], returned = parting.part(value, () if alone else (key,))
+            named = name == VALUE and any(
+                value is other for n, other in results.items() if n != name
+            )
+            if returned is not None and not named:
+                outputs[key] = returned
+        for path, content in changes.items():
+            key = _free(in_place.as_text(path) or "globals", outputs)
+            # The content is new, so that it is not taken for the container itself.
+            parts.changes[path], returned = Parting(_without(known, path), self.namespace).part(
+                content, (key,)
+            )
+            if returned is not None:
+                outputs[key] = returned
+        if not tf.executing_eagerly():
+            refuse_staged(self.effects, changes)
+            if self.contents is not None:
+                self.contents.put_back()
+        self.latest = parts
+        self.keep(parts)
+        return outputs[_free(RESULT, results)] if alone and outputs else outputs
+
+    def _changes(self, arguments: Mapping[str, Any]) -> dict[Path, Any]:
+        changes = self.contents.changes() if self.contents is not None else {}
+        given = as_given(self.arguments) if arguments.keys() <= self.arguments.keys() else {}
+        for name, value in arguments.items():
+            if name in given and differ(value, given[name]):
+                changes[(("name", name),)] = _copied(value)
+                in_place.fill(value, given[name])  # TensorFlow refuses a changed argument
+        for path, content in changes.items():
+            in_place.refuse_inner_tensors(path, content)
+        return changes
+
+    def _changes_of_an_eager_run(self, arguments: Mapping[str, Any]) -> dict[Path, Any]:
+        changes = self.contents.changes() if self.contents is not None else {}
+        for name, value in arguments.items():
+            if name in self.arguments and differ(value, self.arguments[name]):
+                changes[(("name", name),)] = _copied(value)
+        return changes
 
     @staticmethod
-    def restore(template: dict[str, Any], tensors: list[Any]) -> dict[str, Any]:
-        """The results by name, from a trace's template and one call's tensors."""
-        restored = {name: _join(value, tensors) for name, value in template.items()}
-        return {name: value for name, value in restored.items() if value is not GONE}
+    def restore(parts: Parts, returned: Any, namespace: dict[str, Any]) -> Left:
+        """What a call left, from a trace's parts and what the graph returned."""
+        joining = Joining(returned, lambda path: in_place.find(namespace, path))
+        results = {name: joining.join(part) for name, part in parts.results.items()}
+        changes = []
+        for path, part in parts.changes.items():
+            with contextlib.suppress(LookupError, AttributeError, ValueError):
+                container = in_place.find(namespace, path) if path else namespace
+                content = joining.join(part)
+                if content is not GONE:
+                    changes.append((container, content))
+        lost = [name for name, value in results.items() if value is GONE]
+        kept = {name: value for name, value in results.items() if value is not GONE}
+        return Left(kept, changes, lost)
 
 
-class Held:
-    """An object that the cell made, or that it gave another name."""
-
-    def __init__(self, value: Any) -> None:
-        self._strong = value
-        try:
-            self._weak: Any = weakref.ref(value)
-        except TypeError:
-            self._weak = None
-
-    def get(self) -> Any:
-        """The object, or `GONE`."""
-        if self._weak is None:
-            return self._strong
-        target = self._weak()
-        return GONE if target is None else target
-
-    def loosen(self) -> None:
-        """Lets go of the object, if it can be held weakly."""
-        if self._weak is not None:
-            self._strong = None
+def apply(changes: list[tuple[Any, Any]], namespace: dict[str, Any]) -> None:
+    """Gives the containers their new content, in place."""
+    for container, content in changes:
+        if container is namespace:
+            namespace.update(content)
+        else:
+            in_place.fill(container, content)
 
 
-def loosen(part: Any) -> None:
-    """Lets go of the objects in a part, now that the notebook has them."""
-    if isinstance(part, Held):
-        part.loosen()
-    elif isinstance(part, dict):
-        for item in part.values():
-            loosen(item)
-    elif isinstance(part, (list, tuple)):
-        for item in part:
-            loosen(item)
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
-def _part(value: Any, tensors: list[Any]) -> Any:
-    if isinstance(value, dict):
-        return {key: _part(item, tensors) for key, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_part(item, tensors) for item in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(_part(item, tensors) for item in value)
-    if isinstance(value, tf.GradientTape):
-        return GONE
-    if isinstance(value, tf.Variable):
-        return Held(value)
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, (*_LITERALS, type, tf.DType, tf.TensorShape)):
-        return value
-    if tf.is_tensor(value) or isinstance(value, tf.TensorArray):
-        tensors.append(value)
-        return Slot(len(tensors) - 1)
-    return Held(value)
+def _without(known: Mapping[int, Path], path: Path) -> dict[int, Path]:
+    return {key: value for key, value in known.items() if value != path}
 
 
-def _join(value: Any, tensors: list[Any]) -> Any:
-    if isinstance(value, Slot):
-        return tensors[value.number]
-    if isinstance(value, Held):
-        return value.get()
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, dict):
-        joined = {key: _join(item, tensors) for key, item in value.items()}
-        return GONE if _has_gone(list(joined.values())) else joined
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        items = [_join(item, tensors) for item in value]
-        return GONE if _has_gone(items) else type(value)(*items)
-    if isinstance(value, (list, tuple)):
-        items = [_join(item, tensors) for item in value]
-        return GONE if _has_gone(items) else type(value)(items)
-    return value
-
-
-def _has_gone(items: list[Any]) -> bool:
-    return any(item is GONE for item in items)
+def _copied(value: Any) -> Any:
+    """A copy of the outermost container, which is not taken for the container itself."""
+    return dict(value) if isinstance(value, dict) else list(value)

@@ -17,7 +17,7 @@ def refuse_untraceable(body: Iterable[ast.stmt]) -> None:
         UsageError: For ``await``, ``yield`` and ``global`` outside a function, star imports, nbfn's
             own names, and magics and shell commands; the message names the line.
     """
-    for node in _same_scope(body):
+    for node in same_scope(body):
         if isinstance(node, ast.Global):
             raise UsageError(
                 f"line {node.lineno}: a traced cell shares its names anyway; leave `global` out"
@@ -28,7 +28,7 @@ def refuse_untraceable(body: Iterable[ast.stmt]) -> None:
             raise UsageError(f"line {node.lineno}: nbfn uses the name `{node.id}` itself")
         if isinstance(node, ast.AsyncFunctionDef):
             raise UsageError(f"line {node.lineno}: an async function cannot be traced")
-        if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
+        if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) or _is_async(node):
             raise UsageError(
                 f"line {node.lineno}: a traced cell cannot await; do it in a cell above"
             )
@@ -41,12 +41,17 @@ def refuse_untraceable(body: Iterable[ast.stmt]) -> None:
             )
 
 
-def _same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.expr | ast.stmt]:
+def same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.expr | ast.stmt]:
+    """Statements and expressions outside functions and classes."""
     for node in nodes:
         if isinstance(node, ast.expr | ast.stmt):
             yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from _same_scope(ast.iter_child_nodes(node))
+            yield from same_scope(ast.iter_child_nodes(node))
+
+
+def _is_async(node: ast.AST) -> bool:
+    return any(getattr(each, "is_async", 0) for each in getattr(node, "generators", ()))
 
 
 def _is_magic(node: ast.AST) -> bool:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 INDENT = "    "
+Edit = tuple[int, int, int, str]
+"""A line of the body from 0, the first and the last byte to replace in it, and the new text."""
 
 
 def as_function(
-    body: str, last: ast.Expr | None, name: str, parameters: Sequence[str], ending: str
+    body: str,
+    last: ast.Expr | None,
+    name: str,
+    parameters: Sequence[str],
+    ending: str,
+    edits: Iterable[Edit] = (),
 ) -> str:
     """Makes a ``def`` of a cell's body.
 
@@ -21,17 +28,19 @@ def as_function(
     Args:
         body: The cell below the magic's line.
         last: The last statement, if it is an expression; its value becomes ``__value__``. Its
-            positions count from the first line of the body.
+            line counts from the magic's own.
         name: The function's name.
         parameters: The function's parameters.
         ending: The line that returns, without indentation.
+        edits: What to change in the body; no change spans lines.
 
     Returns:
         Python source of one function.
     """
     lines = body.split("\n")
-    if last is not None:
-        _assign_value(lines, last)
+    for number, start, end, text in sorted([*edits, *_assign_value(last)], reverse=True):
+        line = lines[number].encode()
+        lines[number] = (line[:start] + text.encode() + line[end:]).decode()
     inside = _lines_inside_strings(body)
     indented = [
         line if number in inside or not line.strip() else INDENT + line
@@ -41,14 +50,54 @@ def as_function(
     return "\n".join([head, *indented, INDENT + ending]) + "\n"
 
 
-def _assign_value(lines: list[str], last: ast.Expr) -> None:
-    """Puts ``__value__ = ( … )`` around the last expression, in place."""
-    end_line, end = (last.end_lineno or last.lineno) - 1, last.end_col_offset or 0
-    text = lines[end_line].encode()
-    lines[end_line] = (text[:end] + b")" + text[end:]).decode()
-    start_line, start = last.lineno - 1, last.col_offset
-    text = lines[start_line].encode()
-    lines[start_line] = (text[:start] + b"__value__ = (" + text[start:]).decode()
+def _assign_value(last: ast.Expr | None) -> list[Edit]:
+    """Puts ``__value__ = ( … )`` around the last expression."""
+    if last is None:
+        return []
+    return [
+        (last.lineno - 2, last.col_offset, last.col_offset, "__value__ = ("),
+        (_end_line(last), _end(last), _end(last), ")"),
+    ]
+
+
+def extending_in_place(node: ast.AugAssign, kind: str) -> list[Edit]:
+    """Makes ``total += parts`` say that it changes what ``total`` names, and not the name.
+
+    Args:
+        node: The statement.
+        kind: What the name stands for: ``"list"``, ``"set"``, ``"dict"`` or ``"array"``.
+
+    Returns:
+        The changes; none if the statement means something else, as ``total *= 2`` does.
+    """
+    target = node.target
+    if kind == "array":
+        return [(_end_line(target), _end(target), _end(target), "[...]")]
+    method = _METHODS.get((kind, type(node.op)))
+    if method is None or _end_line(target) != node.value.lineno - 2:
+        return []
+    return [
+        (_end_line(target), _end(target), node.value.col_offset, f".{method}(("),
+        (_end_line(node), _end(node), _end(node), "))"),
+    ]
+
+
+_METHODS = {
+    ("list", ast.Add): "extend",
+    ("set", ast.BitOr): "update",
+    ("set", ast.BitAnd): "intersection_update",
+    ("set", ast.Sub): "difference_update",
+    ("set", ast.BitXor): "symmetric_difference_update",
+    ("dict", ast.BitOr): "update",
+}
+
+
+def _end_line(node: ast.expr | ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - 2
+
+
+def _end(node: ast.expr | ast.stmt) -> int:
+    return node.end_col_offset or 0
 
 
 def _lines_inside_strings(body: str) -> set[int]:
@@ -65,3 +114,16 @@ def _lines_inside_strings(body: str) -> set[int]:
         elif token.type in end_types and fstring_starts:
             inside.update(range(fstring_starts.pop() + 1, token.end[0] + 1))
     return inside
+
+
+def text_of(body: Sequence[ast.stmt]) -> str:
+    """The text of statements that have no text of their own, each at its line if it can be.
+
+    Args:
+        body: The statements, whose lines count from the magic's own.
+    """
+    lines: list[str] = []
+    for statement in body:
+        lines += [""] * (statement.lineno - 2 - len(lines))
+        lines += ast.unparse(statement).split("\n")
+    return "\n".join(lines) + "\n"

@@ -29,3 +29,10 @@ def as_ipython_reports(error: SyntaxError, shell: InteractiveShell) -> CellSynta
     """The error with the report that IPython gives of it in an ordinary cell."""
     report = shell.SyntaxTB.structured_traceback(type(error), error, [])
     return CellSyntaxError(error, list(report))
+
+
+def transformed(cell: str, shell: InteractiveShell) -> str:
+    """A cell with IPython's syntax made Python, its leading empty lines kept."""
+    lines = cell.split("\n")
+    empty = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    return "\n" * empty + str(shell.transform_cell(cell))

@@ -45,11 +45,12 @@ class Ticker:
 
     def _flush(self) -> None:
         """Flushes the feed if there is one; a feed exists only where somebody watches."""
-        module = sys.modules.get("nbfn.sessions.feed")
-        if module is None or self.failed is not None:
+        # While another thread imports the module, it is there but has no feed yet.
+        feed = getattr(sys.modules.get("nbfn.sessions.feed"), "feed", None)
+        if feed is None or self.failed is not None:
             return
         try:
-            module.feed().flush()
+            feed().flush()
         except Exception as error:
             self.failed = error
             warnings.warn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,6 @@ def refused(shell: InteractiveShell) -> Callable[[str], str]:
         with capture_output(display=True) as captured:
             result = shell.run_cell(cell, store_history=True)
         assert not result.success
-        return str(captured.stdout) + str(captured.stderr)
+        return re.sub(r"\x1b\[[0-9;]*m", "", str(captured.stdout) + str(captured.stderr))
 
     return refused_

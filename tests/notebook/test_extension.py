@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import subprocess
+import sys
+
 import comm
+import nbformat
+import pytest
 
 from nbfn.notebook.channel import TARGET
 from nbfn.site import current_cell
@@ -39,3 +45,77 @@ def test_help_shows_the_options(shell) -> None:
     text = shell.find_cell_magic("tf_function").__doc__
     assert "--max-traces" in text
     assert "name of the function that the cell becomes" in text
+
+
+def test_autoreload_and_reloading_leave_one_of_each(shell) -> None:
+    shell.run_cell("%load_ext autoreload\n%autoreload 2").raise_error()
+    for _ in range(3):
+        shell.run_cell("%reload_ext nbfn").raise_error()
+        shell.run_cell("import nbfn.notebook.magics").raise_error()
+    assert hooks(shell) == 2
+    assert len(shell.Completer.custom_matchers) == 1
+    assert shell.custom_exceptions == (Exception,)
+    shell.run_cell("%autoreload 0").raise_error()
+
+
+def test_a_cell_transformer_of_the_user_is_respected(shell, run) -> None:
+    class Doubled(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.AST:
+            number = type(node.value) is int
+            return ast.copy_location(ast.Constant(node.value * 2), node) if number else node
+
+    doubled = Doubled()
+    run("x = tf.constant(1)")
+    shell.ast_transformers.append(doubled)
+    try:
+        assert run("%%tf_function\n\ny = x * 3\nz = (\n  y + 1)\nz").result.numpy() == 8
+        run("%%tf_function\ndef f(x):\n    return x * 3")
+        assert run("f(x)").result.numpy() == 6
+        with pytest.raises(ValueError, match="line 4"):
+            run("%%tf_function\n\ny = x\nz = x @ x")
+    finally:
+        shell.ast_transformers.remove(doubled)
+
+
+CELL = "%%tf_function step\ny = x * 2\ny"
+
+
+def process(*arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, timeout=300
+    ).stdout
+
+
+def test_a_terminal_with_lazy_magics(tmp_path) -> None:
+    (tmp_path / "cell.ipy").write_text(
+        "import sys; print('early', 'nbfn' in sys.modules)\n"
+        "import tensorflow as tf; x = tf.constant(2)\n"
+        f"print(get_ipython().run_cell({CELL!r}).result)\n"
+        "get_ipython().run_line_magic('tf_traces', 'step')\n"
+    )
+    lazy = "--MagicsManager.lazy_magics={'tf_function': 'nbfn'}"
+    options = ["--quick", "--colors=NoColor", "--no-banner", "--HistoryManager.enabled=False"]
+    text = process("-m", "IPython", *options, lazy, str(tmp_path / "cell.ipy"))
+    assert "early False" in text
+    assert "tf.Tensor(4, shape=(), dtype=int32)" in text
+    assert text.count("traced: first call (x: int32[])") == 2
+
+
+def test_a_script_needs_no_notebook() -> None:
+    code = (
+        "import nbfn, sys, tensorflow as tf\nf = nbfn.function(lambda x: x + 1)\n"
+        "f(tf.constant(1)); print(f.traces[0].site)\nprint('nbfn.notebook' in sys.modules)"
+    )
+    assert process("-c", code).split("\n")[-2] == "False"
+
+
+def test_jupyter_execute(tmp_path) -> None:
+    cells = ["%load_ext nbfn\nimport tensorflow as tf\nx = tf.constant(2)", CELL, CELL]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
+    file = tmp_path / "cells.ipynb"
+    nbformat.write(notebook, file)
+    process("-c", "from nbclient.cli import main; main()", "--inplace", "--timeout=200", str(file))
+    outputs = nbformat.read(file, as_version=4).cells[2].outputs
+    texts = [each.get("data", {}).get("text/plain", "") for each in outputs]
+    assert "hit: trace 1 served" in texts[0]
+    assert "numpy=4" in texts[-1]

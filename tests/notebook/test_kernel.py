@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -88,6 +91,38 @@ def test_the_widget_under_the_cell_is_live_and_has_a_fallback(kernel: Kernel) ->
 def test_line_numbers_in_tracebacks_are_the_cells(kernel: Kernel) -> None:
     reply = kernel.run("%%tf_function\n\nx = 1\ny = tf.ones([2]) @ tf.ones([3, 3])\n")
     assert "line 4, in cell_function" in reply.text
+
+
+def test_a_traceback_has_the_users_lines_only(kernel: Kernel) -> None:
+    kernel.run("%%tf_function\ndef broken(x):\n    return x @ tf.ones([5, 5])\n")
+    (error,) = kernel.run("broken(tf.ones([2, 2]))").outputs
+    assert error["ename"] == "ValueError"
+    assert error["evalue"].startswith("Dimensions must be equal")
+    text = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error["traceback"]))
+    assert "----> 3     return x @ tf.ones([5, 5])" in text
+    assert "site-packages" not in text
+
+
+def test_an_interrupted_trace_leaves_the_session_whole(kernel: Kernel) -> None:
+    kernel.run("names = []; pause = 60.0; x = tf.ones([2])")
+    cell = "%%tf_function slow\nnames.append(x)\ntime.sleep(pause)\ny_slow = x * 2\n"
+    started = time.monotonic()
+    timer = threading.Timer(2.0, kernel.interrupt)
+    timer.start()
+    assert "KeyboardInterrupt" in kernel.run(cell).text
+    assert time.monotonic() - started < 50
+    assert kernel.run("print(names, 'y_slow' in globals(), 'slow' in globals())").text == (
+        "[] False False\n"
+    )
+    kernel.run("pause = 0.0")
+    assert "traced: first call" in kernel.run(cell).text
+    assert kernel.run("print(len(names), y_slow.numpy().tolist())").text == "1 [2.0, 2.0]\n"
+
+
+def test_completion_in_a_kernel(kernel: Kernel) -> None:
+    kernel.run("%%tf_function\ndef halve_it(x):\n    return x / 2\n")
+    assert kernel.complete("%tf_traces halve_") == ["halve_it"]
+    assert "--on-limit" in kernel.complete("%%tf_function --on")
 
 
 def test_autograph_and_getsource_work(kernel: Kernel) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -44,3 +46,14 @@ def test_a_failure_ends_the_updates_with_one_warning(monkeypatch: pytest.MonkeyP
         time.sleep(INTERVAL * 2.5)
         ticker.stop()
     assert len(attempts) == 1
+
+
+def test_it_waits_for_a_feed_that_another_thread_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+    half = ModuleType("nbfn.sessions.feed")
+    monkeypatch.setitem(sys.modules, "nbfn.sessions.feed", half)
+    ticker = Ticker()
+    ticker.stop()
+    half.feed = lambda: SimpleNamespace(flush=lambda: flushed.append(1))  # type: ignore[attr-defined]
+    ticker.stop()
+    assert (ticker.failed, flushed) == (None, [1])

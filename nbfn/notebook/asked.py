@@ -1,0 +1,90 @@
+"""What a line magic is asked about: names and calls in the notebook's words."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+
+
+def show(outline: Any) -> None:
+    """Displays an outline as text and as HTML."""
+    display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
+
+
+@contextmanager
+def one_line(*kinds: type[Exception]) -> Iterator[None]:
+    """Says an error of these kinds in one line, as misuse of a magic is said."""
+    try:
+        yield
+    except kinds as error:
+        raise UsageError(" ".join(str(error).split())) from None
+
+
+def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
+    """What a name, or an expression without calls, stands for in the notebook.
+
+    Args:
+        shell: The shell whose names are meant.
+        text: Such as ``train_step`` or ``model.step``.
+        whatever: Whether it may be anything, and not only a traced function.
+
+    Raises:
+        UsageError: If there is no such thing.
+    """
+    try:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError:
+        raise UsageError(f"`{text}` is no name") from None
+    if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
+        raise UsageError(f"`{text}` calls something; give a name")
+    try:
+        value = eval(compile(tree, "<magic>", "eval"), shell.user_ns)
+    except NameError:
+        raise UsageError(f"the notebook has no `{text}`") from None
+    except Exception as error:  # a property of the user's class may raise anything
+        raise UsageError(f"`{text}`: {type(error).__name__}: {error}") from None
+    if not whatever and not hasattr(value, "traces"):
+        raise UsageError(
+            f"`{text}` is a {type(value).__name__}, no traced function; "
+            "make it one with %%tf_function, or observe it with %tf_watch"
+        )
+    return value
+
+
+def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
+    """The functions of these names; without names, all of the session."""
+    if names:
+        return [named(shell, name) for name in names]
+    from nbfn.sessions.session import session
+
+    functions = list(session().functions.values())
+    if not functions:
+        raise UsageError("the notebook has no traced function yet; make one with %%tf_function")
+    return functions
+
+
+def call_in(shell: InteractiveShell, line: str) -> tuple[Any, list[Any], dict[str, Any]]:
+    """A call that is written on a magic's line: the function, and its evaluated arguments.
+
+    Raises:
+        UsageError: If it is no call of a traced function.
+    """
+    try:
+        tree = ast.parse(line.strip(), mode="eval").body
+    except SyntaxError:
+        raise UsageError(f"`{line.strip()}` is no call; write it as f(x)") from None
+    if not isinstance(tree, ast.Call):
+        raise UsageError(f"`{line.strip()}` is no call; write it as {line.strip()}(…)")
+    function = named(shell, ast.unparse(tree.func))
+    taken = ast.parse("(lambda *args, **kwargs: (list(args), kwargs))()", mode="eval")
+    assert isinstance(taken.body, ast.Call)
+    taken.body.args, taken.body.keywords = tree.args, tree.keywords
+    with one_line(Exception):
+        args, kwargs = eval(compile(taken, "<magic>", "eval"), shell.user_ns)
+    return function, args, kwargs

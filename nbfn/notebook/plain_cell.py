@@ -1,0 +1,37 @@
+"""A cell run as IPython runs one, for magics that put something around it."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbfn.notebook.syntax import as_ipython_reports, transformed
+
+
+def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
+    """Runs a cell in the notebook's names, with the cell's own line numbers.
+
+    Returns:
+        The value of its last expression; None if it does not end in one.
+
+    Raises:
+        CellSyntaxError: As IPython reports it.
+        UsageError: If the cell awaits something.
+    """
+    __tracebackhide__ = True
+    source = "\n" + transformed(cell, shell)
+    file = str(shell.compile.cache(source, shell.displayhook.prompt_count))
+    try:
+        tree = shell.transform_ast(compile(source, file, "exec", ast.PyCF_ONLY_AST))
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        code = compile(tree, file, "exec")
+        value = compile(ast.Expression(last.value), file, "eval") if last else None
+    except SyntaxError as error:
+        if "await" in str(error):
+            raise UsageError("this magic's cell cannot await; do it in a cell above") from None
+        raise as_ipython_reports(error, shell) from None
+    exec(code, shell.user_ns)
+    return eval(value, shell.user_ns) if value is not None else None

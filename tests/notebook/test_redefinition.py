@@ -1,0 +1,129 @@
+"""Cells run again, changed, out of order, dropped: the right result, no stale graph, no leak."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import weakref
+
+import pytest
+import tensorflow as tf
+
+SETUP = "import nbfn\nx = tf.constant(2.0)\n"
+
+
+@pytest.fixture(autouse=True)
+def no_warning(caplog):
+    with caplog.at_level(logging.WARNING, logger="tensorflow"):
+        yield
+    assert "retracing" not in caplog.text
+
+
+def graphs_of(function) -> list[weakref.ref]:
+    return [weakref.ref(trace.concrete_function) for trace in function.traces]
+
+
+def alive(references) -> list:
+    gc.collect()
+    return [each for each in references if each() is not None]
+
+
+def test_a_definition_run_again_and_changed(run, shell) -> None:
+    run(SETUP)
+    run("%%tf_function\ndef f(x):\n    return x + 1")
+    assert run("f(x)").result.numpy() == 3.0
+    first = weakref.ref(shell.user_ns["f"])
+    graphs = graphs_of(shell.user_ns["f"])
+    run("%%tf_function\ndef f(x):\n    return x + 1")
+    assert shell.user_ns["f"] is first()
+    run("%%tf_function\ndef f(x):\n    return x + 2")
+    assert run("f(x)").result.numpy() == 4.0
+    assert alive([first, *graphs]) == []
+
+
+def test_many_definitions_of_one_name(run) -> None:
+    run(SETUP)
+    for n in range(8):
+        run(f"%%tf_function\ndef f(x):\n    return x + {n}")
+        assert run("f(x)").result.numpy() == 2.0 + n
+
+
+def test_a_helper_that_changes(run) -> None:
+    run(SETUP + "def helper(x): return x * 2")
+    run("%%tf_function\ndef f(x):\n    return helper(x)")
+    run("%%tf_function body\ny = helper(x)")
+    assert run("f(x)").result.numpy() == 4.0
+    run("def helper(x): return x * 10")
+    run("%%tf_function\ndef f(x):\n    return helper(x)")
+    run("%%tf_function body\ny = helper(x)")
+    assert run("(f(x).numpy(), y.numpy())").result == (20.0, 20.0)
+
+
+def test_cells_out_of_order(run, shell) -> None:
+    run(SETUP)
+    run("%%tf_function\ndef f(x):\n    return later(x)")
+    with pytest.raises(NameError, match="later"):
+        run("f(x)")
+    run("%%tf_function\ndef later(x):\n    return x * 3")
+    assert run("f(x)").result.numpy() == 6.0
+    run("x = tf.constant([1.0, 2.0])")
+    run("%%tf_function second\nz = y * 2 if 'y' in globals() else x")
+    run("%%tf_function first\ny = x + 1")
+    run("%%tf_function second\nz = y * 2 if 'y' in globals() else x")
+    assert shell.user_ns["z"].numpy().tolist() == [4.0, 6.0]
+
+
+def test_two_cells_that_define_one_name(run, shell) -> None:
+    run(SETUP)
+    cells = ["%%tf_function step\ny = x + 1", "%%tf_function step\ny = x + 2"]
+    for _ in range(2):
+        for n, cell in enumerate(cells, start=1):
+            run(cell)
+            assert shell.user_ns["y"].numpy() == 2.0 + n
+
+
+@pytest.mark.parametrize("drop", ["del {}", "{} = None", "%reset -f"])
+@pytest.mark.parametrize(
+    "cell", ["%%tf_function\ndef f(x):\n    return x + 1", "%%tf_function f\ny = x + 1"]
+)
+def test_a_dropped_function_gives_its_memory_back(run, shell, cell: str, drop: str) -> None:
+    run(SETUP)
+    run(cell)
+    run("f(x)")
+    references = [weakref.ref(shell.user_ns["f"]), *graphs_of(shell.user_ns["f"])]
+    run(drop.format("f"))
+    run("1")
+    assert alive(references) == []
+
+
+def test_reset_drops_unnamed_cells_and_nbfn_goes_on(run, shell) -> None:
+    run(SETUP)
+    run("%%tf_function\ny = x + 1")
+    (kept,) = shell.user_ns["_nbfn_cells"].values()
+    references = [weakref.ref(kept.traced), *graphs_of(kept.traced)]
+    del kept
+    run("%reset -f")
+    assert alive(references) == []
+    run("import tensorflow as tf\nx = tf.constant(3.0)")
+    run("%%tf_function\ny = x + 1")
+    assert shell.user_ns["y"].numpy() == 4.0
+
+
+def test_a_class_cell_of_modules_that_are_bound(run, shell) -> None:
+    run(SETUP + "from nbfn import nn\nbatch = tf.ones([2, 3])")
+    cell = (
+        "class Net(nn.Module):\n    size: int = 4\n    @nn.compact\n    def __call__(self, x):\n"
+        "        return nn.Dense(self.size)(x) * {}"
+    )
+    run(cell.format(1))
+    run("net = Net().bind(Net().init(nn.key(0), batch))")
+    run("%%tf_function\ndef predict(x):\n    return net(x)")
+    before = run("predict(batch)").result
+    run(cell.format(2))
+    assert tf.reduce_all(run("predict(batch)").result == before)
+    old = weakref.ref(shell.user_ns["net"])
+    run("net = Net().bind(Net().init(nn.key(0), batch))")
+    run("%%tf_function\ndef predict(x):\n    return net(x)")
+    after = run("predict(batch)").result
+    assert tf.reduce_all(tf.abs(after - 2 * before) < 1e-5)
+    assert alive([old]) == []
