@@ -28,7 +28,7 @@ class CheckError(NbfnError, TypeError):
     """A function cannot be checked with these arguments."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Difference:
     """One thing that an eager call and a traced call do differently.
 
@@ -45,11 +45,14 @@ class Difference:
     sentence: str
     site: Site
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         return f"{self.site}: {self.sentence}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Check:
     """What `check` found.
 
@@ -72,6 +75,9 @@ class Check:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         compared = f"its result and {count(self.variables, 'variable')} compared"

@@ -43,7 +43,7 @@ class Change:
         return f"{self.name}: {self.what} {self.old} -> {self.new}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TraceDiff:
     """How a second trace differs from a first.
 
@@ -80,6 +80,9 @@ class TraceDiff:
         captures = self.removed_captures or self.added_captures
         graph = self.types or self.removed or self.added or self.constants or self.changed
         return not (self.causes or captures or graph)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         old, new = self.numbers

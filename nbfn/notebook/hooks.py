@@ -29,6 +29,7 @@ class Hooks:
         self._ended = ended
         self._entered: list[Any] = []
         self._ticker = Ticker()
+        self._discovering = False
 
     def register(self) -> None:
         """Registers with the shell. If a cell runs, as ``%load_ext`` does in one, it is entered."""
@@ -45,6 +46,10 @@ class Hooks:
             self._entered.pop()
             leave_cell()
         self._ticker.stop()
+        if self._discovering:
+            from nbfn.functions.watch import stop_discovering
+
+            stop_discovering()
 
     def before(self, info: Any) -> None:
         """A cell begins to run."""
@@ -57,7 +62,17 @@ class Hooks:
         cell_id = _cell_id(self._shell) if info is _LOADING else getattr(info, "cell_id", None)
         enter_cell(Cell(cell_id, count), self._shell.user_ns)
         self._entered.append(info)
+        self._discover()
         self._ticker.start()
+
+    def _discover(self) -> None:
+        """Sees every tf.function of the notebook, from the first cell that finds TensorFlow."""
+        if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
+            return
+        self._discovering = True
+        from nbfn.functions.watch import discover
+
+        discover()
 
     def _in_a_cell(self) -> bool:
         frame: FrameType | None = sys._getframe()

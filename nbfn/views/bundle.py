@@ -6,10 +6,12 @@ import sys
 from typing import Any
 
 from nbfn.functions import TracedFunction
+from nbfn.modules import Module
 from nbfn.sessions.export import Export
 from nbfn.sessions.session import Session
 from nbfn.views.export import export_outline
 from nbfn.views.function import function_outline
+from nbfn.views.module import module_outline
 from nbfn.views.outline import Outline
 from nbfn.views.session import session_outline
 
@@ -37,6 +39,11 @@ def session_bundle(session: Session) -> dict[str, Any]:
 def export_bundle(export: Export) -> dict[str, Any]:
     """The MIME bundle of a written model, which does not change any more."""
     return _static(export_outline(export))
+
+
+def module_bundle(module: Module) -> dict[str, Any]:
+    """The MIME bundle of a module; its plain text is its ``repr``."""
+    return {"text/plain": repr(module), "text/html": module_outline(module).html()}
 
 
 def _static(outline: Outline) -> dict[str, Any]:

@@ -119,3 +119,23 @@ def test_jupyter_execute(tmp_path) -> None:
     texts = [each.get("data", {}).get("text/plain", "") for each in outputs]
     assert "hit: trace 1 served" in texts[0]
     assert "numpy=4" in texts[-1]
+
+
+PLAIN = [
+    "%load_ext nbfn",
+    "import tensorflow as tf",
+    "@tf.function\ndef plain(x): return x + 1",
+    "plain(tf.ones([2])); plain(tf.ones([3]));",
+    "from nbfn.functions import live_functions",
+    "seen, = live_functions()\nprint(seen.label, len(seen.traces), seen.retraces[0].causes[0])",
+    "%unload_ext nbfn",
+    "plain(tf.ones([4]))\nprint(len(seen.traces), type(plain).__name__)",
+]
+
+
+def test_a_plain_tf_function_is_seen_without_being_asked_for(tmp_path) -> None:
+    lines = [f"get_ipython().run_cell({cell!r})" for cell in PLAIN]
+    (tmp_path / "cells.ipy").write_text("\n".join(lines))
+    options = ["--quick", "--colors=NoColor", "--no-banner", "--HistoryManager.enabled=False"]
+    text = process("-m", "IPython", *options, str(tmp_path / "cells.ipy"))
+    assert text.splitlines() == ["plain 2 `x`: shape was (2,), is (3,)", "2 Function"]
