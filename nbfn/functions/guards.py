@@ -8,9 +8,11 @@ them. What the traced code changes itself is exempt.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args
 
+from nbfn.errors import NbfnWarning
 from nbfn.functions.marks import ABSENT, Mark
 from nbfn.functions.survey import Place, Survey, survey, survey_objects
 
@@ -49,11 +51,27 @@ class Guards:
         """A number for all that is guarded; the same when nothing has changed, or changed back."""
         if self.on_stale == "ignore":
             return 0
-        if self._survey is None or not self._survey.holds():
-            with self._lock:
-                self._survey = survey(self._python_function, self._owner())
-                self._state = self._number(self._survey.marks)
+        try:
+            if self._survey is None or not self._survey.holds():
+                with self._lock:
+                    self._survey = survey(self._python_function, self._owner())
+                    self._state = self._number(self._survey.marks)
+        except Exception as error:  # the user's objects may do anything when they are looked at
+            self._give_up(error)
+            return 0
         return self._state
+
+    def _give_up(self, error: Exception) -> None:
+        """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""
+        self.on_stale = "ignore"
+        self._survey = Survey()
+        name = getattr(self._python_function, "__name__", "a function")
+        warnings.warn(
+            f"nbfn stopped watching what `{name}` bakes into its traces, whose calls go on as "
+            f"usual: {error!r}",
+            NbfnWarning,
+            stacklevel=2,
+        )
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -73,7 +91,10 @@ class Guards:
             _ = self.state
             assert self._survey is not None
             marks = dict(self._survey.marks)
-            marks.update(survey_objects(objects, self._survey.attributes))
+            try:
+                marks.update(survey_objects(objects, self._survey.attributes))
+            except Exception as error:
+                self._give_up(error)
             return self.guarded(marks)
 
     def guarded(self, marks: Marks) -> Marks:
@@ -102,7 +123,7 @@ class Guards:
         """
         free = {place for place, _ in changes(before, after)}
         for each in asked:
-            free |= survey(each).marks.keys()
+            free |= self._same_names(survey(each).marks, after)
         free -= self._exempt
         if not free:
             return None
@@ -110,6 +131,11 @@ class Guards:
             self._exempt |= free
             old, self._numbers, self._survey = self._numbers, {}, None
             return {number: self._number(dict(marks)) for marks, number in old.items()} | {0: 0}
+
+    @staticmethod
+    def _same_names(asked: Marks, known: Marks) -> set[Place]:
+        names = {(place.kind, place.name) for place in asked}
+        return {place for place in known if (place.kind, place.name) in names}
 
     def _number(self, marks: Marks) -> int:
         with self._lock:

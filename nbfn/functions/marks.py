@@ -11,19 +11,23 @@ import itertools
 import reprlib
 import threading
 import weakref
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
-MAX_ITEMS = 100
-MAX_DEPTH = 4
-FINGERPRINT_BYTES = 4096
+MAX_PARTS = 2000
+MAX_DEPTH = 8
+FINGERPRINT_BYTES = 1 << 16
 
-_LITERALS = (bool, int, float, complex, str, bytes, type(None), type(...), range)
-_IMMUTABLE = (*_LITERALS, np.generic)
+_LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
+_TEXTS = {int: int.__repr__, float: float.__repr__, complex: complex.__repr__, str: str.__str__}
+_MAX_KEPT = 1000
 
 _serials: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
+_kept: dict[int, Any] = {}
 _numbers = itertools.count(1)
 _lock = threading.Lock()
 
@@ -52,19 +56,27 @@ def is_function(known: Mark) -> bool:
 
 def mark(value: Any) -> Mark:
     """The mark of a value."""
-    return Mark(_content(value, 0), _text(value))
+    return Mark(content_of(value), _text(value))
+
+
+def content_of(value: Any) -> Any:
+    """What a mark compares; of a container no more than `MAX_PARTS` parts are looked at."""
+    return _content(value, 0, [MAX_PARTS])
 
 
 def is_immutable(value: Any) -> bool:
     """Whether a value is the same as long as the object is the same."""
-    if isinstance(value, tuple):
-        return len(value) <= MAX_ITEMS and all(map(is_immutable, value))
-    return isinstance(value, _IMMUTABLE)
+    kind = type(value)
+    if kind is tuple:
+        return len(value) <= 100 and all(map(is_immutable, value))
+    return kind in _LITERALS or kind in (float, complex) or isinstance(value, np.generic)
 
 
 def is_content(value: Any) -> bool:
     """Whether a value is marked by what it holds, and not by which object it is."""
-    return isinstance(value, (dict, list, tuple, set, frozenset, np.ndarray, *_IMMUTABLE))
+    return is_immutable(value) or isinstance(
+        value, (dict, list, tuple, set, frozenset, np.ndarray, *_TEXTS)
+    )
 
 
 def serial(value: Any) -> Any:
@@ -77,6 +89,10 @@ def serial(value: Any) -> Any:
         try:
             reference = weakref.ref(value, functools.partial(_drop, id(value), number))
         except TypeError:
+            # Kept for a while, so that no other object gets its address meanwhile.
+            _kept[id(value)] = value
+            if len(_kept) > _MAX_KEPT:
+                del _kept[next(iter(_kept))]
             return "address", id(value)
         _serials[id(value)] = reference, number
         return number
@@ -88,32 +104,68 @@ def _drop(key: int, number: int, _: Any) -> None:
         del _serials[key]
 
 
-def _content(value: Any, depth: int) -> Any:
+def _content(value: Any, depth: int, left: list[int]) -> Any:
     kind = type(value)
-    if isinstance(value, (float, complex)):
-        return kind, repr(value)
-    if isinstance(value, _LITERALS):
+    if kind in _LITERALS:
         return kind, value
+    for base, text in _TEXTS.items():
+        if isinstance(value, base):
+            return kind, text(value)
     if isinstance(value, np.generic):
         return kind, value.tobytes()
     if isinstance(value, np.ndarray):
         return "array", value.shape, value.dtype.str, _fingerprint(value)
-    if depth < MAX_DEPTH:
+    left[0] -= 1
+    if depth < MAX_DEPTH and left[0] > 0:
         if isinstance(value, dict):
-            items = itertools.islice(value.items(), MAX_ITEMS)
-            pairs = ((_content(k, depth + 1), _content(item, depth + 1)) for k, item in items)
-            return kind, len(value), tuple(pairs)
-        if isinstance(value, (list, tuple)):
-            return kind, len(value), tuple(_content(v, depth + 1) for v in value[:MAX_ITEMS])
-        if isinstance(value, (set, frozenset)) and len(value) <= MAX_ITEMS:
-            return kind, frozenset(_content(item, depth + 1) for item in value)
-    return kind.__name__, serial(value)
+            items = _some(dict.items(value), left)
+            pairs = tuple(
+                (_content(k, depth + 1, left), _content(v, depth + 1, left)) for k, v in items
+            )
+            return kind, dict.__len__(value), pairs
+        for base in (list, tuple, set, frozenset):
+            if isinstance(value, base):
+                # The class's own methods: those of a subclass may do anything.
+                items = _some(base.__iter__(value), left)  # type: ignore[arg-type]
+                parts = [_content(item, depth + 1, left) for item in items]
+                size = base.__len__(value)  # type: ignore[arg-type]
+                return kind, size, tuple(parts) if base in (list, tuple) else frozenset(parts)
+        slots = _slots_of(value)
+        if slots is not None:
+            return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
+    if isinstance(value, (dict, list, tuple, set, frozenset)):
+        return kind, "unwatched"
+    return kind.__qualname__, serial(value)
+
+
+def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
+    """Items as long as parts are left."""
+    for item in items:
+        if left[0] <= 0:
+            return
+        left[0] -= 1
+        yield item
+
+
+def _slots_of(value: Any) -> list[Any] | None:
+    """What the slots of an object hold that no weak reference can watch; else None."""
+    if type(value).__weakrefoffset__ or isinstance(value, type):
+        return None
+    found = []
+    for cls in type(value).__mro__:
+        for member in vars(cls).values():
+            if isinstance(member, MemberDescriptorType):
+                try:
+                    found.append(member.__get__(value))
+                except AttributeError:
+                    found.append(None)
+    return found or None
 
 
 def _fingerprint(array: np.ndarray[Any, Any]) -> Any:
     """The bytes of a small array; of a large one those of elements spread over it."""
     if array.dtype.hasobject:
-        return repr(array.reshape(-1)[:MAX_ITEMS].tolist())
+        return tuple(_content(each, 0, [100]) for each in array.flat[:100])
     if array.nbytes <= FINGERPRINT_BYTES:
         return array.tobytes()
     wanted = max(FINGERPRINT_BYTES // array.itemsize, 1)
@@ -133,15 +185,15 @@ _short = _Short()
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        small = value.size <= 4 and not value.dtype.hasobject
-        return str(value.tolist()) if small else f"an array {value.dtype}{list(value.shape)}"
-    if isinstance(value, (*_LITERALS, dict, list, tuple, set, frozenset)):
-        try:
+    try:
+        if isinstance(value, np.ndarray):
+            small = value.size <= 4 and not value.dtype.hasobject
+            return str(value.tolist()) if small else f"an array {value.dtype}{list(value.shape)}"
+        if is_content(value):
             return _short.repr(value)
-        except Exception:  # a user's __repr__ may do anything
-            return f"a {type(value).__name__}"
-    name = getattr(value, "__name__", None)
-    if isinstance(name, str):
-        return f"{type(value).__name__} {name}"
+        name = vars(value).get("__name__") if not isinstance(value, type) else value.__name__
+        if isinstance(name, str):
+            return f"{type(value).__name__} {name}"
+    except Exception:  # a user's class may do anything, also when it is shown
+        return f"a {type(value).__name__}"
     return f"a {type(value).__name__} object"

@@ -151,6 +151,8 @@ def pattern_of_call(function: Any, args: Any, kwargs: Any) -> Pattern:
 
 
 def _pattern_of(value: Any) -> Any:
+    if isinstance(value, tf.Variable):
+        return TRACE_ON_NEW_VALUE
     if tf.is_tensor(value) or hasattr(value, "__array_interface__"):
         return tf.type_spec_from_value(tf.convert_to_tensor(value) if _is_array(value) else value)
     return PYTHON_VALUE
@@ -163,7 +165,9 @@ def _is_array(value: Any) -> bool:
 def _match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
     """What to trace for and what to call with, for one argument or part of one."""
     if pattern is TRACE_ON_NEW_VALUE:
-        return (tf.type_spec_from_value(value) if tf.is_tensor(value) else value), value
+        if isinstance(value, tf.Variable) or not tf.is_tensor(value):
+            return value, value
+        return tf.type_spec_from_value(value), value
     if pattern is PYTHON_VALUE:
         if tf.is_tensor(value):
             raise SignatureError(f"`{path}` is a tensor, the input signature wants a Python value")

@@ -44,7 +44,7 @@ class Cover:
         flat = tf.nest.flatten((args, kwargs))
         specs = tf.nest.flatten((self.args, self.kwargs))
         for i in self.converted:
-            if _is_number(flat[i]):
+            if _fits(flat[i], specs[i].dtype):
                 flat[i] = tf.constant(flat[i], specs[i].dtype)
         packed: tuple[Any, Any] = tf.nest.pack_sequence_as((args, kwargs), flat)
         return packed
@@ -125,6 +125,15 @@ def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
         else:
             return None
     return merged
+
+
+def _fits(value: Any, dtype: tf.DType) -> bool:
+    """Whether a value is a number that a tensor of this dtype holds as Python does."""
+    if not _is_number(value):
+        return False
+    if dtype == tf.int32:
+        return isinstance(value, int) and -(2**31) <= value < 2**31
+    return not float(value).is_integer() or abs(value) <= 2**24
 
 
 def _is_number(value: Any) -> bool:

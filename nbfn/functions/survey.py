@@ -1,37 +1,57 @@
 """Surveys a function: which globals, closures, attributes and helpers its traces depend on.
 
 What is surveyed is what the code names, itself and through the user's own helpers and objects; code
-and objects of libraries are taken as they are.
+and objects of libraries are taken as they are. No code of the user's runs: attributes are read from
+dictionaries and slots, never by look-up.
 """
 
 from __future__ import annotations
 
 import builtins
 import functools
-import inspect
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.functions.marks import ABSENT, Mark, is_content, is_immutable, mark, serial
+from nbfn.functions.marks import ABSENT, Mark, content_of, is_content, is_immutable, mark, serial
+from nbfn.functions.reading import (
+    Fetch,
+    bound_by,
+    closed_over,
+    count_attributes,
+    late,
+    member,
+    own_attributes,
+    part_of,
+    reference_to,
+    undressed,
+)
 from nbfn.functions.reads import is_the_users, reads
 
 _CALLED = ("__call__", "call")
 _MAX_ROUNDS = 4
 _MAX_OBJECTS = 1000
-
-Fetch = Callable[[], Any]
+_MAX_ITEMS = 100
+_MAX_NESTING = 3
+_MAX_WRAPPERS = 50
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value was read: a kind (``global``, ``closure``, ``attribute``), and a name."""
+    """Where a value was read.
+
+    Attributes:
+        kind: ``global``, ``closure`` or ``attribute``.
+        name: The name that the user's code has for it.
+        route: The way on which it was reached, which tells places of one name apart.
+    """
 
     kind: str
     name: str
+    route: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind} `{self.name}`"
@@ -50,7 +70,7 @@ class Survey:
     attributes: frozenset[str] = frozenset()
     _same: list[tuple[Fetch, Any]] = field(default_factory=list)
     _weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
-    _content: list[tuple[Fetch, Mark]] = field(default_factory=list)
+    _content: list[tuple[Fetch, Any]] = field(default_factory=list)
 
     def holds(self) -> bool:
         """Whether nothing has changed since, by looking as little as possible."""
@@ -60,57 +80,50 @@ class Survey:
         for fetch, reference in self._weak:
             if fetch() is not reference():
                 return False
-        return all(mark(fetch()) == known for fetch, known in self._content)
+        return all(content_of(fetch()) == known for fetch, known in self._content)
 
 
 def survey(python_function: Callable[..., Any], owner: Any = None) -> Survey:
     """Surveys a function, and the instance that it is a method of."""
-    attributes: frozenset[str] = frozenset()
-    for _ in range(_MAX_ROUNDS):
-        surveyor = _Surveyor(attributes)
-        for function in _unwrapped(python_function):
-            surveyor.function(function)
-        if owner is not None:
-            surveyor.attributes_of("self", owner)
-        for function in _unwrapped(python_function):
-            surveyor.names_of(function)
-        if surveyor.named <= attributes:
-            break
-        attributes |= surveyor.named
-    return surveyor.survey
+    return _rounds(frozenset(), [("self", owner), ("", python_function)]).survey
 
 
 def survey_objects(
     objects: Iterable[tuple[str, Any]], attributes: frozenset[str]
 ) -> dict[Place, Mark]:
-    """The marks of the named attributes of some objects of the user's."""
-    surveyor = _Surveyor(attributes)
-    for name, value in objects:
-        surveyor.attributes_of(name, value)
-    return surveyor.survey.marks
+    """The marks of what some objects of the user's hold, as far as code names it."""
+    return _rounds(attributes, list(objects)).survey.marks
+
+
+def _rounds(attributes: frozenset[str], values: list[tuple[str, Any]]) -> _Surveyor:
+    """Surveys until the code that was found names no attribute that was not looked at."""
+    for _ in range(_MAX_ROUNDS):
+        surveyor = _Surveyor(attributes)
+        for name, value in values:
+            surveyor.follow(name, name, value, lambda value=value: value)  # type: ignore[misc]
+        if surveyor.named <= attributes:
+            break
+        attributes |= surveyor.named
+    return surveyor
 
 
 def _unwrapped(function: Any) -> Iterator[FunctionType]:
     """A function and those that it wraps, outermost first, as far as they are the user's."""
-    seen: set[int] = set()
-    while function is not None and id(function) not in seen:
-        seen.add(id(function))
+    for _ in range(_MAX_WRAPPERS):
         if isinstance(function, functools.partial):
             function = function.func
-            continue
-        if isinstance(function, _tensorflow.Function):
+        elif isinstance(function, _tensorflow.Function):
             function = getattr(function, "python_function", None)
-            continue
-        inner = getattr(function, "__func__", function)
-        if isinstance(inner, FunctionType) and _is_the_users_function(inner):
-            yield inner
-        function = getattr(function, "__wrapped__", None) or (
-            inner if inner is not function else None
-        )
-
-
-def _is_the_users_function(function: FunctionType) -> bool:
-    return is_the_users(function.__globals__.get("__name__"))
+        elif isinstance(function, (MethodType, staticmethod, classmethod)):
+            function = function.__func__
+        elif isinstance(function, functools._lru_cache_wrapper):
+            function = function.__wrapped__
+        elif isinstance(function, FunctionType):
+            if is_the_users(function.__globals__.get("__name__")):
+                yield function
+            function = vars(function).get("__wrapped__")
+        else:
+            return
 
 
 class _Surveyor:
@@ -119,130 +132,155 @@ class _Surveyor:
         self.named: frozenset[str] = frozenset()
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
         self._seen: set[int] = set()
+        self._counted: set[int] = set()
 
     # Code -------------------------------------------------------------------------------
 
-    def function(self, function: FunctionType) -> None:
-        """Takes in the attributes that code names."""
-        self.named |= reads(function.__code__).attributes
-
-    def names_of(self, function: FunctionType) -> None:
+    def _names_of(self, function: FunctionType, route: str) -> None:
         """Visits the globals and closures that a function of the user's reads."""
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        self.function(function)
+        self.named |= reads(function.__code__).attributes
         namespace = function.__globals__
+        module = namespace.get("__name__", "")
         for name in sorted(reads(function.__code__).globals):
             fetch = functools.partial(namespace.get, name, ABSENT)
             if name in namespace or not hasattr(builtins, name):
-                self._visit(Place("global", name), fetch, fetch())
-        closure: tuple[CellType, ...] = function.__closure__ or ()
-        for name, cell in zip(function.__code__.co_freevars, closure, strict=False):
-            fetch = functools.partial(_contents, cell)
-            self._visit(Place("closure", name), fetch, fetch())
+                self._visit(Place("global", name, f"{module}:{name}"), fetch, fetch())
+        reference = weakref.ref(function)
+        for i, name in enumerate(function.__code__.co_freevars):
+            fetch = functools.partial(closed_over, reference, i)
+            self._visit(Place("closure", name, f"{route}<{name}>"), fetch, fetch())
 
     # Values -----------------------------------------------------------------------------
 
     def _visit(self, place: Place, fetch: Fetch, value: Any) -> None:
+        """Marks the value at a place, and follows it."""
         if isinstance(value, ModuleType):
             if is_the_users(value.__name__):
                 self._put(place, fetch, value, Mark(("module", serial(value)), value.__name__))
-                self.attributes_of(place.name, value)
-        elif value is ABSENT or is_content(value):
-            self._put(place, fetch, value, ABSENT if value is ABSENT else mark(value))
-        elif callable(value) and self._is_function(place, fetch, value):
+                self._attributes_of(place.name, place.route, value, fetch)
             return
+        functions = [] if value is ABSENT or is_content(value) else list(_unwrapped(value))
+        if value is ABSENT:
+            known = ABSENT
+        elif functions:
+            known = _mark_of_functions(functions, value)
         else:
-            self._put(place, fetch, value, mark(value))
-            self.attributes_of(place.name, value)
+            known = mark(value)
+        self._put(place, fetch, value, known)
+        self.follow(place.name, place.route, value, fetch)
 
     def _put(self, place: Place, fetch: Fetch, value: Any, known: Mark) -> None:
         self.survey.marks[place] = known
         if value is ABSENT or is_immutable(value):
             self.survey._same.append((fetch, value))
             return
-        reference = None if is_content(value) else _reference(value)
+        reference = None if is_content(value) else reference_to(value)
         if reference is None:
-            self.survey._content.append((fetch, known))
+            self.survey._content.append((fetch, content_of(value)))
         else:
             self.survey._weak.append((fetch, reference))
 
-    def _is_function(self, place: Place, fetch: Fetch, value: Any) -> bool:
-        """Visits a function of the user's, bare or dressed; answers whether it is one."""
+    def follow(self, name: str, route: str, value: Any, fetch: Fetch, nesting: int = 0) -> None:
+        """Visits what a value leads to: a function's names, an object's attributes, items."""
+        if value is None or value is ABSENT or is_immutable(value):
+            return
+        if isinstance(value, (dict, list, tuple)):
+            self._items_of(name, route, value, nesting)
+            return
         functions = list(_unwrapped(value))
         if not functions:
-            return False
-        parts: list[Any] = []
+            self._attributes_of(name, route, value, fetch)
         for each in functions:
-            parts.append((hash(each.__code__), mark(each.__defaults__), mark(each.__kwdefaults__)))
-            reference = weakref.ref(each)
-            self.survey._same.append((functools.partial(_code, reference), each.__code__))
-        if isinstance(value, functools.partial):
-            parts += [mark(value.args), mark(value.keywords)]
-        known = Mark(("function", *parts), f"function {functions[-1].__name__}")
-        self._put(place, fetch, value, known)
-        owner = getattr(value, "__self__", None) if isinstance(value, MethodType) else None
-        if owner is not None:
-            self.attributes_of(place.name.rpartition(".")[0] or "self", owner)
-        for each in functions:
-            self.names_of(each)
-        return True
+            self._probe_code(each)
+        if isinstance(value, MethodType):
+            owner = name.rpartition(".")[0] or "self"
+            self._attributes_of(owner, f"{route}.__self__", value.__self__, late(value.__self__))
+        while isinstance(value, functools.partial):
+            bound = (*value.args, *value.keywords.values())
+            holder = late(value)
+            self.survey._content.append(
+                (functools.partial(bound_by, holder), content_of(bound_by(holder)))
+            )
+            for i, item in enumerate(bound):
+                self.follow(f"{name}({i})", f"{route}({i})", item, late(item), nesting + 1)
+            value = value.func
+        for i, each in enumerate(functions):
+            self._names_of(each, f"{route}/{i}")
 
-    def attributes_of(self, name: str, value: Any) -> None:
+    def _probe_code(self, function: FunctionType) -> None:
+        reference = weakref.ref(function)
+        self.survey._same.append(
+            (functools.partial(part_of, reference, "__code__"), function.__code__)
+        )
+        for part in ("__defaults__", "__kwdefaults__"):
+            value, fetch = getattr(function, part), functools.partial(part_of, reference, part)
+            if value is None or is_immutable(value):
+                self.survey._same.append((fetch, value))
+            else:
+                self.survey._content.append((fetch, content_of(value)))
+
+    def _items_of(self, name: str, route: str, value: Any, nesting: int) -> None:
+        if nesting >= _MAX_NESTING or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        pairs = dict.items(value) if isinstance(value, dict) else enumerate(value)
+        for (key, item), _ in zip(pairs, range(_MAX_ITEMS), strict=False):
+            if not is_immutable(item):
+                path = f"[{key!r}]" if isinstance(key, (int, str)) else "[…]"
+                self.follow(name + path, route + path, item, late(item), nesting + 1)
+
+    def _attributes_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         """Visits the named attributes of an object, a class or a module of the user's."""
-        kind = type(value)
         is_module = isinstance(value, ModuleType)
-        classes = value.__mro__ if isinstance(value, type) else () if is_module else kind.__mro__
+        classes = () if is_module else (value if isinstance(value, type) else type(value)).__mro__
         users = [cls for cls in classes if is_the_users(cls.__module__)]
         if not (users or is_module) or len(self._seen) > _MAX_OBJECTS or id(value) in self._seen:
             return
         self._seen.add(id(value))
-        own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
+        holder = reference_to(value) or fetch
+        own = {} if isinstance(value, type) else own_attributes(value)
         for attribute in self._wanted:
             if attribute in own:
-                self._attribute(name, value, attribute, own[attribute])
+                found = functools.partial(member, holder, attribute)
+                place = Place("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
+                self._visit(place, found, own[attribute])
+        # An attribute that appears later, or hides one of the class, makes the number differ.
+        self._count(holder)
+        for cls in users:
+            if id(cls) not in self._counted:
+                self._counted.add(id(cls))
+                self._count(weakref.ref(cls))
         for attribute in (*self._wanted, *_CALLED):
             for cls in users:
                 if attribute in vars(cls) and attribute not in own:
-                    self._attribute(cls.__name__, cls, attribute, vars(cls)[attribute])
+                    self._class_attribute(cls, attribute)
                     break
 
-    def _attribute(self, name: str, holder: Any, attribute: str, value: Any) -> None:
-        place = Place("attribute", f"{name}.{attribute}")
-        reference = _reference(holder)
-        if reference is None or place in self.survey.marks:
+    def _count(self, holder: Fetch) -> None:
+        probe = functools.partial(count_attributes, holder)
+        self.survey._same.append((probe, probe()))
+
+    def _class_attribute(self, cls: type, attribute: str) -> None:
+        value = vars(cls)[attribute]
+        route = f"{cls.__module__}.{cls.__qualname__}.{attribute}"
+        place = Place("attribute", f"{cls.__name__}.{attribute}", route)
+        if place in self.survey.marks or isinstance(value, MemberDescriptorType):
             return
-        if isinstance(value, property):
-            value = value.fget
-        fetch = functools.partial(_member, reference, attribute)
-        self._visit(place, fetch, inspect.unwrap(value) if _is_wrapper(value) else value)
+        fetch = functools.partial(member, weakref.ref(cls), attribute)
+        self._visit(place, fetch, undressed(value))
 
 
-def _is_wrapper(value: Any) -> bool:
-    return isinstance(value, (staticmethod, classmethod))
-
-
-def _reference(value: Any) -> Fetch | None:
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return None
-
-
-def _contents(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not bound yet
-        return ABSENT
-
-
-def _code(reference: Fetch) -> Any:
-    return getattr(reference(), "__code__", None)
-
-
-def _member(reference: Fetch, attribute: str) -> Any:
-    value = getattr(reference(), "__dict__", {}).get(attribute, ABSENT)
-    if isinstance(value, property):
-        return value.fget
-    return inspect.unwrap(value) if _is_wrapper(value) else value
+def _mark_of_functions(functions: list[FunctionType], value: Any) -> Mark:
+    """The mark of a function of the user's, bare or dressed: its code and what it binds."""
+    parts: list[Any] = [
+        (hash(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
+        for f in functions
+    ]
+    if isinstance(value, functools.partial):
+        parts.append(content_of((value.args, value.keywords)))
+    if isinstance(value, MethodType):
+        parts.append(content_of(value.__self__))
+    return Mark(("function", *parts), f"function {functions[-1].__name__}")

@@ -124,3 +124,9 @@ def test_a_method_with_a_pattern() -> None:
     assert model([1.0], 2).numpy().tolist() == [2.0]
     assert model(tf.ones([3]), 2).numpy().tolist() == [2.0] * 3
     assert len(model.__call__.traces) == 1
+
+
+def test_variables_as_arguments_of_the_first_call() -> None:
+    v = tf.Variable(2.0)
+    f = nbfn.function(lambda x, v: x * v, infer_signature_from_first_call=True)
+    assert [float(f(tf.constant(3.0), v)) for _ in range(3)] == [6.0] * 3

@@ -128,3 +128,17 @@ def test_free_drops_the_graphs_and_the_function_goes_on() -> None:
     assert float(f(tf.ones([1]))[0]) == 2.0
     assert f.traces[0].cause.code == "evicted"
     assert (f.calls, f.hits) == (4, 0)
+
+
+def test_numbers_that_no_such_tensor_holds_are_traced_as_they_are() -> None:
+    @nbfn.function
+    def f(x: Any, k: Any) -> Any:
+        return x * tf.cast(k, tf.float32)
+
+    for k in (1, 2):
+        f(tf.constant(1.0), k)
+    f.relax()
+    assert float(f(tf.constant(1.0), 2**40)) == 2.0**40
+    assert float(f(tf.constant(1.0), 2.5)) == 2.5
+    assert float(f(tf.constant(1.0), 7)) == 7.0
+    assert len(f.traces) == 3
