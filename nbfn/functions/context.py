@@ -28,3 +28,8 @@ class Context(NamedTuple):
 def here(state: int, summaries: object | None = None) -> Context:
     """The context of a call that begins now."""
     return Context(_tensorflow.explicit_device(), state, summaries)
+
+
+def renumbered(numbers: dict[int, int], context: Context | None) -> Context | None:
+    """A context with the new number of its state."""
+    return context and context._replace(state=numbers.get(context.state, 0))

@@ -39,11 +39,23 @@ class PlacedOperation:
 
 @dataclass(frozen=True)
 class Copy:
-    """A tensor that went from one device to another."""
+    """A tensor that went from one device to another.
+
+    Attributes:
+        tensor: Its name.
+        source: The device that had it, in short form.
+        target: The device that needed it.
+        nbytes: Its size in bytes; None where its shape is not static.
+    """
 
     tensor: str
     source: str
     target: str
+    nbytes: int | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.nbytes is None else f" ({self.nbytes:,} bytes)"
+        return f"{self.source} -> {self.target}: {self.tensor}{size}"
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ class Placement:
             f"{device}: {count} operations" for device, count in self.devices.items()
         )
         lines = [f"<placement {counts or 'unknown'}; {len(self.copies)} copies between devices>"]
-        lines += [f"  {copy.source} -> {copy.target}: {copy.tensor}" for copy in self.copies]
+        lines += [f"  {copy}" for copy in self.copies]
         return "\n".join(lines)
 
 
@@ -95,16 +107,28 @@ def run(concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
     """
     watched = tf.function(lambda: concrete(*args, **kwargs), autograph=False)
     value, metadata = _tensorflow.run_collecting(watched)
-    requested = {op.name: op.device for op in concrete.graph.get_operations() if op.device}
-    return Run(value, metadata, placement_of(metadata, requested))
+    operations = concrete.graph.get_operations()
+    requested = {op.name: op.device for op in operations if op.device}
+    sizes = {tensor.name: _nbytes(tensor) for op in operations for tensor in op.outputs}
+    return Run(value, metadata, placement_of(metadata, requested, sizes))
 
 
-def placement_of(metadata: Any, requested: Mapping[str, str]) -> Placement:
+def _nbytes(tensor: Any) -> int | None:
+    number = tensor.shape.num_elements()
+    if number is None or tensor.dtype in (tf.string, tf.resource, tf.variant):
+        return None
+    return int(number * tensor.dtype.size)
+
+
+def placement_of(
+    metadata: Any, requested: Mapping[str, str], sizes: Mapping[str, int | None]
+) -> Placement:
     """The placement that a ``RunMetadata`` tells of.
 
     Args:
         metadata: A ``RunMetadata``, or None.
         requested: The device that the user asked for, by operation.
+        sizes: The size of each tensor in bytes, by name, where it is known.
     """
     operations: list[PlacedOperation] = []
     copies: list[Copy] = []
@@ -114,7 +138,8 @@ def placement_of(metadata: Any, requested: Mapping[str, str]) -> Placement:
             source, target = (node.attr[key].s.decode() for key in ("send_device", "recv_device"))
             if source != target:
                 tensor = _own_name(node.input[0]) if node.input else name
-                copies.append(Copy(tensor, short_device(source), short_device(target)))
+                size = sizes.get(tensor if ":" in tensor else f"{tensor}:0")
+                copies.append(Copy(tensor, short_device(source), short_device(target), size))
         elif node.op not in _PLUMBING:
             operations.append(
                 PlacedOperation(name, node.op, short_device(node.device), requested.get(name, ""))

@@ -15,7 +15,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning
 from nbfn.functions.call import Call
 from nbfn.functions.causes import EMPTY, FAILED, causes_of
-from nbfn.functions.context import Context, here
+from nbfn.functions.context import here, renumbered
 from nbfn.functions.creation import DeadStateError, check_state, watch_state
 from nbfn.functions.guards import Guards
 from nbfn.functions.key import key_of
@@ -57,10 +57,6 @@ def _harmless(method: _Method) -> _Method:
             return None
 
     return guarded  # type: ignore[return-value]
-
-
-def _renumbered(numbers: dict[int, int], context: Context | None) -> Context | None:
-    return context and context._replace(state=numbers.get(context.state, 0))
 
 
 class Recorder:
@@ -113,6 +109,7 @@ class Recorder:
         self.own_stance: Stance | None = None
         self.failures = 0
         self.listeners: list[Callable[[Trace], None]] = []
+        self._gone: list[int] = []
         self.lock = threading.RLock()
         self._made = 0
         self._running = threading.local()
@@ -200,7 +197,7 @@ class Recorder:
             for trace in self.traces.values():
                 trace.marks = self.guards.guarded(trace.marks)
         context = here(self.guards.key(objects), summaries_of(self))
-        return context, None if numbers is None else functools.partial(_renumbered, numbers)
+        return context, None if numbers is None else functools.partial(renumbered, numbers)
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -261,6 +258,7 @@ class Recorder:
                 call.trace_seconds += seconds
             self.traces[id(concrete)] = trace
             watch_state(trace, self.on_cache_change)
+            trace.watch_objects(self._gone)
             self.trace_seconds += seconds
             if nearest:
                 self._record_retrace(causes, nearest, trace, site)
@@ -333,6 +331,14 @@ class Recorder:
             self.changed = next(_clock)
 
     # Eviction ---------------------------------------------------------------------------
+
+    def doomed(self) -> list[Trace]:
+        """The traces in the cache that were made for an object which is gone; told once."""
+        if not self._gone:
+            return []
+        with self.lock:
+            gone, self._gone[:] = set(self._gone), []
+            return [trace for trace in self.traces.values() if trace.number in gone]
 
     def forget(self, concrete: Any) -> None:
         """Says that a trace has left the cache."""

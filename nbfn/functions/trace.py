@@ -13,7 +13,7 @@ from nbfn.functions.carve import carve
 from nbfn.functions.context import Context
 from nbfn.functions.diff import TraceDiff, diff
 from nbfn.functions.guards import Marks
-from nbfn.functions.key import Key
+from nbfn.functions.key import Key, ObjectLeaf
 from nbfn.functions.retrace import Cause
 from nbfn.site import Cell, Site
 
@@ -82,6 +82,17 @@ class Trace:
         self.lost: list[str] = []
         self.watched: list[weakref.ReferenceType[Any]] = []
         self._concrete = weakref.ref(concrete)
+
+    def watch_objects(self, gone: list[int]) -> None:
+        """Has its number added to `gone` when an object dies that it was made for.
+
+        No call can find it any more then.
+        """
+        number = self.number
+        for leaf in self.key.leaves.values():
+            target = leaf.reference() if isinstance(leaf, ObjectLeaf) and leaf.reference else None
+            if target is not None:
+                self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
 
     @property
     def signature(self) -> str:

@@ -156,6 +156,8 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             if not locked:
                 _tensorflow.release_lock(self)
             recorder.end(call)
+            for trace in recorder.doomed():
+                eviction.evict(self, trace)
             excess = recorder.limit.excess(len(recorder.traces)) if call.added else 0
             if excess:
                 eviction.evict_least_recently_used(self, excess)

@@ -48,6 +48,7 @@ def test_two_device_scopes_make_two_traces_pinned_to_two_devices() -> None:
         with tf.device("CPU:1"):
             print(f.explain(tf.constant(1.0)))
             print(f.run(tf.constant(1.0)).placement.devices["CPU:1"] > 0)
+            print(f.run(tf.constant(1.0)).placement.copies[0])
         """
     )
     assert lines == [
@@ -60,6 +61,7 @@ def test_two_device_scopes_make_two_traces_pinned_to_two_devices() -> None:
         "{'CPU:1'}",
         "a hit: trace 2 would serve (x: float32[])",
         "True",
+        "CPU:0 -> CPU:1: mul/ReadVariableOp (4 bytes)",
     ]
 
 

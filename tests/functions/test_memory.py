@@ -76,3 +76,20 @@ def test_arguments_and_results_are_not_kept() -> None:
     del x, y
     gc.collect()
     assert [reference() for reference in gone] == [None, None]
+
+
+def test_a_trace_goes_with_the_object_that_it_was_made_for() -> None:
+    class Thing:
+        rate = 2.0
+
+    f = nbfn.function(lambda x, thing: x * thing.rate, max_traces=None)
+    kept = Thing()
+    for _ in range(3):
+        f(tf.ones([2]), Thing())
+        f(tf.ones([2]), kept)
+    gc.collect()
+    graphs = [weakref.ref(trace.graph) for trace in f.traces]
+    f(tf.ones([2]), kept)
+    gc.collect()
+    assert len(f.traces) == 1
+    assert sum(graph() is not None for graph in graphs) <= 1
