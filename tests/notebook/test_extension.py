@@ -125,7 +125,7 @@ PLAIN = [
     "%load_ext nbfn",
     "import tensorflow as tf",
     "@tf.function\ndef plain(x): return x + 1",
-    "plain(tf.ones([2])); plain(tf.ones([3]));",
+    "plain(tf.ones([2])); y = plain(tf.ones([3]))",
     "from nbfn.functions import live_functions",
     "seen, = live_functions()\nprint(seen.label, len(seen.traces), seen.retraces[0].causes[0])",
     "%unload_ext nbfn",
