@@ -160,7 +160,29 @@ class LookedUp(BaseException):
         self.function_type = function_type
 
 
-class ObservedCache(_Cache):
+class DryCache(_Cache):
+    """A trace cache whose look-ups can be made to end where tracing would begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._dry = threading.local()
+
+    @contextmanager
+    def dry(self) -> Iterator[None]:
+        """Look-ups on this thread raise `LookedUp`, so that nothing is traced."""
+        self._dry.on = True
+        try:
+            yield
+        finally:
+            self._dry.on = False
+
+    def end_dry_run(self, concrete: Any, function_type: Any) -> None:
+        """Raises `LookedUp` if this thread makes a dry run."""
+        if getattr(self._dry, "on", False):
+            raise LookedUp(concrete, function_type)
+
+
+class ObservedCache(DryCache):
     """A trace cache that tells an observer, and whose keys are stricter than TensorFlow's.
 
     TensorFlow compares Python arguments with ``==``, so ``1``, ``1.0`` and ``True`` share a trace,
@@ -172,7 +194,6 @@ class ObservedCache(_Cache):
     def __init__(self, observer: CacheObserver) -> None:
         super().__init__()
         self._observer = observer
-        self._dry = threading.local()
 
     def lookup(self, function_type: Any, context: Any = None) -> Any:
         implicit = self._observer.implicit(function_type)
@@ -180,22 +201,12 @@ class ObservedCache(_Cache):
         found = super().lookup(function_type, context)
         if found is None and saving():
             found = self._lookup_unnamed(function_type, context)
-        if getattr(self._dry, "on", False):
-            raise LookedUp(found, function_type)
+        self.end_dry_run(found, function_type)
         if found is None:
             self._observer.missed(function_type)
         else:
             self._observer.found(found)
         return found
-
-    @contextmanager
-    def dry(self) -> Iterator[None]:
-        """Look-ups on this thread raise `LookedUp`, so that nothing is traced."""
-        self._dry.on = True
-        try:
-            yield
-        finally:
-            self._dry.on = False
 
     def _lookup_unnamed(self, function_type: Any, context: Any) -> Any:
         """Looks up a trace whose specifications differ in their names only.
@@ -393,17 +404,17 @@ def explicit_device() -> str:
 
 
 def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
-    """Looks a call up in an observed function's cache without tracing or running anything.
+    """Looks a call up in a function's cache without tracing or running anything.
 
     Returns:
-        What was found and what was looked up; None if the function was never traced, or is not
-        observed.
+        What was found and what was looked up; None if the function was never traced, or is neither
+        observed nor watched.
 
     Raises:
         TypeError: As the call would, if the arguments do not fit.
     """
     cache = getattr(function, "_function_cache", None)
-    if not isinstance(cache, ObservedCache) or initialization(function) is not None:
+    if not isinstance(cache, DryCache) or initialization(function) is not None:
         return None
     try:
         with cache.dry():
@@ -969,7 +980,7 @@ class Watcher(Protocol):
         """A new trace is in the cache."""
 
 
-class WatchedCache(_Cache):
+class WatchedCache(DryCache):
     """A trace cache that tells a watcher, and shares its traces with the one it stands for."""
 
     def __init__(self, original: Any, watcher: Watcher) -> None:
@@ -977,12 +988,10 @@ class WatchedCache(_Cache):
         self._primary = original._primary
         self._dispatch_dict = original._dispatch_dict
         self._watcher = watcher
-        self._dry = threading.local()
 
     def lookup(self, function_type: Any, context: Any = None) -> Any:
         found = super().lookup(function_type, context)
-        if getattr(self._dry, "on", False):
-            raise LookedUp(found, function_type)
+        self.end_dry_run(found, function_type)
         if found is None:
             self._watcher.missed(function_type, _within({"_call", "call_function"}, 6))
         else:
@@ -992,15 +1001,6 @@ class WatchedCache(_Cache):
     def add(self, fn: Any, context: Any = None) -> None:
         super().add(fn, context)
         self._watcher.added(fn)
-
-    @contextmanager
-    def dry(self) -> Iterator[None]:
-        """Look-ups on this thread raise `LookedUp`, so that nothing is traced."""
-        self._dry.on = True
-        try:
-            yield
-        finally:
-            self._dry.on = False
 
 
 def _within(names: set[str], depth: int) -> bool:
@@ -1031,19 +1031,6 @@ def watch_cache(function: Any, watcher: Watcher) -> bool:
         if getattr(config, "function_cache", None) is not None:
             config.function_cache = cache
     return True
-
-
-def look_up_watched(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
-    """As `look_up`, for a function whose cache is watched. Raises TypeError as the call would."""
-    cache = getattr(function, "_function_cache", None)
-    if not isinstance(cache, WatchedCache) or initialization(function) is not None:
-        return None
-    try:
-        with cache.dry():
-            _Function.get_concrete_function(function, *args, **kwargs)
-    except LookedUp as looked_up:
-        return looked_up
-    return None
 
 
 def on_trace(callback: Callable[[Any], None]) -> bool:

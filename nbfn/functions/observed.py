@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -19,7 +19,8 @@ from nbfn.site import Site
 MAX_RETRACES_KEPT = 1000
 
 _ids = itertools.count(1)
-_clock = itertools.count(1)
+clock = itertools.count(1)
+"""Ticks with every change of any record."""
 
 
 def next_id() -> str:
@@ -27,40 +28,44 @@ def next_id() -> str:
     return f"observed-{next(_ids)}"
 
 
-class Record(Protocol):
+class Record:
     """What is known of the calls and traces of one function.
 
     Attributes:
         name: The name to show.
-        calls: Calls so far.
+        calls: Calls that ended, or that failed after their trace was found or made.
         hits: Calls that were served by a trace that was there.
         trace_seconds: Time spent tracing.
         run_seconds: Time spent in calls, tracing excluded.
+        traces: The traces that are there, oldest first, by ``id`` of the concrete function.
+        retraces: Every miss after the first trace, newest last (the newest 1000 are kept).
         retrace_count: Misses after the first trace.
         last: What the last call was: ``"hit"``, ``"trace"`` or ``"retrace"``.
         last_trace: The trace that served last.
-        changed: Another number after each change.
+        changed: Grows with every change of any record; tells what to look at again.
         lock: Held while the record is read or changed.
+        listeners: Are told of each new trace.
     """
 
-    name: str
-    calls: int
-    hits: int
-    trace_seconds: float
-    run_seconds: float
-    retrace_count: int
-    last: str | None
-    last_trace: Trace | None
-    changed: int
-    lock: Any
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.calls = 0
+        self.hits = 0
+        self.trace_seconds = 0.0
+        self.run_seconds = 0.0
+        self.traces: dict[int, Trace] = {}
+        self.retraces: deque[Retrace] = deque(maxlen=MAX_RETRACES_KEPT)
+        self.retrace_count = 0
+        self.last: str | None = None
+        self.last_trace: Trace | None = None
+        self.changed = next(clock)
+        self.lock = threading.RLock()
+        self.listeners: list[Callable[[Trace], None]] = []
+        self._made = 0
 
-    @property
-    def traces(self) -> Mapping[int, Trace]:
-        """The traces that are there, oldest first."""
-
-    @property
-    def retraces(self) -> deque[Retrace]:
-        """Every miss after the first trace, newest last."""
+    def touch(self) -> None:
+        """Says that something has changed."""
+        self.changed = next(clock)
 
 
 class Observed(Protocol):
@@ -89,28 +94,8 @@ class Observed(Protocol):
         """The user's Python function; None if it is gone."""
 
 
-class Tally:
+class Tally(Record):
     """The `Record` of a function whose calls and traces are only looked at."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.calls = 0
-        self.hits = 0
-        self.trace_seconds = 0.0
-        self.run_seconds = 0.0
-        self.traces: dict[int, Trace] = {}
-        self.retraces: deque[Retrace] = deque(maxlen=MAX_RETRACES_KEPT)
-        self.retrace_count = 0
-        self.last: str | None = None
-        self.last_trace: Trace | None = None
-        self.changed = next(_clock)
-        self.lock = threading.RLock()
-        self.listeners: list[Callable[[Trace], None]] = []
-        self._made = 0
-
-    def touch(self) -> None:
-        """Says that something has changed."""
-        self.changed = next(_clock)
 
     def add(
         self,

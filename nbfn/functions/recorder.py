@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -20,6 +18,7 @@ from nbfn.functions.creation import DeadStateError, check_state, watch_state
 from nbfn.functions.guards import Guards
 from nbfn.functions.key import key_of
 from nbfn.functions.limit import Limit
+from nbfn.functions.observed import Record, clock
 from nbfn.functions.refusal import RefusedError, RunEagerly
 from nbfn.functions.remedy import remedy_for
 from nbfn.functions.retrace import Cause, Retrace, Wanted
@@ -29,9 +28,6 @@ from nbfn.functions.summaries import summaries_of
 from nbfn.functions.trace import Trace
 from nbfn.site import Site, call_site
 
-MAX_RETRACES_KEPT = 1000
-
-_clock = itertools.count(1)
 Roots = Callable[[], Iterator[tuple[str, Any]]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -59,59 +55,37 @@ def _harmless(method: _Method) -> _Method:
     return guarded  # type: ignore[return-value]
 
 
-class Recorder:
-    """What is known of one traced function.
+class Recorder(Record):
+    """The record of a function that nbfn has made, which asks and is told by its trace cache.
 
     Attributes:
-        name: The user's name for the function.
         roots: Gives the names and values from which captures are named.
-        calls: Calls that ended, or that failed after their trace was found or made.
-        hits: Calls that were served without tracing.
-        trace_seconds: Time spent tracing.
-        run_seconds: Time spent in calls, tracing excluded.
-        traces: The traces in the cache, oldest first, by ``id`` of the concrete function.
-        retraces: Every miss after the first trace, newest last (the newest 1000 are kept).
-        last: What the last call was: ``"hit"``, ``"trace"`` or ``"retrace"``.
-        last_trace: The trace that served last.
-        changed: Grows with every change of any recorder; tells what to look at again.
-        failed: The error that switched the recorder off, if one did.
+        limit: How many traces it may have.
         guards: What the function bakes into its traces besides its arguments.
         staleness: What happens when a trace is found whose guards have changed.
         function_id: Id of the function.
         own_stance: The stance of the function itself, if it has one.
+        first_cause: Why its first trace is made.
         failures: Calls whose trace failed.
-        listeners: Are told of each new trace.
+        failed: The error that switched the recorder off, if one did.
         spoken_name: Gives the expression by which code can refer to the function, for remedies.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
     """
 
     def __init__(self, name: str, roots: Roots, limit: Limit, guards: Guards) -> None:
-        self.name = name
+        super().__init__(name)
         self.roots = roots
         self.limit = limit
-        self.calls = 0
-        self.hits = 0
-        self.trace_seconds = 0.0
-        self.run_seconds = 0.0
-        self.traces: dict[int, Trace] = {}
-        self.retraces: deque[Retrace] = deque(maxlen=MAX_RETRACES_KEPT)
-        self.retrace_count = 0
-        self.last: str | None = None
-        self.last_trace: Trace | None = None
-        self.first_cause = Cause("first_trace", "first call")
-        self.changed = next(_clock)
-        self.failed: Exception | None = None
-        self.on_cache_change: Callable[[], None] = lambda: None
-        self.spoken_name: Callable[[], str | None] = lambda: name
         self.guards = guards
         self.staleness = Staleness()
         self.function_id = ""
         self.own_stance: Stance | None = None
+        self.first_cause = Cause("first_trace", "first call")
         self.failures = 0
-        self.listeners: list[Callable[[Trace], None]] = []
+        self.failed: Exception | None = None
+        self.spoken_name: Callable[[], str | None] = lambda: name
+        self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
-        self.lock = threading.RLock()
-        self._made = 0
         self._running = threading.local()
 
     # Calls ------------------------------------------------------------------------------
@@ -133,7 +107,7 @@ class Recorder:
             self.run_seconds += seconds
             self.last = "hit"
             self.last_trace = trace
-            self.changed = trace.last_used = next(_clock)
+            self.changed = trace.last_used = next(clock)
 
     @_harmless
     def end(self, call: Call) -> None:
@@ -159,7 +133,7 @@ class Recorder:
                 self.last = "hit"
                 self.hits += 1
                 trace.hits += 1
-            self.changed = trace.last_used = next(_clock)
+            self.changed = trace.last_used = next(clock)
 
     def _retraced_last(self, trace: Trace) -> bool:
         return bool(self.retraces) and self.retraces[-1].trace == trace.number
@@ -262,7 +236,7 @@ class Recorder:
             self.trace_seconds += seconds
             if nearest:
                 self._record_retrace(causes, nearest, trace, site)
-            self.changed = trace.last_used = next(_clock)
+            self.changed = trace.last_used = next(clock)
         for listener in list(self.listeners):
             listener(trace)
 
@@ -313,7 +287,7 @@ class Recorder:
         with self.lock:
             self._record_retrace((cause,), (trace,), trace, call_site(), seconds)
             self.last = "retrace"
-            self.changed = next(_clock)
+            self.changed = next(clock)
 
     # Python results ---------------------------------------------------------------------
 
@@ -328,7 +302,7 @@ class Recorder:
         with self.lock:
             self.last = "trace"
             self.last_trace = trace
-            self.changed = next(_clock)
+            self.changed = next(clock)
 
     # Eviction ---------------------------------------------------------------------------
 
@@ -344,5 +318,5 @@ class Recorder:
         """Says that a trace has left the cache."""
         with self.lock:
             self.traces.pop(id(concrete), None)
-            self.changed = next(_clock)
+            self.changed = next(clock)
         self.on_cache_change()

@@ -91,7 +91,7 @@ class WatchedFunction(Answers):
             )
         self.count_hits()
         traces = self.traces
-        looked_up = _tensorflow.look_up_watched(function, args, kwargs)
+        looked_up = _tensorflow.look_up(function, args, kwargs)
         if looked_up is None or not traces:
             inspect.signature(function.python_function).bind(*args, **kwargs)
             return Explanation(None, (self._first,))

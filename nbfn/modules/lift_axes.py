@@ -70,6 +70,39 @@ def to_front(value: Any, axis: int) -> Any:
     return tensor if at == 0 else tf.transpose(tensor, [at, *(i for i in range(rank) if i != at)])
 
 
+class Slices:
+    """Arguments of a function that is called for one slice after the other.
+
+    Attributes:
+      inputs: the mapped tensors, each with its axis first.
+
+    Raises:
+      TransformError: the structure of the axes does not fit.
+    """
+
+    def __init__(self, value: Any, in_axes: Any) -> None:
+        self._value = value
+        leaves = flatten(value)
+        self._at = [
+            axis if is_array(leaf) else None
+            for leaf, axis in zip(leaves, spread(in_axes, value, "in_axes"), strict=True)
+        ]
+        self.inputs = [
+            to_front(leaf, axis)
+            for leaf, axis in zip(leaves, self._at, strict=True)
+            if axis is not None
+        ]
+
+    def whole(self, slices: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments with a slice of each mapped tensor in its place."""
+        rest = iter(slices)
+        leaves = [
+            next(rest) if axis is not None else leaf
+            for leaf, axis in zip(flatten(self._value), self._at, strict=True)
+        ]
+        return pack(self._value, leaves) if self._value else ()
+
+
 def from_front(tensor: Any, axis: int) -> Any:
     """The tensor with its first axis moved to this place."""
     rank = tensor.shape.rank

@@ -11,12 +11,12 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter, FilterLike
 from nbfn.modules.inner_store import Inner, own_streams, split_streams
 from nbfn.modules.lift_axes import (
+    Slices,
     at,
     axis_of,
     common_size,
     flatten,
     from_front,
-    is_array,
     pack,
     spread,
     stack,
@@ -103,15 +103,8 @@ class _Loop:
         self.fn, self.module, self.xs, self.kwargs = fn, module, xs, kwargs
         self.axes, self.out_axes, self.reverse = axes, out_axes, reverse
         self.lift = lift = Lift("nn.scan", (module, xs, kwargs))
-        self.at = [
-            axis if is_array(leaf) else None
-            for leaf, axis in zip(flatten(xs), spread(in_axes, xs, "in_axes"), strict=True)
-        ]
-        self.inputs = [
-            to_front(leaf, axis)
-            for leaf, axis in zip(flatten(xs), self.at, strict=True)
-            if axis is not None
-        ]
+        self.slices = Slices(xs, in_axes)
+        self.inputs = self.slices.inputs
         self.own = Filter(frozenset())
         for spec in axes:
             self.own = self.own | Filter.of(spec)
@@ -131,12 +124,7 @@ class _Loop:
         self, i: Any, carry: Any, carried: Mapping[Leaf, Any], shared: bool = False
     ) -> tuple[Any, Any, Inner]:
         """One step: the carry, the output, and the store inside."""
-        rest = iter([t[i] for t in self.inputs])
-        leaves = [
-            next(rest) if axis is not None else leaf
-            for leaf, axis in zip(flatten(self.xs), self.at, strict=True)
-        ]
-        values = (self.module, carry, *(pack(self.xs, leaves) if self.xs else ()))
+        values = (self.module, carry, *self.slices.whole([t[i] for t in self.inputs]))
         own = {leaf: value[i] for leaf, value in self.stacked.items()}
         streams = {**self.streams, **own_streams({n: at(k, i) for n, k in self.keys.items()})}
         mutable = self.own | self.carried_filter

@@ -11,13 +11,13 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Inner, own_streams, split_streams
 from nbfn.modules.lift_axes import (
+    Slices,
     at,
     axis_of,
     common_size,
     each,
     flatten,
     from_front,
-    is_array,
     pack,
     spread,
     stack,
@@ -95,15 +95,8 @@ class _Mapping:
         self.fn, self.module, self.args, self.kwargs = fn, module, args, kwargs
         self.lift = lift = Lift("nn.vmap", (module, args, kwargs))
         self.axes, self.out_axes = variable_axes, out_axes
-        self.at = [
-            axis if is_array(leaf) else None
-            for leaf, axis in zip(flatten(args), spread(in_axes, args, "in_axes"), strict=True)
-        ]
-        self.inputs = [
-            to_front(leaf, axis)
-            for leaf, axis in zip(flatten(args), self.at, strict=True)
-            if axis is not None
-        ]
+        self.slices = Slices(args, in_axes)
+        self.inputs = self.slices.inputs
         named = Filter(frozenset(c for c in lift.store.tree if axis_of(variable_axes, c)[0]))
         self.shared: dict[Leaf, Any] = {}
         self.stacked: dict[Leaf, Any] = {}
@@ -126,14 +119,9 @@ class _Mapping:
         mutable: Filter,
     ) -> tuple[Any, Inner]:
         """Calls the function for one slice."""
-        rest = iter(inputs)
-        leaves = [
-            next(rest) if axis is not None else leaf
-            for leaf, axis in zip(flatten(self.args), self.at, strict=True)
-        ]
         variables = {**self.shared, **dict(zip(self.stacked, stacked, strict=True))}
         streams = {**self.streams, **own_streams(keys)}
-        values = (self.module, *(pack(self.args, leaves) if self.args else ()))
+        values = (self.module, *self.slices.whole(inputs))
         return self.lift.run(self.fn, values, self.kwargs, variables, streams, mutable)
 
     def created(self) -> Any:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbfn.functions import TracedFunction
-from nbfn.modules import Module
 from nbfn.sessions.export import Export
 from nbfn.sessions.session import Session
 from nbfn.views.export import export_outline
 from nbfn.views.function import function_outline
-from nbfn.views.module import module_outline
 from nbfn.views.outline import Outline
 from nbfn.views.session import session_outline
+
+if TYPE_CHECKING:
+    from nbfn.modules import Module
 
 
 def function_bundle(function: TracedFunction) -> dict[str, Any]:
@@ -43,6 +44,8 @@ def export_bundle(export: Export) -> dict[str, Any]:
 
 def module_bundle(module: Module) -> dict[str, Any]:
     """The MIME bundle of a module; its plain text is its ``repr``."""
+    from nbfn.views.module import module_outline
+
     return {"text/plain": repr(module), "text/html": module_outline(module).html()}
 
 

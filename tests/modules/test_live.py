@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import pytest
 import tensorflow as tf
+from IPython.extensions import autoreload
 
 from nbfn import nn
 
@@ -188,7 +189,6 @@ def test_a_cell_of_a_submodule_may_run_again() -> None:
 
 
 def test_autoreload_replaces_the_code_of_a_bound_module(tmp_path: Any, monkeypatch: Any) -> None:
-    autoreload = pytest.importorskip("IPython.extensions.autoreload")
     source = (
         "from nbfn import nn\n"
         "class Net(nn.Module):\n"
