@@ -189,7 +189,7 @@ def test_it_is_no_function_of_the_sessions_own(discovering) -> None:
 
 def test_without_tensorflows_callbacks_only_watched_functions_are_seen(monkeypatch) -> None:
     _tensorflow.off_trace(watching._traced)
-    monkeypatch.setattr(_tensorflow, "_transform", None)
+    monkeypatch.setattr("nbfn._tensorflow.elsewhere._transform", None)
     _tensorflow.degraded.cache_clear()
     with pytest.warns(nbfn.NbfnWarning, match="functions that it was not told to watch"):
         assert not watching.discover()
@@ -206,7 +206,7 @@ def test_without_tensorflows_callbacks_only_watched_functions_are_seen(monkeypat
 
 
 def test_without_the_trace_cache_traces_are_listed_without_hits(monkeypatch) -> None:
-    monkeypatch.setattr(_tensorflow, "_Cache", object)
+    monkeypatch.setattr("nbfn._tensorflow.elsewhere.TraceCache", object)
     _tensorflow.degraded.cache_clear()
     f = tf.function(lambda x: x + 1)
     f(tf.constant(1))

@@ -300,7 +300,7 @@ def test_evicted_traces_are_gone() -> None:
 
 
 def test_without_tensorflows_internals_calls_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_tensorflow, "_Cache", object)
+    monkeypatch.setattr("nbfn._tensorflow.cache.TraceCache", object)
     _tensorflow.degraded.cache_clear()
     with pytest.warns(nbfn.NbfnWarning, match="which trace serves a call"):
         f = nbfn.function(lambda x: x * 2)

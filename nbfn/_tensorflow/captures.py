@@ -1,0 +1,69 @@
+"""What a trace captured, and what its graph does to the world outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nbfn._tensorflow.base import Function
+
+
+@dataclass(frozen=True)
+class Captured:
+    """One outside tensor that a graph reads: its handle, and the variable behind it if any."""
+
+    handle: Any
+    variable: Any | None
+
+
+def captured(concrete: Any) -> list[Captured]:
+    """What a trace captured, in the order of first use."""
+    variables = {id(variable.handle): variable for variable in concrete.graph.variables}
+    return [Captured(h, variables.get(id(h))) for h in concrete.captured_inputs]
+
+
+def _operation_types(graph: Any) -> set[str]:
+    definition = graph.as_graph_def()
+    nested = {node.op for function in definition.library.function for node in function.node_def}
+    return nested | {node.op for node in definition.node}
+
+
+def stateful_random_operations(graph: Any) -> list[str]:
+    """Types of a graph's operations, in nested functions too, that draw from hidden state."""
+    return sorted(_operation_types(graph) & _HIDDEN_STATE)
+
+
+def changing_resource_operations(graph: Any) -> list[str]:
+    """Types of a graph's operations that change resources other than variables, such as tables."""
+    return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
+
+
+_CHANGING = (
+    *("LookupTableInsert", "LookupTableImport", "LookupTableRemove"),
+    *("QueueEnqueue", "QueueDequeue", "StackPush", "StackPop", "Barrier", "Accumulator"),
+    *("IteratorGetNext", "WriteFile", "WriteSummary", "WriteScalarSummary"),
+)
+
+_HIDDEN_STATE = {
+    "Multinomial",
+    "ParameterizedTruncatedNormal",
+    "RandomGamma",
+    "RandomPoisson",
+    "RandomPoissonV2",
+    "RandomShuffle",
+    "RandomStandardNormal",
+    "RandomUniform",
+    "RandomUniformInt",
+    "TruncatedNormal",
+}
+
+
+def trackable_children(value: Any) -> dict[str, Any]:
+    """The tracked children of a trackable object by name; empty where they cannot be read."""
+    read = getattr(value, "_trackable_children", None)
+    if read is None or isinstance(value, Function):
+        return {}
+    try:
+        return dict(read())
+    except Exception:  # a user's class may do anything here, and naming must not fail
+        return {}

@@ -1,0 +1,102 @@
+"""Function types and trace types as plain trees."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A leaf keyed by dtype and shape, or another type specification."""
+
+    spec: Any
+
+
+@dataclass(frozen=True)
+class Value:
+    """A leaf keyed by a Python value."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Object:
+    """A leaf keyed by an object's identity, held weakly."""
+
+    reference: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Container:
+    """A nested structure: its kind, and its children by the suffix of their path."""
+
+    kind: str
+    children: dict[str, Any]
+
+
+def unfold(trace_type: Any) -> Tensor | Value | Object | Container:
+    """A trace type as a plain tree; what is not recognised is a `Tensor` of itself."""
+    if isinstance(trace_type, tf.TypeSpec):
+        return Tensor(trace_type)
+    kind = type(trace_type).__name__
+    if kind == "Literal" and hasattr(trace_type, "value"):
+        return Value(trace_type.value)
+    if kind == "Weakref" and isinstance(getattr(trace_type, "_ref", None), weakref.ref):
+        return Object(trace_type._ref)
+    if kind == "Tuple" and hasattr(trace_type, "components"):
+        return _sequence("tuple", trace_type.components)
+    if kind == "List" and hasattr(trace_type, "components_tuple"):
+        return _sequence("list", trace_type.components_tuple.components)
+    if kind == "Dict" and hasattr(trace_type, "mapping"):
+        children = {f"[{key!r}]": unfold(item) for key, item in trace_type.mapping.items()}
+        return Container("dict", children)
+    if kind == "Attrs" and hasattr(trace_type, "named_attributes"):
+        return unfold(trace_type.named_attributes)
+    if kind == "NamedTuple" and hasattr(trace_type, "attribute_names"):
+        names = trace_type.attribute_names
+        items = trace_type.attributes.components
+        return Container(
+            trace_type.type_name,
+            {f".{name}": unfold(item) for name, item in zip(names, items, strict=True)},
+        )
+    return Tensor(trace_type)
+
+
+def _sequence(kind: str, items: Any) -> Container:
+    return Container(kind, {f"[{i}]": unfold(item) for i, item in enumerate(items)})
+
+
+def parameters(function_type: Any) -> Iterator[tuple[str, Tensor | Value | Object | Container]]:
+    """The parameters of a function type, each with its unfolded trace type."""
+    for name, parameter in function_type.parameters.items():
+        constraint = getattr(parameter, "type_constraint", None)
+        if constraint is not None:
+            yield name, unfold(constraint)
+
+
+def objects(function_type: Any) -> Iterator[tuple[str, Any]]:
+    """The arguments, or parts of them, that are keyed by identity and still alive, by path."""
+    stack = list(parameters(function_type))
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, Container):
+            stack.extend((path + suffix, child) for suffix, child in node.children.items())
+        elif isinstance(node, Object) and (target := node.reference()) is not None:
+            yield path, target
+
+
+def by_reference(concrete: Any) -> list[Callable[[], Any]]:
+    """What a trace asks for its captures' values at each call, instead of baking them in."""
+    container = getattr(concrete.graph, "function_captures", None)
+    asked = list(getattr(container, "by_ref_external", {}).values())
+    for each in asked:
+        # TensorFlow dresses the user's function in some of its own.
+        cells = getattr(each, "__closure__", None) or ()
+        inner = [c.cell_contents for c in cells if callable(c.cell_contents)]
+        asked += [function for function in inner if function not in asked]
+    return asked

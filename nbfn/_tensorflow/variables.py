@@ -1,0 +1,100 @@
+"""Variables that live in a graph, and the state of summaries."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Any
+
+import tensorflow as tf
+
+try:
+    from tensorflow.python.ops import resource_variable_ops as _resource_variables
+except ImportError:
+    _resource_variables = None
+
+try:
+    from tensorflow.python.ops import summary_ops_v2 as _summary_ops
+except ImportError:
+    _summary_ops = None
+
+try:
+    from tensorflow.python.util import tf_stack as _tf_stack
+except ImportError:
+    _tf_stack = None
+
+_ResourceVariable: Any = getattr(_resource_variables, "BaseResourceVariable", object)
+
+
+class LocalVariable(_ResourceVariable):
+    """A variable that lives for one execution of the graph that creates it."""
+
+
+def is_local_variable(value: Any) -> bool:
+    """Whether a value is what `local_variable` creates."""
+    return isinstance(value, LocalVariable)
+
+
+def local_variable(**options: Any) -> Any:
+    """Creates a variable whose memory is the graph's own: each execution has a new one.
+
+    Args:
+        **options: What a variable creator is given.
+
+    Raises:
+        NotImplementedError: If TensorFlow lacks what it takes.
+    """
+    if _ResourceVariable is object:
+        raise NotImplementedError(f"TensorFlow {tf.__version__} cannot keep variables in a graph")
+    value = options["initial_value"]
+    value = tf.convert_to_tensor(value() if callable(value) else value, options.get("dtype"))
+    name = options.get("name") or "Variable"
+    shape = tf.TensorShape(options.get("shape") or value.shape)
+    with tf.name_scope(name):
+        handle = tf.raw_ops.VarHandleOp(
+            dtype=value.dtype, shape=shape, shared_name=_ANONYMOUS, container=""
+        )
+    variable = LocalVariable(
+        trainable=options.get("trainable") is not False,
+        shape=shape,
+        dtype=value.dtype,
+        handle=handle,
+        name=name,
+        handle_name=name,
+        unique_id=f"{name}_{id(handle)}",
+        initial_value=value,
+        constraint=options.get("constraint"),
+    )
+    tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+    return variable
+
+
+_ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
+"""The name by which the runtime makes a resource anew for each execution."""
+
+
+def user_line() -> str:
+    """File and line of the user's code that runs, also where AutoGraph has converted it."""
+    stack = _tf_stack.extract_stack() if _tf_stack is not None else traceback.extract_stack()
+    for frame in reversed(list(stack)):
+        file = str(frame.filename)
+        if not any(part in file for part in _NOT_THE_USERS):
+            return f"{os.path.basename(file)}, line {frame.lineno}"
+    return "an unknown place"
+
+
+_NOT_THE_USERS = (
+    *(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "keras", "nbfn")),
+    *("__autograph_generated_file", "contextlib.py"),
+)
+
+
+def is_assigned_variable(value: Any) -> bool:
+    """Whether a value is what ``assign`` returns in a graph: a variable that is read later."""
+    return type(value).__name__ == "_UnreadVariable"
+
+
+def summary_state() -> tuple[Any, Any]:
+    """The default summary writer and the recording condition; None and None if not known."""
+    state: Any = getattr(_summary_ops, "_summary_state", None)
+    return getattr(state, "writer", None), getattr(state, "is_recording", None)
