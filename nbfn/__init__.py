@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nbfn.functions.expectation import TooManyTracesError, expect_traces
     from nbfn.functions.function import function
     from nbfn.functions.pattern import PYTHON_VALUE, TRACE_ON_NEW_VALUE, ListOf, SignatureError
+    from nbfn.functions.progress import progress
     from nbfn.functions.refusal import RetraceError, StaleTraceError, TraceLimitError
     from nbfn.functions.stance import stance
     from nbfn.functions.traced import TracedFunction
@@ -41,6 +42,7 @@ _NAMES = {
     "PYTHON_VALUE": "nbfn.functions.pattern",
     "SignatureError": "nbfn.functions.pattern",
     "TRACE_ON_NEW_VALUE": "nbfn.functions.pattern",
+    "progress": "nbfn.functions.progress",
     "RetraceError": "nbfn.functions.refusal",
     "StaleTraceError": "nbfn.functions.refusal",
     "TraceLimitError": "nbfn.functions.refusal",
@@ -73,6 +75,7 @@ __all__ = [
     "export",
     "function",
     "nn",
+    "progress",
     "session",
     "stance",
     "watch",

@@ -162,6 +162,19 @@ class DeviceRecord(Record):
     kind: str = Field(description="CPU, GPU or TPU.")
 
 
+class WorkRecord(Record):
+    """Work that has taken over a second and goes on."""
+
+    id: str
+    kind: Literal["trace", "run", "loop", "export"]
+    name: str = Field(description="What is worked on, such as train_step.")
+    function: str | None = Field(default=None, description="Id of the function, if it is listed.")
+    sentence: str = Field(description="What is done, since when, and how far it is.")
+    seconds: int = Field(description="Whole seconds since it began.")
+    done: int | None = Field(default=None, description="How much is done, where that is known.")
+    total: int | None = Field(default=None, description="How much there is, where that is known.")
+
+
 class State(Record):
     """Tables of records by id."""
 
@@ -170,6 +183,7 @@ class State(Record):
     retraces: dict[str, RetraceRecord] = Field(default_factory=dict)
     variables: dict[str, VariableRecord] = Field(default_factory=dict)
     devices: dict[str, DeviceRecord] = Field(default_factory=dict)
+    work: dict[str, WorkRecord] = Field(default_factory=dict)
 
 
 class Removed(Record):
@@ -180,6 +194,7 @@ class Removed(Record):
     retraces: list[str] = Field(default_factory=list)
     variables: list[str] = Field(default_factory=list)
     devices: list[str] = Field(default_factory=list)
+    work: list[str] = Field(default_factory=list)
 
 
 class Snapshot(Record):
@@ -200,6 +215,7 @@ class Patch(Record):
     type: Literal["patch"] = "patch"
     epoch: str
     seq: int
+    tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
     put: State
     removed: Removed
 

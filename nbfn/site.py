@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 _NOT_THE_USERS = ("nbfn.", "tensorflow.", "keras.", "contextlib", "importlib.", "IPython.")
 _GENERATED = "__autograph_generated_file"
+_LIBRARIES = (
+    *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
+    os.path.dirname(os.path.abspath(__file__)),
+)
 
 
 @dataclass(frozen=True)
@@ -95,3 +100,8 @@ def call_site() -> Site:
 def _is_the_users(frame: FrameType) -> bool:
     module = frame.f_globals.get("__name__", "")
     return not (f"{module}.".startswith(_NOT_THE_USERS) or _GENERATED in frame.f_code.co_filename)
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
+    return file.startswith(("<", *(folder + os.sep for folder in _LIBRARIES)))

@@ -23,6 +23,7 @@ ROOMS = {
     "_tensorflow": 0,
     "protocol": 0,
     "site": 0,
+    "work": 0,
     "errors": -1,
     "_version": -1,
 }

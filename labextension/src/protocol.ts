@@ -52,6 +52,9 @@ export interface State {
   devices?: {
     [k: string]: DeviceRecord;
   };
+  work?: {
+    [k: string]: WorkRecord;
+  };
 }
 /**
  * A traced function.
@@ -269,12 +272,47 @@ export interface DeviceRecord {
   kind: string;
 }
 /**
+ * Work that has taken over a second and goes on.
+ */
+export interface WorkRecord {
+  id: string;
+  kind: 'trace' | 'run' | 'loop' | 'export';
+  /**
+   * What is worked on, such as train_step.
+   */
+  name: string;
+  /**
+   * Id of the function, if it is listed.
+   */
+  function?: string | null;
+  /**
+   * What is done, since when, and how far it is.
+   */
+  sentence: string;
+  /**
+   * Whole seconds since it began.
+   */
+  seconds: number;
+  /**
+   * How much is done, where that is known.
+   */
+  done?: number | null;
+  /**
+   * How much there is, where that is known.
+   */
+  total?: number | null;
+}
+/**
  * What changed since the message with the sequence number before.
  */
 export interface Patch {
   type: 'patch';
   epoch: string;
   seq: number;
+  /**
+   * Version of TensorFlow, if imported.
+   */
+  tensorflow?: string | null;
   put: State;
   removed: Removed;
 }
@@ -287,6 +325,7 @@ export interface Removed {
   retraces?: string[];
   variables?: string[];
   devices?: string[];
+  work?: string[];
 }
 /**
  * The kernel's answer to a client that speaks another protocol.

@@ -5,7 +5,8 @@ import type {
   RetraceRecord,
   Snapshot,
   TraceRecord,
-  VariableRecord
+  VariableRecord,
+  WorkRecord
 } from './protocol';
 
 /** The tables of the state: records by id, in the order of their creation. */
@@ -15,6 +16,7 @@ export interface Tables {
   readonly retraces: ReadonlyMap<string, RetraceRecord>;
   readonly variables: ReadonlyMap<string, VariableRecord>;
   readonly devices: ReadonlyMap<string, DeviceRecord>;
+  readonly work: ReadonlyMap<string, WorkRecord>;
 }
 
 /** What a kernel has told, at one moment. Never changed once made. */
@@ -96,7 +98,7 @@ export class Store {
       this._ended.add(old.epoch);
     }
     this._awaiting = false;
-    const { functions, traces, retraces, variables, devices } = snapshot.state;
+    const { functions, traces, retraces, variables, devices, work } = snapshot.state;
     this._set({
       epoch: snapshot.epoch,
       seq: snapshot.seq,
@@ -106,11 +108,12 @@ export class Store {
       traces: new Map(Object.entries(traces ?? {})),
       retraces: new Map(Object.entries(retraces ?? {})),
       variables: new Map(Object.entries(variables ?? {})),
-      devices: new Map(Object.entries(devices ?? {}))
+      devices: new Map(Object.entries(devices ?? {})),
+      work: new Map(Object.entries(work ?? {}))
     });
   }
 
-  private _apply({ epoch, seq, put, removed }: Patch): void {
+  private _apply({ epoch, seq, tensorflow, put, removed }: Patch): void {
     const old = this._state;
     if (old?.epoch === epoch && seq <= old.seq) {
       return;
@@ -125,11 +128,13 @@ export class Store {
     this._set({
       ...old,
       seq,
+      tensorflow: tensorflow ?? old.tensorflow,
       functions: patched(old.functions, put.functions, removed.functions),
       traces: patched(old.traces, put.traces, removed.traces),
       retraces: patched(old.retraces, put.retraces, removed.retraces),
       variables: patched(old.variables, put.variables, removed.variables),
-      devices: patched(old.devices, put.devices, removed.devices)
+      devices: patched(old.devices, put.devices, removed.devices),
+      work: patched(old.work, put.work, removed.work)
     });
   }
 

@@ -11,7 +11,8 @@ import {
   snapshot,
   table,
   trace,
-  variable
+  variable,
+  work
 } from './records';
 
 const CHOICE = { view: 'function', target: 'f1' } as const;
@@ -23,6 +24,48 @@ function line(state: State): string {
 
 afterEach(() => {
   vi.unstubAllGlobals();
+});
+
+describe('work that is under way', () => {
+  it('stands above the status line, with how far it is', () => {
+    const { element } = page(
+      snapshot({ functions: table(fn()), traces: table(trace()), work: table(work()) }),
+      CHOICE
+    );
+    const bar = one(element, 'progress') as HTMLProgressElement;
+    expect([bar.value, bar.max, bar.getAttribute('aria-label')]).toEqual([
+      50,
+      150,
+      'train_step'
+    ]);
+    expect(words(one(element, '.nbfn-FunctionView'))).toMatch(
+      /^tracing train_step.*Hit/
+    );
+  });
+
+  it('takes the place of the line while the first trace is made', () => {
+    const { element } = page(
+      snapshot({
+        functions: table(fn({ last: null, calls: 0, hits: 0, traces: 0 })),
+        work: table(work({ total: null }))
+      }),
+      CHOICE
+    );
+    expect((one(element, 'progress') as HTMLProgressElement).position).toBe(-1);
+    expect(words(element)).not.toContain('Not called yet');
+  });
+
+  it('is left out where it belongs to another function', () => {
+    const { element } = page(
+      snapshot({
+        functions: table(fn()),
+        traces: table(trace()),
+        work: table(work({ function: 'f2' }))
+      }),
+      CHOICE
+    );
+    expect(element.querySelector('progress')).toBeNull();
+  });
 });
 
 describe('the status line', () => {

@@ -5,7 +5,8 @@ import type {
   Snapshot,
   State,
   TraceRecord,
-  VariableRecord
+  VariableRecord,
+  WorkRecord
 } from '../src/protocol';
 import { PROTOCOL } from '../src/protocol';
 
@@ -81,6 +82,21 @@ export function variable(values: Partial<VariableRecord> = {}): VariableRecord {
     device: '/job:localhost/replica:0/task:0/device:CPU:0',
     nbytes: 401408,
     trainable: true,
+    ...values
+  };
+}
+
+/** A trace that is being made, a third of which is done. */
+export function work(values: Partial<WorkRecord> = {}): WorkRecord {
+  return {
+    id: 'trace-1',
+    kind: 'trace',
+    name: 'train_step',
+    function: 'f1',
+    sentence: 'tracing train_step: 3 s, 50 of about 150 operations, at In [2], line 4',
+    seconds: 3,
+    done: 50,
+    total: 150,
     ...values
   };
 }

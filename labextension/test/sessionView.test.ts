@@ -3,7 +3,7 @@ import type { State } from '../src/protocol';
 import { Store } from '../src/store';
 import { mount } from '../src/views';
 import { drawn, one, open, page, type, words } from './page';
-import { fn, retraced, snapshot, table, trace, variable } from './records';
+import { fn, retraced, snapshot, table, trace, variable, work } from './records';
 
 const CHOICE = { view: 'session' } as const;
 
@@ -69,6 +69,16 @@ describe('SessionView', () => {
     const { element } = shown({ devices: table({ id, kind: 'GPU' }) });
     expect(words(one(section(element, 'Devices'), 'li'))).toBe('GPU:0');
     expect(words(one(element, '.nbfn-Footer'))).toBe('nbfn 0.1.0, TensorFlow 2.21.0');
+  });
+
+  it('begins with what is under way, as text and not as HTML', () => {
+    const sentence = 'exporting to <b>model</b>: 3 s, step 2 of 5';
+    const { element } = shown({
+      work: table(work({ kind: 'export', function: null, sentence }))
+    });
+    const view = one(element, '.nbfn-SessionView');
+    expect(words(view)).toMatch(/^exporting to <b>model<\/b>/);
+    expect(view.firstElementChild?.querySelector('b')).toBeNull();
   });
 
   it('says in each section when there is nothing', () => {

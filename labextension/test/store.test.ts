@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { lastRetrace, retracesOf, tracesOf } from '../src/lookup';
 import type { Patch } from '../src/protocol';
 import { Store } from '../src/store';
-import { fn, retrace, snapshot, table, trace, variable } from './records';
+import { fn, retrace, snapshot, table, trace, variable, work } from './records';
 
 function patch(values: Partial<Patch> = {}): Patch {
   return { type: 'patch', epoch: 'epoch-1', seq: 2, put: {}, removed: {}, ...values };
@@ -44,6 +44,23 @@ describe('Store', () => {
     expect(store.state?.variables.get('v1')?.name).toBe('model/hidden/kernel');
     expect([...(before?.traces.keys() ?? [])]).toEqual(['t1']);
     expect(store.state?.functions).toBe(before?.functions);
+  });
+
+  it('takes in work, and takes it out when it is done', () => {
+    const { store } = filled();
+    store.receive(patch({ put: { work: table(work()) } }));
+    expect(store.state?.work.get('trace-1')?.done).toBe(50);
+    store.receive(patch({ seq: 3, removed: { work: ['trace-1'] } }));
+    expect(store.state?.work.size).toBe(0);
+  });
+
+  it('learns which TensorFlow the kernel has imported since', () => {
+    const { store } = filled();
+    store.receive(snapshot({}, { seq: 2, tensorflow: null }));
+    store.receive(patch({ seq: 3, tensorflow: '2.19.1' }));
+    expect(store.state?.tensorflow).toBe('2.19.1');
+    store.receive(patch({ seq: 4 }));
+    expect(store.state?.tensorflow).toBe('2.19.1');
   });
 
   it('takes out a row that the same patch puts', () => {

@@ -5,6 +5,9 @@ Each internal is probed once. Where one is missing, the function that needs it a
 once.
 """
 
+from nbfn._tensorflow.autograph import (
+    Conversion,
+)
 from nbfn._tensorflow.base import (
     Function,
     as_it_is,
@@ -59,8 +62,20 @@ from nbfn._tensorflow.graphs import (
     operations_with_effects,
     owned_variables,
 )
+from nbfn._tensorflow.loops import Counter, enclosing_graphs, register_loop
+from nbfn._tensorflow.recording import (
+    record_gradient,
+)
 from nbfn._tensorflow.runs import (
     run_collecting,
+)
+from nbfn._tensorflow.sampling import (
+    Sample,
+    compiles_with_xla,
+    frames,
+    operation_count,
+    original,
+    samples,
 )
 from nbfn._tensorflow.trace_types import (
     Container,
@@ -90,6 +105,7 @@ from nbfn._tensorflow.trials import (
 )
 from nbfn._tensorflow.variables import (
     LocalVariable,
+    constrain,
     is_assigned_variable,
     is_local_variable,
     local_variable,
@@ -103,6 +119,8 @@ __all__ = [
     "CacheObserver",
     "Captured",
     "Container",
+    "Conversion",
+    "Counter",
     "DryCache",
     "EagerTensor",
     "Function",
@@ -111,6 +129,7 @@ __all__ = [
     "LookedUp",
     "Object",
     "ObservedCache",
+    "Sample",
     "ScopedFunction",
     "Tensor",
     "UnlistedFunction",
@@ -123,13 +142,17 @@ __all__ = [
     "canonical",
     "captured",
     "changing_resource_operations",
+    "compiles_with_xla",
     "concrete_functions",
+    "constrain",
     "degraded",
     "discard",
     "eager_random_state",
+    "enclosing_graphs",
     "explicit_device",
     "flat_call",
     "flat_inputs",
+    "frames",
     "graph_captures",
     "has_created_variables",
     "holds_lock",
@@ -145,15 +168,20 @@ __all__ = [
     "observe",
     "off_trace",
     "on_trace",
+    "operation_count",
     "operations_with_effects",
+    "original",
     "owned_variables",
     "parameter_names",
     "parameters",
     "plain_eager_device",
     "put_eager_random_state_back",
+    "record_gradient",
+    "register_loop",
     "release_lock",
     "restore_initialization",
     "run_collecting",
+    "samples",
     "saving",
     "shapes_text",
     "stateful_random_operations",

@@ -20,7 +20,8 @@ def _optional(module: str) -> Any:
 
 _transform: Any = _optional("transform")
 _tracing_compilation: Any = _optional("tracing_compilation")
-_TRACES = "_maybe_define_function"
+TRACES = "_maybe_define_function"
+"""The function of TensorFlow's in whose frame each trace is made."""
 
 
 class Watcher(Protocol):
@@ -96,7 +97,7 @@ def on_trace(callback: Callable[[Any], None]) -> bool:
         False where TensorFlow calls nothing.
     """
     callbacks = getattr(_transform, "CONCRETE_FUNCTION_CALLBACKS", None)
-    if not isinstance(callbacks, list) or not hasattr(_tracing_compilation, _TRACES):
+    if not isinstance(callbacks, list) or not hasattr(_tracing_compilation, TRACES):
         degraded("functions that it was not told to watch")
         return False
     if callback not in callbacks:
@@ -118,10 +119,13 @@ def tracing_function() -> Any | None:
         None if that trace goes into no function's cache, such as the initialisation of variables.
     """
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != _TRACES:
+    while frame is not None and frame.f_code.co_name != TRACES:
         frame = frame.f_back
-    if frame is None:
-        return None
+    return None if frame is None else owner_of_trace(frame)
+
+
+def owner_of_trace(frame: Any) -> Any | None:
+    """The tf.function whose trace is made in this frame, which is one of `TRACES`."""
     options: Any = frame.f_locals.get("tracing_options")
     cache = getattr(options, "function_cache", None)
     if cache is None:

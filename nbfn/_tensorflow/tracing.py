@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn._tensorflow.base import Function
 from nbfn._tensorflow.cache import DryCache, LookedUp
+from nbfn._tensorflow.conversion import as_statements
 
 try:
     from tensorflow.python.eager import context as _context
@@ -30,13 +30,15 @@ CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_o
 class ScopedFunction(_Function):  # type: ignore[misc]
     """A tf.function that has a say in how its Python is called while it is traced."""
 
-    def within_trace(self, call: Callable[[], Any]) -> Any:
+    def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced, in whatever it is to be traced in."""
         return call()
 
     def _generate_tracing_options(self, fn: Any, scope_type: Any) -> Any:
         if not CAN_SCOPE:
             return super()._generate_tracing_options(fn, scope_type)
+        if getattr(self, "_autograph", False):
+            fn = as_statements(fn, getattr(self, "_experimental_autograph_options", None))
         owner = weakref.ref(self)
         inner: Any = None
 

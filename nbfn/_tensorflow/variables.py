@@ -30,6 +30,21 @@ class LocalVariable(_ResourceVariable):
     """A variable that lives for one execution of the graph that creates it."""
 
 
+def constrain(variable: Any, constraint: Any) -> bool:
+    """Gives a variable a constraint, which optimizers apply; whether that was possible.
+
+    Args:
+        variable: A `tf.Variable`, which TensorFlow takes a constraint of when it is created only.
+        constraint: A function from the variable's value to the constrained one.
+    """
+    each_replica = getattr(variable, "values", None)
+    for each in each_replica if isinstance(each_replica, tuple) else (variable,):
+        if not hasattr(each, "_constraint"):
+            return False
+        each._constraint = constraint
+    return variable.constraint is constraint
+
+
 def is_local_variable(value: Any) -> bool:
     """Whether a value is what `local_variable` creates."""
     return isinstance(value, LocalVariable)

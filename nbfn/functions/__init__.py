@@ -10,3 +10,4 @@ from nbfn.functions.stance import stance as stance
 from nbfn.functions.trace import EvictedError as EvictedError
 from nbfn.functions.trace import Trace as Trace
 from nbfn.functions.traced import TracedFunction as TracedFunction
+from nbfn.functions.under_way import Doing as Doing

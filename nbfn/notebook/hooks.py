@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.notebook.progress import ProgressDisplay
 from nbfn.notebook.ticker import Ticker
 from nbfn.site import Cell, enter_cell, leave_cell
+
+if TYPE_CHECKING:
+    from nbfn.protocol import WorkRecord
+    from nbfn.sessions.lookout import Lookout
 
 _LOADING = object()
 """Stands for the cell that loads nbfn, of which no hook tells."""
@@ -28,7 +34,10 @@ class Hooks:
         self._shell = shell
         self._ended = ended
         self._entered: list[Any] = []
-        self._ticker = Ticker()
+        self._progress = ProgressDisplay(shell)
+        self._lookout: Lookout | None = None
+        self._thread = threading.get_ident()
+        self._ticker = Ticker(self._look, self._progress.show)
         self._discovering = False
 
     def register(self) -> None:
@@ -73,6 +82,18 @@ class Hooks:
         from nbfn.functions.watch import discover
 
         discover()
+        self._look()
+
+    def _look(self) -> dict[str, WorkRecord]:
+        """What takes long in the cell, once the user has imported nbfn's functions."""
+        if self._lookout is None:
+            if not hasattr(sys.modules.get("nbfn.functions"), "Doing"):
+                return {}
+            from nbfn.notebook.frames import cell_name
+            from nbfn.sessions.lookout import Lookout
+
+            self._lookout = Lookout(self._thread, cell_name)
+        return self._lookout.look()
 
     def _in_a_cell(self) -> bool:
         frame: FrameType | None = sys._getframe()
@@ -92,6 +113,7 @@ class Hooks:
         self._ended()
         if not self._entered:
             self._ticker.stop()
+            self._progress.end()
 
 
 def _cell_id(shell: InteractiveShell) -> str | None:

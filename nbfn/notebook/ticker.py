@@ -5,8 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from nbfn.errors import NbfnWarning
+
+if TYPE_CHECKING:
+    from nbfn.protocol import WorkRecord
 
 INTERVAL = 0.1
 """Seconds between two looks."""
@@ -15,11 +20,21 @@ INTERVAL = 0.1
 class Ticker:
     """A thread that flushes the feed from time to time, from `start` to `stop`.
 
+    Args:
+        look: Says what work is under way, by id.
+        show: Shows it.
+
     Attributes:
         failed: The error that ended the updates, if one did.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        look: Callable[[], dict[str, WorkRecord]] = dict,
+        show: Callable[[Collection[WorkRecord]], None] = lambda _: None,
+    ) -> None:
+        self._look = look
+        self._show = show
         self.failed: Exception | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -37,20 +52,24 @@ class Ticker:
             self._stop.set()
             self._thread.join()
             self._thread = None
-        self._flush()
+        self._tick(dict)
 
     def _run(self) -> None:
         while not self._stop.wait(INTERVAL):
-            self._flush()
+            self._tick(self._look)
 
-    def _flush(self) -> None:
-        """Flushes the feed if there is one; a feed exists only where somebody watches."""
-        # While another thread imports the module, it is there but has no feed yet.
-        feed = getattr(sys.modules.get("nbfn.sessions.feed"), "feed", None)
-        if feed is None or self.failed is not None:
+    def _tick(self, look: Callable[[], dict[str, WorkRecord]]) -> None:
+        """Shows what is under way, and flushes the feed; that exists only if somebody watches."""
+        if self.failed is not None:
             return
         try:
-            feed().flush()
+            work = look()
+            self._show(work.values())
+            # While another thread imports the module, it is there but has no feed yet.
+            feed = getattr(sys.modules.get("nbfn.sessions.feed"), "feed", None)
+            if feed is not None:
+                feed().set_work(work)
+                feed().flush()
         except Exception as error:
             self.failed = error
             warnings.warn(

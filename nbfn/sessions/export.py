@@ -27,6 +27,7 @@ from nbfn.sessions.session import Session, session
 from nbfn.sessions.signature import most_general, serving_function, specification
 from nbfn.sessions.verification import Verification
 from nbfn.sessions.verification import verify as verify_model
+from nbfn.work import Work, working
 
 RECORD = Path("assets.extra", "nbfn.json")
 """Where in the model's folder the record of the export is."""
@@ -100,22 +101,27 @@ def export(
     target = Path(path)
     if target.exists() and not overwrite:
         raise ExportExistsError(f"`{target}` exists; give overwrite=True to replace it")
-    here = session()
-    chosen = _choose(functions, here)
-    for each in chosen.values():
-        each.renew()  # the model computes what a call would compute now
-    concrete = _signatures(chosen, signatures)
-    root, names = _root(chosen, concrete)
-    with _beside(target) as folder:
-        with _quiet():
-            tf.saved_model.save(root, str(folder), signatures=concrete)
-        verified = verify_model(folder, concrete, list(root.nbfn_variables)) if verify else []
-        texts = {name: _text(function) for name, function in concrete.items()}
-        record = _record(chosen, texts, names, verified)
-        (folder / RECORD).parent.mkdir(exist_ok=True)
-        (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
-        nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        _move(folder, target)
+    with working(Work("export", str(path), "step", total=5 if verify else 3)) as work:
+        work.next("tracing what has not been traced")
+        here = session()
+        chosen = _choose(functions, here)
+        for each in chosen.values():
+            each.renew()  # the model computes what a call would compute now
+        concrete = _signatures(chosen, signatures)
+        root, names = _root(chosen, concrete)
+        with _beside(target) as folder:
+            work.next("writing the SavedModel")
+            with _quiet():
+                tf.saved_model.save(root, str(folder), signatures=concrete)
+            variables = list(root.nbfn_variables)
+            verified = verify_model(folder, concrete, variables, work) if verify else []
+            work.next("moving it into place")
+            texts = {name: _text(function) for name, function in concrete.items()}
+            record = _record(chosen, texts, names, verified)
+            (folder / RECORD).parent.mkdir(exist_ok=True)
+            (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
+            nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            _move(folder, target)
     return Export(
         target, texts, tuple(names), tuple(verified), nbytes, time.perf_counter() - started
     )

@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from nbfn import protocol
 from nbfn._version import __version__
@@ -21,6 +21,7 @@ from nbfn.errors import NbfnWarning
 if TYPE_CHECKING:
     from nbfn.functions.observed import Observed
 
+_Row = TypeVar("_Row", bound=protocol.Record)
 Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
 
 
@@ -37,6 +38,7 @@ class Feed:
         self._sent = protocol.State()
         self._seen: dict[str, int] = {}
         self._devices: dict[str, protocol.DeviceRecord] = {}
+        self._work: dict[str, protocol.WorkRecord] = {}
         self._tensorflow: str | None = None
         self._subscribers: list[Subscriber] = []
         self._lock = threading.RLock()
@@ -66,7 +68,11 @@ class Feed:
         from nbfn.sessions.records import state_of
 
         with self._lock:
-            return self._snapshot(state_of([function]))
+            state = state_of([function])
+            state.work.update(
+                {id: row for id, row in self._work.items() if row.function == function.id}
+            )
+            return self._snapshot(state)
 
     def _snapshot(self, state: protocol.State) -> protocol.Snapshot:
         return protocol.Snapshot(
@@ -82,6 +88,11 @@ class Feed:
         with self._lock:
             self._tensorflow = tensorflow
             self._devices = devices
+
+    def set_work(self, work: dict[str, protocol.WorkRecord]) -> None:
+        """Takes what is under way, by id."""
+        with self._lock:
+            self._work = work
 
     # Patches ----------------------------------------------------------------------------
 
@@ -112,9 +123,9 @@ class Feed:
             if self._seen.get(function.id) != changed:
                 self._seen[function.id] = changed
                 _add_rows(put, function)
-        put.devices.update(
-            {id: row for id, row in self._devices.items() if self._sent.devices.get(id) != row}
-        )
+        put.devices.update(_changed(self._devices, self._sent.devices))
+        put.work.update(_changed(self._work, self._sent.work))
+        removed.work.extend(id for id in self._sent.work if id not in self._work)
         alive = {function.id for function in functions}
         removed.functions.extend(id for id in self._sent.functions if id not in alive)
         for id in removed.functions:
@@ -124,7 +135,13 @@ class Feed:
             return None
         self._seq += 1
         self._sent = _applied(self._sent, put, removed)
-        return protocol.Patch(epoch=self.epoch, seq=self._seq, put=put, removed=removed)
+        return protocol.Patch(
+            epoch=self.epoch,
+            seq=self._seq,
+            tensorflow=self._tensorflow,
+            put=put,
+            removed=removed,
+        )
 
     def _drop_rows(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Finds rows that belong to a changed or vanished function and are no longer there."""
@@ -145,6 +162,10 @@ class Feed:
             sent, new = getattr(self._sent, name), getattr(put, name)
             for id in [id for id, row in new.items() if sent.get(id) == row]:
                 del new[id]
+
+
+def _changed(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
+    return {id: row for id, row in rows.items() if sent.get(id) != row}
 
 
 def _applied(

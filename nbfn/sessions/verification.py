@@ -16,8 +16,9 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.sessions.replay import plain
+from nbfn.sessions.replay import CALLING, plain
 from nbfn.sessions.signature import specification
+from nbfn.work import Work
 
 RELATIVE_TOLERANCE = 1e-5
 ABSOLUTE_TOLERANCE = 1e-6
@@ -69,7 +70,7 @@ def _draw(spec: tf.TensorSpec, random: np.random.Generator) -> np.ndarray:
 
 
 def verify(
-    model: Path, signatures: Mapping[str, Any], variables: Sequence[tf.Variable]
+    model: Path, signatures: Mapping[str, Any], variables: Sequence[tf.Variable], work: Work
 ) -> list[Verification]:
     """Loads a model in a fresh process and compares it with the notebook.
 
@@ -80,6 +81,7 @@ def verify(
         model: Folder of the SavedModel.
         signatures: The notebook's concrete function for each signature.
         variables: The variables of the model's ``nbfn_variables`` list.
+        work: Is told what is being done; verification takes two of its steps.
 
     Raises:
         VerificationError: If the model cannot be loaded, or an output or variable differs.
@@ -87,8 +89,10 @@ def verify(
     given: dict[str, np.ndarray] = {}
     expected: dict[str, dict[str, np.ndarray]] = {}
     skipped: dict[str, str] = {}
+    work.next("verifying")
     before = [tf.identity(variable.read_value()) for variable in variables]
-    for name, concrete in signatures.items():
+    for number, (name, concrete) in enumerate(signatures.items(), 1):
+        work.step = f"calling {name} here ({number} of {len(signatures)})"
         inputs = draw(specification(concrete)[0])
         changing = _tensorflow.changing_resource_operations(concrete.graph)
         if changing:
@@ -104,7 +108,8 @@ def verify(
             for variable, value in zip(variables, before, strict=True):
                 variable.assign(value)
         given |= {f"{name}/{key}": value for key, value in inputs.items()}
-    found = _run_there(model, given)
+    work.next("loading the model in a fresh process")
+    found = _run_there(model, given, work)
     results = []
     for name, concrete in signatures.items():
         if name in skipped:
@@ -124,24 +129,44 @@ def _run_here(
     return named | {f"//{i}": variable.numpy() for i, variable in enumerate(variables)}
 
 
-def _run_there(model: Path, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _run_there(model: Path, given: Mapping[str, np.ndarray], work: Work) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory(prefix="nbfn-verify-") as folder:
         inputs, outputs = Path(folder, "inputs.npz"), Path(folder, "outputs.npz")
+        errors = Path(folder, "errors.txt")
         np.savez(inputs, **given)  # type: ignore[arg-type]
         script = Path(__file__).with_name("replay.py")
-        done = subprocess.run(
-            [sys.executable, str(script), str(model.absolute()), str(inputs), str(outputs)],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": ""},
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        command = [sys.executable, str(script), str(model.absolute()), str(inputs), str(outputs)]
+        if _run(command, Path(folder), errors, work) != 0:
+            said = errors.read_text(errors="replace").strip().splitlines()
+            reason = (said or ["no message"])[-1]
             raise VerificationError(f"the exported model does not run in a fresh process: {reason}")
         with np.load(outputs, allow_pickle=False) as file:
             return dict(file)
+
+
+def _run(command: Sequence[str], folder: Path, errors: Path, work: Work) -> int:
+    """Runs a process to its end, which comes now if this one is interrupted."""
+    with (
+        errors.open("w") as file,
+        subprocess.Popen(
+            command,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": ""},
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if line.startswith(CALLING):
+                    work.step = f"{line.strip()} in a fresh process"
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _compare(

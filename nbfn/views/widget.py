@@ -47,7 +47,8 @@ class FunctionWidget(View):
         function = self._function()
         if not isinstance(message, protocol.Patch) or function is None:
             return
-        if self.target in message.put.functions:
+        worked_on = {row.function for row in message.put.work.values()}
+        if self.target in {*message.put.functions, *worked_on} or message.removed.work:
             self.snapshot = feed().snapshot_of(function).model_dump(mode="json")
 
     def close(self) -> None:

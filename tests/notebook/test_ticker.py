@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import nbfn
+from nbfn import protocol
 from nbfn.notebook.ticker import INTERVAL, Ticker
 from nbfn.sessions.feed import feed
 
@@ -54,6 +55,23 @@ def test_it_waits_for_a_feed_that_another_thread_imports(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "nbfn.sessions.feed", half)
     ticker = Ticker()
     ticker.stop()
-    half.feed = lambda: SimpleNamespace(flush=lambda: flushed.append(1))  # type: ignore[attr-defined]
+    half.feed = lambda: SimpleNamespace(set_work=lambda _: None, flush=lambda: flushed.append(1))  # type: ignore[attr-defined]
     ticker.stop()
     assert (ticker.failed, flushed) == (None, [1])
+
+
+def test_it_shows_what_is_under_way_and_takes_it_away_at_the_end() -> None:
+    row = protocol.WorkRecord(id="1", kind="loop", name="epochs", sentence="epochs", seconds=1)
+    shown: list[tuple[str, ...]] = []
+    told: list[protocol.Patch] = []
+    ticker = Ticker(lambda: {"1": row}, lambda rows: shown.append(tuple(each.id for each in rows)))
+    feed().subscribe(told.append)  # type: ignore[arg-type]
+    ticker.start()
+    time.sleep(INTERVAL * 2.5)
+    ticker.stop()
+    feed().unsubscribe(told.append)  # type: ignore[arg-type]
+    assert shown[0] == ("1",)
+    assert shown[-1] == ()
+    patches = [each for each in told if each.type == "patch"]
+    assert patches[0].put.work == {"1": row}
+    assert patches[-1].removed.work == ["1"]

@@ -139,3 +139,30 @@ def test_bare_methods_are_not_listed(feed) -> None:
     feed.flush()
     (added,) = client.state["functions"].keys() - before
     assert client.state["functions"][added]["name"] == "Model.step"
+
+
+def test_work_is_sent_when_it_changes_and_taken_out_when_it_ends(feed) -> None:
+    f = nbfn.function(lambda x: x)
+    client = Client(feed)
+    row = protocol.WorkRecord(
+        id="1", kind="run", name="f", function=f.id, sentence="running f: 1 s", seconds=1
+    )
+    feed.set_work({"1": row})
+    feed.flush()
+    feed.flush()
+    assert len(client.patches) == 1
+    assert feed.snapshot_of(f).state.work == {"1": row}
+    assert feed.snapshot_of(nbfn.function(lambda x: x + 1)).state.work == {}
+    feed.set_work({"1": row.model_copy(update={"seconds": 2})})
+    feed.flush()
+    assert client.state["work"]["1"]["seconds"] == 2
+    feed.set_work({})
+    feed.flush()
+    assert client.state["work"] == {}
+
+
+def test_a_patch_tells_the_version_that_was_imported_since(feed) -> None:
+    client = Client(feed)
+    feed.set_environment("2.19.1", {"CPU:0": protocol.DeviceRecord(id="CPU:0", kind="CPU")})
+    feed.flush()
+    assert [patch.tensorflow for patch in client.patches] == ["2.19.1"]

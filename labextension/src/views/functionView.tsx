@@ -9,6 +9,7 @@ import { Section } from './section';
 import { StatusLine } from './statusLine';
 import { TraceTable } from './traceTable';
 import { VariableTable } from './variableTable';
+import { WorkList } from './workList';
 
 /** Properties of the view of one function. */
 export interface FunctionViewProps {
@@ -28,9 +29,11 @@ export function FunctionView({ state, target }: FunctionViewProps): VNode {
     count(fn.calls, 'call'),
     count(fn.retraces, 'retrace')
   ].join(', ');
+  const work = [...state.work.values()].filter(row => row.function === fn.id);
   return (
     <div class="nbfn-FunctionView">
-      <StatusLine state={state} fn={fn} />
+      <WorkList work={work} />
+      {(work.length === 0 || fn.last) && <StatusLine state={state} fn={fn} />}
       <Section class="nbfn-Disclosure" title={summary}>
         {() => <FunctionDetails state={state} fn={fn} />}
       </Section>

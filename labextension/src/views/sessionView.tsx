@@ -7,6 +7,7 @@ import { FunctionList } from './functionList';
 import { LastRetrace } from './lastRetrace';
 import { Section } from './section';
 import { VariableTree } from './variableTree';
+import { WorkList } from './workList';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
 export function SessionView({ state }: { state: KernelState | null }): VNode {
@@ -16,6 +17,7 @@ export function SessionView({ state }: { state: KernelState | null }): VNode {
   const retrace = lastRetrace(state);
   return (
     <div class="nbfn-SessionView">
+      <WorkList work={[...state.work.values()]} />
       <Section
         class="nbfn-Section"
         title="Functions"

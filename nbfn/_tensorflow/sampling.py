@@ -1,0 +1,101 @@
+"""What a thread is doing in TensorFlow, read from its frames by another thread."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from nbfn._tensorflow.base import Function
+from nbfn._tensorflow.elsewhere import TRACES, owner_of_trace
+
+_GENERATED = "__autograph_generated_file"
+_CALL = "__call__"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A function that a thread is in.
+
+    Attributes:
+        function: The tf.function.
+        graph: The graph that is being made; None while the function runs.
+        identity: Differs between two calls, or traces, that are alive at the same time.
+    """
+
+    function: Any
+    graph: Any | None
+    identity: int
+
+
+def frames(thread: int) -> list[FrameType]:
+    """The frames of a thread, outermost first; empty if there is no such thread."""
+    found = []
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found[::-1]
+
+
+def samples(stack: list[FrameType]) -> Iterator[Sample]:
+    """The tf.functions that are called, and those that are traced, outermost first."""
+    for frame in stack:
+        name = frame.f_code.co_name
+        if name == TRACES:
+            function, graph = owner_of_trace(frame), frame.f_locals.get("func_graph")
+            if function is not None and graph is not None:
+                yield Sample(function, graph, id(frame))
+        elif name == _CALL:
+            function = frame.f_locals.get("self")
+            if isinstance(function, Function):
+                yield Sample(function, None, id(frame))
+
+
+def original(stack: list[FrameType]) -> Iterator[tuple[str, int]]:
+    """File and line of each frame, innermost first, also where AutoGraph has converted the code."""
+    maps = [_source_map(frame) for frame in stack]
+    for position in range(len(stack) - 1, -1, -1):
+        frame = stack[position]
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if _GENERATED not in file:
+            yield file, line
+            continue
+        for source_map in reversed(maps[:position]):
+            if (file, line) in source_map:
+                yield source_map[file, line]
+                break
+
+
+def _source_map(frame: FrameType) -> dict[tuple[str, int], tuple[str, int]]:
+    """Where the lines come from of the function that AutoGraph calls in this frame."""
+    if frame.f_code.co_name != "converted_call":
+        return {}
+    known: Any = getattr(frame.f_locals.get("converted_f"), "ag_source_map", None) or {}
+    try:
+        return {
+            (place.filename, place.lineno): (origin.loc.filename, origin.loc.lineno)
+            for place, origin in known.items()
+        }
+    except AttributeError:
+        return {}
+
+
+def operation_count(graph: Any) -> int:
+    """The number of operations in a graph that is being made."""
+    return len(graph.get_operations())
+
+
+def compiles_with_xla() -> bool:
+    """Whether what is traced on this thread will be compiled with XLA; False if that is unknown."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == TRACES:
+            options = frame.f_locals.get("tracing_options")
+            attributes = getattr(options, "attributes", None) or {}
+            if attributes.get("_XlaMustCompile"):
+                return True
+        frame = frame.f_back
+    return False

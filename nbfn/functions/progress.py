@@ -1,0 +1,176 @@
+"""Loops that say how far they are, in Python and in a graph."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+from nbfn.work import Extent, Work, working
+
+T = TypeVar("T")
+
+_process = secrets.token_hex(4)
+_ids = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class GraphLoop:
+    """A loop in a graph that counts its steps."""
+
+    name: str
+    unit: str
+    counter: _tensorflow.Counter
+
+    def extent(self) -> Extent | None:
+        """How far it is; None if no graph has begun it yet."""
+        extent = self.counter.read()
+        if extent is None:
+            return None
+        done, total = extent
+        return done, total if total >= 0 else None
+
+
+_loops: weakref.WeakKeyDictionary[Any, list[GraphLoop]] = weakref.WeakKeyDictionary()
+"""The loops of each graph, and of the graphs inside it."""
+
+
+class ProgressError(NbfnError, TypeError):
+    """What is to be looped over cannot be."""
+
+
+class Progress(Generic[T]):
+    """What `progress` returns: looped over, it gives what it was made of.
+
+    Attributes:
+        name: What the loop is called.
+        unit: What it counts.
+    """
+
+    def __init__(self, iterable: Iterable[T], name: str, unit: str) -> None:
+        self.name = name
+        self.unit = unit
+        self._iterable = iterable
+
+    def __len__(self) -> int:
+        total = self._total()
+        if total is None:
+            raise TypeError(f"the length of {type(self._iterable).__name__} is not known")
+        return total
+
+    def _total(self) -> int | None:
+        known = getattr(self._iterable, "cardinality", None)
+        if known is not None and tf.executing_eagerly():
+            total = int(known())
+            return total if total >= 0 else None
+        try:
+            return len(self._iterable)  # type: ignore[arg-type]
+        except TypeError:
+            return None
+
+    def __iter__(self) -> Iterator[T]:
+        # A tensor of a graph says itself that Python cannot loop over it.
+        total = self._total() if not _is_symbolic(self._iterable) else None
+        with working(Work("loop", self.name, self.unit, total=total)) as work:
+            for each in self._iterable:
+                yield each
+                work.done += 1
+
+    def __repr__(self) -> str:
+        return f"nbfn.progress({self._iterable!r}, {self.name!r})"
+
+
+def progress(iterable: Iterable[T], name: str | None = None, unit: str = "steps") -> Progress[T]:
+    """Lets a loop say how far it is: ``for batch in nbfn.progress(dataset):``.
+
+    The loop stays what it is: a loop in Python stays in Python, and one over a tensor or a
+    ``tf.data.Dataset`` that AutoGraph puts into a graph stays in the graph. There it counts in a
+    small int64 resource, which no graph captures; nothing else changes, and the function can be
+    exported. A function that XLA compiles does not count.
+
+    Args:
+        iterable: A tensor (looped over along its first axis), a ``tf.data.Dataset``, or anything
+            that Python can loop over.
+        name: What to call the loop.
+        unit: What is counted.
+
+    Raises:
+        ProgressError: If it cannot be looped over.
+    """
+    if not isinstance(iterable, Iterable) and not tf.is_tensor(iterable):
+        raise ProgressError(
+            f"progress needs something to loop over, found {type(iterable).__name__} "
+            f"{iterable!r:.60}; for a number of steps give range(n), or tf.range(n) in a function"
+        )
+    return Progress(iterable, name or "loop", unit)
+
+
+def graph_loops() -> list[GraphLoop]:
+    """The loops that count in a graph which is alive."""
+    return list({id(loop): loop for loops in list(_loops.values()) for loop in loops}.values())
+
+
+def _loop(
+    iterated: Progress[Any],
+    body: Callable[[Any], None],
+    over: Callable[[Any, Callable[[Any], None]], None],
+) -> None:
+    """The loop that AutoGraph makes."""
+    known = iterated._iterable
+    if not _stays_in_graph(known):
+        # Python unrolls it: what takes long is tracing it.
+        over(iter(iterated), body)
+        return
+    if _tensorflow.compiles_with_xla() or _is_other_replica():
+        over(known, body)
+        return
+
+    counter = _tensorflow.Counter(f"nbfn/progress/{_process}/{next(_ids)}")
+    loop = GraphLoop(iterated.name, iterated.unit, counter)
+    for graph in _tensorflow.enclosing_graphs():
+        _loops.setdefault(graph, []).append(loop)
+
+    def counted(each: Any) -> None:
+        body(each)
+        counter.count()
+
+    with tf.control_dependencies([counter.begin(_total_in_graph(known))]):
+        over(known, counted)
+
+
+def _stays_in_graph(known: Any) -> bool:
+    if tf.executing_eagerly():
+        return False
+    return tf.is_tensor(known) or isinstance(known, (tf.data.Dataset, tf.data.Iterator))
+
+
+def _is_symbolic(known: Any) -> bool:
+    return tf.is_tensor(known) and not isinstance(known, _tensorflow.EagerTensor)
+
+
+def _is_other_replica() -> bool:
+    """Whether this is traced for a replica that is not the first; one of them counts."""
+    replica = tf.distribute.get_replica_context()
+    number = 0 if replica is None else replica.replica_id_in_sync_group
+    known = tf.get_static_value(number) if tf.is_tensor(number) else number
+    return known is not None and int(known) != 0
+
+
+def _total_in_graph(known: Any) -> Any:
+    if isinstance(known, tf.data.Dataset):
+        return known.cardinality()
+    if isinstance(known, tf.data.Iterator):
+        return tf.constant(-1, tf.int64)
+    if isinstance(known, tf.RaggedTensor):
+        return tf.cast(known.nrows(), tf.int64)
+    return tf.shape(known, tf.int64)[0]
+
+
+_tensorflow.register_loop(Progress, _loop)

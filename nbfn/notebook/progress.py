@@ -1,0 +1,82 @@
+"""Says under a cell what takes long in it, while it lasts."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sys
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+
+if TYPE_CHECKING:
+    from nbfn.protocol import WorkRecord
+
+
+class ProgressDisplay:
+    """One display, which shows what is under way and is empty at the end.
+
+    A notebook has it as a display that is updated; a terminal as the last line of the standard
+    error stream; what is neither, such as a log file, has none.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._shown: tuple[WorkRecord, ...] = ()
+        self._display: str | None = None
+
+    def show(self, work: Collection[WorkRecord]) -> None:
+        """Shows this work, and no other."""
+        rows = tuple(work)
+        if rows == self._shown:
+            return
+        self._shown = rows
+        if getattr(self._shell, "kernel", None) is not None:
+            self._publish(rows)
+        elif sys.stderr.isatty():
+            _write_line(rows)
+
+    def end(self) -> None:
+        """Takes the display away."""
+        self.show(())
+        self._display = None
+
+    def _publish(self, rows: tuple[WorkRecord, ...]) -> None:
+        publisher = self._shell.display_pub
+        # What a cell captures is kept, and this is not for keeping.
+        if isinstance(publisher, CapturingDisplayPublisher) or not (rows or self._display):
+            return
+        if self._display is None:
+            self._display = f"nbfn-{secrets.token_hex(8)}"
+            # Empty, for those who keep what is displayed first and follow no updates.
+            self._send({}, update=False)
+        self._send(_bundle(rows), update=True)
+
+    def _send(self, data: dict[str, Any], *, update: bool) -> None:
+        transient = {"display_id": self._display}
+        self._shell.display_pub.publish(data, transient=transient, update=update)
+
+
+def _bundle(rows: Sequence[WorkRecord]) -> dict[str, Any]:
+    if not rows:
+        return {}
+    from nbfn.views.work import work_html, work_text
+
+    return {"text/plain": work_text(rows), "text/html": work_html(rows)}
+
+
+def _write_line(rows: Sequence[WorkRecord]) -> None:
+    """Writes the newest of the work where the cell's next output will be written over it."""
+    text = ""
+    if rows:
+        from nbfn.views.work import work_text
+
+        text = work_text(rows[-1:])[: shutil.get_terminal_size().columns - 1]
+    sys.stderr.write(f"{text}{_CLEAR}\r" if text else _CLEAR)
+    sys.stderr.flush()
+
+
+_CLEAR = "\x1b[K"
+"""Tells a terminal to clear the line from here on."""

@@ -1,0 +1,197 @@
+"""What has taken long on a thread, as records, seen from another thread."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbfn import protocol
+from nbfn.site import is_library
+from nbfn.work import Extent, Work, under_way
+
+if TYPE_CHECKING:
+    from nbfn.functions.under_way import Doing
+
+DELAY = 1.0
+"""Seconds after which work is worth a word."""
+
+_VERBS = {"trace": "tracing", "run": "running", "export": "exporting to"}
+
+
+@dataclass
+class _Since:
+    """What the thread was seen to do, and since when.
+
+    Attributes:
+        doing: What.
+        started: When it was first seen, on the performance counter.
+        counters: What its counters said when it began to take long.
+        loops: How far the loops were then that count in graphs, by id.
+    """
+
+    doing: Doing
+    started: float
+    counters: dict[str, int] | None = None
+    loops: dict[int, Extent | None] = field(default_factory=dict)
+
+
+class Lookout:
+    """Looks at a thread from time to time.
+
+    Args:
+        thread: The thread; what is explicitly said to be under way is seen on every thread.
+        cell_of: The cell that a file stands for, such as ``"In [3]"``; None for other files.
+    """
+
+    def __init__(self, thread: int, cell_of: Callable[[str], str | None] = lambda _: None) -> None:
+        self._thread = thread
+        self._cell_of = cell_of
+        self._since: _Since | None = None
+        self._records: dict[str, protocol.WorkRecord] = {}
+        self._looked = 0.0
+
+    def look(self) -> dict[str, protocol.WorkRecord]:
+        """What has taken over a second and goes on, by id; renewed once a second."""
+        now = time.perf_counter()
+        self._sample(now)
+        running = [*under_way()]
+        started = [work.started for work in running]
+        if self._since is not None:
+            started.append(self._since.started)
+        if not any(now - each >= DELAY for each in started):
+            self._records, self._looked = {}, 0.0
+        elif now - self._looked >= DELAY:
+            self._records, self._looked = {row.id: row for row in self._rows(now, running)}, now
+        return self._records
+
+    def _sample(self, now: float) -> None:
+        doing = _doing(self._thread)
+        if doing is None:
+            self._since = None
+        elif self._since is None or self._since.doing.identity != doing.identity:
+            self._since = _Since(doing, now)
+        else:
+            since = self._since
+            since.doing = doing
+            if since.counters is None and doing.kind == "run" and now - since.started >= DELAY / 2:
+                since.counters = dict(doing.counters())
+                since.loops = {id(loop): loop.extent() for loop in _graph_loops()}
+
+    def _rows(self, now: float, running: list[Work]) -> Iterator[protocol.WorkRecord]:
+        for work in running:
+            if now - work.started >= DELAY:
+                yield _row_of(work, now)
+        since = self._since
+        if since is not None and now - since.started >= DELAY:
+            yield from self._rows_of_function(since, int(now - since.started))
+
+    def _rows_of_function(self, since: _Since, seconds: int) -> Iterator[protocol.WorkRecord]:
+        doing = since.doing
+        details = [f"{seconds} s"]
+        extent: tuple[int | None, int | None] = (None, None)
+        if doing.kind == "trace":
+            operations = extent = doing.operations()
+            details.append(_count(*operations, "operations", about=True))
+            if doing.inner is not None:
+                details.append(f"in {doing.inner}")
+            place = self._place(doing.lines)
+            if place is not None:
+                details.append(f"at {place}")
+        else:
+            for name, value in doing.counters():
+                if value != (since.counters or {}).get(name, value):
+                    details.append(f"{name} at {value:,}")
+        yield protocol.WorkRecord(
+            id=f"{doing.kind}-{doing.identity[0]}",
+            kind=doing.kind,  # type: ignore[arg-type]
+            name=doing.name,
+            function=_id(doing.function),
+            sentence=f"{_VERBS[doing.kind]} {doing.name}: {', '.join(details)}",
+            seconds=seconds,
+            done=extent[0],
+            total=extent[1],
+        )
+        if doing.kind == "run":
+            yield from self._rows_of_loops(since, doing, seconds)
+
+    def _rows_of_loops(
+        self, since: _Since, doing: Doing, seconds: int
+    ) -> Iterator[protocol.WorkRecord]:
+        for loop in _graph_loops():
+            extent = loop.extent()
+            if extent is None or extent == since.loops.get(id(loop)):
+                continue
+            yield _loop_row(
+                f"loop-{id(loop)}", loop.name, loop.unit, extent, seconds, doing.function
+            )
+
+    def _place(self, lines: tuple[tuple[str, int], ...]) -> str | None:
+        """The innermost line of the user's."""
+        for file, line in lines:
+            cell = self._cell_of(file)
+            if cell is not None:
+                return f"{cell}, line {line}"
+            if not is_library(file):
+                return f"{os.path.basename(file)}, line {line}"
+        return None
+
+
+def _row_of(work: Work, now: float) -> protocol.WorkRecord:
+    seconds = int(now - work.started)
+    if work.kind == "loop":
+        return _loop_row(work.id, work.name, work.unit, (work.done, work.total), seconds)
+    parts = [f"{seconds} s", f"{work.unit} {work.done + 1} of {work.total}", work.step]
+    return protocol.WorkRecord(
+        id=work.id,
+        kind=work.kind,  # type: ignore[arg-type]
+        name=work.name,
+        sentence=f"{_VERBS[work.kind]} {work.name}: {', '.join(parts)}",
+        seconds=seconds,
+        done=work.done,
+        total=work.total,
+    )
+
+
+def _loop_row(
+    id: str, name: str, unit: str, extent: Extent, seconds: int, function: Any = None
+) -> protocol.WorkRecord:
+    done, total = extent
+    parts = [_count(done, total, unit), f"{seconds} s"]
+    if total and 0 < done <= total and seconds:
+        parts.append(f"about {round(seconds * (total - done) / done):,} s left")
+    return protocol.WorkRecord(
+        id=id,
+        kind="loop",
+        name=name,
+        function=_id(function),
+        sentence=f"{name}: {', '.join(parts)}",
+        seconds=seconds,
+        done=done,
+        total=total,
+    )
+
+
+def _id(function: Any) -> str | None:
+    return None if function is None else str(function.id)
+
+
+def _count(done: int, total: int | None, unit: str, *, about: bool = False) -> str:
+    if total is None:
+        return f"{done:,} {unit}"
+    return f"{done:,} of {'about ' if about else ''}{total:,} {unit}"
+
+
+def _doing(thread: int) -> Doing | None:
+    """What the thread does with functions, once the user has imported them."""
+    module = sys.modules.get("nbfn.functions.under_way")
+    look = getattr(module, "doing", None)
+    return None if look is None else look(thread)
+
+
+def _graph_loops() -> list[Any]:
+    look = getattr(sys.modules.get("nbfn.functions.progress"), "graph_loops", None)
+    return [] if look is None else look()

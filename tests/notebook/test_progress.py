@@ -1,0 +1,140 @@
+"""What takes long is said under the cell while it lasts, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+
+from nbfn.notebook.progress import ProgressDisplay
+from nbfn.protocol import WorkRecord
+from tests.kernel import Kernel, running_kernel
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    with running_kernel() as started:
+        started.run("%load_ext nbfn\nimport time\nimport nbfn, tensorflow as tf")
+        yield started
+
+
+def record(done: int) -> WorkRecord:
+    return WorkRecord(
+        id="1", kind="loop", name="epochs", sentence=f"{done} of 4", seconds=1, done=done, total=4
+    )
+
+
+class Publisher:
+    """Keeps what a kernel would send."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Any, str, bool]] = []
+
+    def publish(self, data: Any, *, transient: Any, update: bool) -> None:
+        self.sent.append((data, transient["display_id"], update))
+
+
+def test_one_display_is_updated_and_ends_empty() -> None:
+    publisher = Publisher()
+    display = ProgressDisplay(SimpleNamespace(kernel=object(), display_pub=publisher))  # type: ignore[arg-type]
+    display.show([])
+    for done in (1, 1, 2):
+        display.show([record(done)])
+    display.end()
+    texts = [data.get("text/plain") for data, _, _ in publisher.sent]
+    assert texts == [None, "[#####...............] 1 of 4", "[##########..........] 2 of 4", None]
+    assert [update for _, _, update in publisher.sent] == [False, True, True, True]
+    assert publisher.sent[0][0] == publisher.sent[-1][0] == {}
+    display.show([record(3)])
+    assert len({id for _, id, _ in publisher.sent}) == 2
+
+
+def test_what_a_cell_captures_is_left_alone() -> None:
+    publisher = CapturingDisplayPublisher()
+    display = ProgressDisplay(SimpleNamespace(kernel=object(), display_pub=publisher))  # type: ignore[arg-type]
+    display.show([record(1)])
+    display.end()
+    assert publisher.outputs == []
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_one_line_which_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "28")
+    display = ProgressDisplay(SimpleNamespace())  # type: ignore[arg-type]
+    display.show([record(1)])
+    display.end()
+    display.end()
+    assert terminal.getvalue() == "[#####...............] 1 of\x1b[K\r\x1b[K"
+
+
+def test_a_log_file_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    ProgressDisplay(SimpleNamespace()).show([record(1)])  # type: ignore[arg-type]
+    assert log.getvalue() == ""
+
+
+SLOW = """
+@nbfn.function
+def slow(x):
+    for i in range(24):
+        time.sleep(0.1)
+        x = tf.tanh(x + 1)
+    return x
+
+slow(tf.ones([2]))
+slow(tf.ones([3]))
+None
+"""
+
+
+def test_a_slow_trace_in_a_kernel(kernel: Kernel) -> None:
+    first, *updates = kernel.run(SLOW).displays
+    assert first["data"] == {}
+    texts = [each["data"].get("text/plain", "") for each in updates]
+    assert texts[0].startswith("tracing slow: 1 s, ")
+    assert any(" of about " in text and text.startswith("[#") for text in texts)
+    assert all("at In [" in text and ", line " in text for text in texts if text)
+    assert texts[-1] == ""
+    assert updates[-1]["data"] == {}
+    assert len({each["transient"]["display_id"] for each in updates}) == 1
+
+
+LONG = """
+@nbfn.function
+def train(n):
+    total = 0.0
+    for i in nbfn.progress(tf.range(n), "training"):
+        waited = tf.py_function(lambda: time.sleep(0.02) or 1.0, [], tf.float32)
+        total += tf.ensure_shape(waited, [])
+    return total
+
+float(train(tf.constant(150)))
+"""
+
+
+def test_a_long_loop_in_a_kernel(kernel: Kernel) -> None:
+    reply = kernel.run(LONG)
+    texts = [each["data"].get("text/plain", "") for each in reply.displays[1:]]
+    assert texts[0].startswith("running train: ")
+    assert any("training: " in text and " of 150 steps" in text for text in texts)
+    assert "150.0" in reply.text
+
+
+def test_an_export_in_a_kernel(kernel: Kernel, tmp_path) -> None:
+    kernel.run("f = nbfn.function(lambda x: x + 1)\nf(tf.constant(1.0))")
+    reply = kernel.run(f"nbfn.export({str(tmp_path / 'model')!r}, f)")
+    texts = [each["data"].get("text/plain", "") for each in reply.displays]
+    assert any("step 4 of 5, loading the model in a fresh process" in text for text in texts)
+    assert texts[-1] == ""

@@ -1,0 +1,170 @@
+"""What takes long is told as records, once a second."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions import Doing
+from nbfn.sessions import lookout as lookout_module
+from nbfn.sessions.lookout import Lookout
+from nbfn.work import Work, working
+
+
+class Clock:
+    """A clock that stands still until it is set forward."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(lookout_module, "time", made)
+    return made
+
+
+@pytest.fixture
+def here() -> Lookout:
+    return Lookout(threading.get_ident())
+
+
+def sentences(lookout: Lookout) -> list[str]:
+    return [row.sentence for row in lookout.look().values()]
+
+
+def test_short_work_is_not_worth_a_word(here, clock) -> None:
+    with working(Work("export", "model", "step", total=2, started=clock.now)) as work:
+        work.next("writing")
+        clock.now += 0.9
+        assert sentences(here) == []
+        clock.now += 0.1
+        assert sentences(here) == ["exporting to model: 1 s, step 1 of 2, writing"]
+    clock.now += 5
+    assert sentences(here) == []
+
+
+def test_it_is_told_anew_once_a_second(here, clock) -> None:
+    with working(Work("loop", "epochs", "steps", total=40, started=clock.now)) as work:
+        clock.now += 2
+        work.done = 10
+        assert sentences(here) == ["epochs: 10 of 40 steps, 2 s, about 6 s left"]
+        work.done = 20
+        clock.now += 0.5
+        assert sentences(here) == ["epochs: 10 of 40 steps, 2 s, about 6 s left"]
+        clock.now += 0.5
+        [row] = here.look().values()
+        assert row.sentence == "epochs: 20 of 40 steps, 3 s, about 3 s left"
+        assert (row.done, row.total, row.seconds, row.kind) == (20, 40, 3, "loop")
+
+
+def test_a_loop_without_an_end_in_sight(here, clock) -> None:
+    with working(Work("loop", "epochs", "steps", started=clock.now)) as work:
+        work.done = 1200
+        clock.now += 2
+        assert sentences(here) == ["epochs: 1,200 steps, 2 s"]
+
+
+def test_a_trace_says_where_it_is(clock) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    @tf.autograph.experimental.do_not_convert
+    def wait():
+        reached.set()
+        assert go_on.wait(20)
+
+    @nbfn.function
+    def slow(x):
+        wait()
+        return x
+
+    thread = threading.Thread(target=slow, args=(tf.constant(1.0),))
+    thread.start()
+    assert reached.wait(20)
+    try:
+        assert thread.ident is not None
+        lookout = Lookout(thread.ident, lambda file: "In [7]" if file == __file__ else None)
+        assert sentences(lookout) == []
+        clock.now += 3
+        [row] = lookout.look().values()
+        line = slow.python_function.__code__.co_firstlineno + 2
+        wait_line = wait.__wrapped__.__code__.co_firstlineno + 3
+        operations = row.done
+        assert row.sentence in [
+            f"tracing slow: 3 s, {operations} operations, at In [7], line {each}"
+            for each in (line, wait_line)
+        ]
+        assert (row.function, row.kind, row.total) == (slow.id, "trace", None)
+    finally:
+        go_on.set()
+        thread.join()
+    clock.now += 1
+    assert sentences(lookout) == []
+
+
+def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
+    go_on = threading.Event()
+    seen = threading.Event()
+
+    def hold(i):
+        if i == 3:
+            seen.set()
+            assert go_on.wait(20)
+        return 0
+
+    n = tf.Variable(0, name="n")
+
+    @nbfn.function
+    def train(steps):
+        for i in nbfn.progress(tf.range(steps), "training"):
+            n.assign_add(1 + tf.py_function(hold, [i], tf.int32))
+        return steps
+
+    thread = threading.Thread(target=train, args=(tf.constant(8),))
+    lookout = None
+    thread.start()
+    try:
+        assert thread.ident is not None
+        lookout = Lookout(thread.ident)
+        assert seen.wait(20)
+        lookout.look()
+        clock.now += 0.6
+        baseline = lookout.look()
+        assert baseline == {}
+        n.assign_add(10)  # as the loop would
+        clock.now += 0.6
+        said = sentences(lookout)
+        assert said[0] == f"running train: 1 s, n at {int(n)}"
+    finally:
+        go_on.set()
+        thread.join()
+
+
+def test_it_looks_at_nothing_that_is_not_loaded(monkeypatch) -> None:
+    monkeypatch.delitem(lookout_module.sys.modules, "nbfn.functions.under_way")
+    with working(Work("loop", "epochs", "steps", started=time.perf_counter() - 2)):
+        assert sentences(Lookout(threading.get_ident())) == ["epochs: 0 steps, 2 s"]
+
+
+def test_many_short_calls_are_not_one_long_one(here, clock, monkeypatch) -> None:
+    calls = iter(range(100))
+    monkeypatch.setattr(
+        lookout_module, "_doing", lambda _: Doing("run", "f", (next(calls), 0, None, False))
+    )
+    for _ in range(10):
+        clock.now += 0.6
+        assert sentences(here) == []
+    same = Doing("run", "f", (-1, 0, None, False))
+    monkeypatch.setattr(lookout_module, "_doing", lambda _: same)
+    for _ in range(3):
+        clock.now += 0.6
+        said = sentences(here)
+    assert said == ["running f: 1 s"]
