@@ -35,6 +35,8 @@ def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tu
                 continue
         yield from ((name, variables[name]) for name in code.co_names if name in variables)
     public = [(name, value) for name, value in variables.items() if not name.startswith("_")]
+    if code is None and not isinstance(function, type):
+        yield "", function  # an object that is called, such as a bound module
     if owner is not None:
         yield next((name for name, value in public if value is owner), "self"), owner
     yield from public
@@ -79,7 +81,7 @@ def resource_owners(named: Iterator[tuple[str, Any]]) -> dict[int, Any]:
     owners: dict[int, Any] = {}
     seen: set[int] = set()
     for root, value in named:
-        for _, leaf, owner in _owned_leaves(root, value, seen, 0):
+        for _, leaf, owner in _owned_leaves(root, value, seen, 0, whole=True):
             if owner is not leaf:
                 owners[id(leaf)] = owner
     return owners
@@ -91,9 +93,17 @@ def _leaves(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple
 
 
 def _owned_leaves(
-    name: str, value: Any, seen: set[int], depth: int
+    name: str, value: Any, seen: set[int], depth: int, whole: bool = False
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Each variable and tensor below a value: its path, itself, and the object that owns it."""
+    """Each variable and tensor below a value: its path, itself, and the object that owns it.
+
+    Args:
+        name: The value's name.
+        value: The value.
+        seen: The ids of the containers that were looked into.
+        depth: How deep this is.
+        whole: Whether to look for more than the variables in modules and Keras layers.
+    """
     if depth > MAX_DEPTH or len(seen) > MAX_ITEMS or id(value) in seen:
         return
     if isinstance(value, (str, bytes, int, float, type(None))) or inspect.ismodule(value):
@@ -106,11 +116,12 @@ def _owned_leaves(
         yield name, handle, value
         return
     seen.add(id(value))
-    for part, child in _children(value):
-        yield from _owned_leaves(f"{name}/{part}" if part else name, child, seen, depth + 1)
+    for part, child in _children(value, whole):
+        path = "/".join(filter(None, (name, part)))
+        yield from _owned_leaves(path, child, seen, depth + 1, whole)
 
 
-def _children(value: Any) -> Iterator[tuple[str, Any]]:
+def _children(value: Any, whole: bool) -> Iterator[tuple[str, Any]]:
     if isinstance(value, type):
         return
     if isinstance(value, Mapping):
@@ -126,10 +137,14 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     if named is not None and isinstance(value, tf.Module):
         with contextlib.suppress(NbfnError):  # an unbound module has none
             yield from value.named_variables().items()
+        if whole:
+            yield from _tensorflow.trackable_children(value).items()
         return
     weights = _keras_variables(value)
     if weights is not None:
         yield from weights
+        if whole:
+            yield from _tensorflow.trackable_children(value).items()
         return
     if isinstance(value, tf.Module):
         yield from _public_first(vars(value))

@@ -31,6 +31,7 @@ from nbfn.modules.errors import (
     AssignmentError,
     AutoNameError,
     CollectionNotFoundError,
+    DataFormatError,
     FilterError,
     FrozenModuleError,
     FrozenSpecError,
@@ -114,6 +115,7 @@ from nbfn.modules.layers import (
     ZeroPadding2D,
 )
 from nbfn.modules.lifecycle import apply, init, init_with_output
+from nbfn.modules.lift_axes import broadcast
 from nbfn.modules.lift_values import Partial
 from nbfn.modules.live import Carried, Snapshot
 from nbfn.modules.looping import while_loop
@@ -123,6 +125,7 @@ from nbfn.modules.module import Module
 from nbfn.modules.name_scope import compact_name_scope
 from nbfn.modules.normalizing import NormalizingActivation
 from nbfn.modules.remat import remat
+from nbfn.modules.remat_scan import remat_scan
 from nbfn.modules.rows import Row
 from nbfn.modules.scan import scan
 from nbfn.modules.scope import Variable
@@ -149,6 +152,7 @@ __all__ = [
     "Conv2DTranspose",
     "Conv3D",
     "Conv3DTranspose",
+    "DataFormatError",
     "Dense",
     "DenyList",
     "DepthwiseConv1D",
@@ -222,6 +226,7 @@ __all__ = [
     "VariablesTypeError",
     "ZeroPadding2D",
     "apply",
+    "broadcast",
     "celu",
     "compact",
     "compact_name_scope",
@@ -250,6 +255,7 @@ __all__ = [
     "relu",
     "relu6",
     "remat",
+    "remat_scan",
     "scan",
     "selu",
     "share_scope",

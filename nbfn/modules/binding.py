@@ -114,9 +114,9 @@ def attach(module: Any, scope: Scope, tracked: bool = True) -> None:
             life.given[name] = value
             object.__setattr__(module, name, adopted)
     if tracked and scope.store.bound:
-        _track_foreign(module)
         module.__dict__["_children"] = life.children
         module._track()
+        _track_foreign(module)
 
 
 def adopt(parent: Any, module: Any, name: str) -> Any:
@@ -192,15 +192,52 @@ def _adopted_name(parent: Any, module: Any, name: str) -> str:
 
 
 def _track_foreign(module: Any) -> None:
-    """Lets TensorFlow follow the ``tf.Module``s of other kinds that the fields hold."""
+    """Lets TensorFlow follow the modules in fields whose variables are their own affair.
+
+    These are ``tf.Module``s of other kinds, and modules that were bound before.
+    """
+    store = module._life.scope.store
     held = {
         f"{name}_{i}": part
         for name, value in init_fields(module).items()
         for i, part in enumerate(tf.nest.flatten(value))
-        if isinstance(part, tf.Module) and not is_module(part)
+        if isinstance(part, tf.Module)
+        and not (is_module(part) and getattr(part._life.scope, "store", store) is store)
     }
     if held:
-        tf.Module.__setattr__(module, "_held", held)
+        hold(module, held)
+
+
+def hold(module: Any, parts: Mapping[str, Any]) -> None:
+    """Lets TensorFlow follow, from a bound module and those above it, what no variable holds.
+
+    Args:
+      module: the module that uses the parts.
+      parts: layers, ``tf.Module``s of other kinds, or tables, by name.
+    """
+    scope = module._life.scope
+    for above in [reference() for reference in scope.store.tracked]:
+        if above is None or above.path != scope.path[: len(above.path)]:
+            continue
+        inside = scope.path[len(above.path) :]
+        named = {"/".join((*inside, name)): part for name, part in parts.items()}
+        held = {**(above.__dict__.get("_held") or {}), **named}
+        preparing, above._life.preparing = above._life.preparing, True  # as in track
+        try:
+            tf.Module.__setattr__(above, "_held", held)
+        finally:
+            above._life.preparing = preparing
+
+
+def hold_all(module: Any, name: str, value: Any) -> None:
+    """The same for whatever TensorFlow follows in a value that ``setup`` keeps as an attribute."""
+    parts = {
+        f"{name}_{i}": part
+        for i, part in enumerate(tf.nest.flatten(value))
+        if hasattr(type(part), "_trackable_children") and not is_module(part)
+    }
+    if parts:
+        hold(module, parts)
 
 
 def is_stored(value: Any, scope: Any) -> bool:

@@ -142,17 +142,19 @@ class Bound(Members, library=True):
         Raises:
           PathNotFoundError: there is nothing of that name.
         """
-        here: Bound = self
+        children = self._known_children()
+        first, _, rest = str(path).partition("/")
+        for name in children:
+            if "/" in name and f"{path}/".startswith(f"{name}/"):
+                first, rest = name, str(path)[len(name) + 1 :]
+        if first in children:
+            # The child itself goes on, because containers also know parts of other kinds.
+            return children[first][rest] if rest else children[first]
         parts = str(path).split("/")
-        for depth, part in enumerate(parts):
-            children = here._known_children()
-            if part not in children:
-                found = here._variable_at(parts[depth:])
-                if found is None:
-                    raise here._nothing_at(parts[depth:], children)
-                return found
-            here = children[part]
-        return here
+        found = self._variable_at(parts)
+        if found is None:
+            raise self._nothing_at(parts, children)
+        return found
 
     def __truediv__(self, name: str) -> Any:
         """``m / "block" / "conv"``: the same as ``m["block/conv"]``."""

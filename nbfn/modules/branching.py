@@ -13,12 +13,12 @@ from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import same_streams
 from nbfn.modules.lift_axes import flatten, pack
 from nbfn.modules.lifting import Lift, describe
-from nbfn.modules.methods import opaque
+from nbfn.modules.methods import marked
 
 _EVERYTHING = Filter.of(True)
 
 
-@opaque
+@marked
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],
@@ -48,7 +48,7 @@ def cond(
     return _branch("nn.cond", index, [false_fun, true_fun], (module, *operands))
 
 
-@opaque
+@marked
 def switch(index: Any, branches: Sequence[Callable[..., Any]], module: Any, *operands: Any) -> Any:
     """``branches[index](module, *operands)``; an index outside counts as the nearest inside.
 
@@ -92,6 +92,7 @@ def _traced(
     streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
     told: list[Any] = []
 
+    @marked
     def body(fn: Callable[..., Any]) -> Any:
         output, inner = lift.run(fn, values, {}, variables, streams, _EVERYTHING)
         writes = inner.writes()
@@ -99,7 +100,8 @@ def _traced(
         return [_tensors(output), [_tensors(v) for v in writes.values()]]
 
     # Each is traced before the choice is made of them, because all must give the same.
-    traced = [tf.function(functools.partial(body, fn)).get_concrete_function() for fn in branches]
+    calls = [marked(lambda fn=fn: body(fn)) for fn in branches]
+    traced = [tf.function(call, autograph=False).get_concrete_function() for call in calls]
     output, forms = told[0][0], {k: v for _, writes, _ in told for k, v in writes.items()}
     for other, writes, _ in told:
         if _shape_of(other) != _shape_of(output):

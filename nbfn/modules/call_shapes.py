@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.modules.interception import Intercepted, intercept_methods
-from nbfn.modules.lift_axes import flatten, is_array
+from nbfn.modules.last_call import shown
+from nbfn.modules.lift_axes import flatten
 from nbfn.modules.tree import map_leaves
 
 Shapes = dict[tuple[str, ...], tuple[str, str]]
@@ -27,7 +28,7 @@ def call_shapes(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     def note(next_fun: Any, given: Any, options: Any, told: Intercepted) -> Any:
         output = next_fun(*given, **options)
         if told.method_name == "__call__":
-            found[told.module.path] = (_text([list(given), options]), _text(output))
+            found[told.module.path] = (shown([list(given), options]), shown(output))
         return output
 
     specs = [leaf for leaf in flatten([list(args), dict(kwargs)]) if isinstance(leaf, tf.TypeSpec)]
@@ -43,13 +44,3 @@ def call_shapes(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
 
     tf.function(call).get_concrete_function(*specs)
     return found
-
-
-def _text(value: Any) -> str:
-    return ", ".join(_one(leaf) for leaf in flatten(value) if is_array(leaf))
-
-
-def _one(tensor: Any) -> str:
-    shape = tf.TensorShape(tensor.shape)
-    sizes = "?" if shape.rank is None else ", ".join("?" if n is None else str(n) for n in shape)
-    return f"{tf.as_dtype(tensor.dtype).name}[{sizes}]"

@@ -27,56 +27,58 @@ class Table:
         self.names = Names()
 
 
-class _Context(threading.local):
+class Context(threading.local):
+    """What runs on one thread.
+
+    Attributes:
+      modules: the modules whose methods run, the innermost last; None is a barrier: modules made
+        above it have no implicit parent.
+      tables: the open tables, by the id of their module.
+      interceptors: the functions around methods, the outermost first.
+      noting: where the shapes of the running call are noted; None if they are known.
+    """
+
     def __init__(self) -> None:
-        # None is a barrier: modules made above it have no implicit parent.
+        """Nothing runs."""
         self.modules: list[Any] = []
         self.tables: dict[int, Table] = {}
         self.interceptors: list[Any] = []
+        self.noting: dict[Any, Any] | None = None
 
 
-_context = _Context()
+# Code that runs in each call reads it directly; the functions below say what is meant.
+here = Context()
 
 
 def current_module() -> Any:
     """The module whose method runs innermost on this thread, or None."""
-    modules = _context.modules
+    modules = here.modules
     return modules[-1] if modules else None
 
 
 def interceptors() -> list[Any]:
     """The functions around methods on this thread, the outermost first."""
-    return _context.interceptors
+    return here.interceptors
 
 
 def push(module: Any) -> None:
     """Makes a module (None: no module) the innermost one."""
-    _context.modules.append(module)
+    here.modules.append(module)
 
 
 def pop() -> None:
     """Undoes the last ``push``."""
-    _context.modules.pop()
+    here.modules.pop()
 
 
 def table_of(module: Any) -> Table | None:
     """The open table of a module: where it may declare now; None if it may not."""
-    return _context.tables.get(id(module))
-
-
-def open_compact(module: Any) -> tuple[Table | None, bool]:
-    """Opens a compact table unless one is open; the one before, and whether it was opened."""
-    tables = _context.tables
-    previous = tables.get(id(module))
-    if previous is not None and previous.kind == "compact":
-        return previous, False
-    tables[id(module)] = Table("compact")
-    return previous, True
+    return here.tables.get(id(module))
 
 
 def swap_table(module: Any, table: Table | None) -> Table | None:
     """Opens ``table`` for the module (None: closes) and returns the one that was open."""
-    previous = _context.tables.pop(id(module), None)
+    previous = here.tables.pop(id(module), None)
     if table is not None:
-        _context.tables[id(module)] = table
+        here.tables[id(module)] = table
     return previous

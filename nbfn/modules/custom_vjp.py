@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -12,12 +12,14 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter, FilterLike
 from nbfn.modules.inner_store import same_streams
 from nbfn.modules.lift_axes import flatten, pack
-from nbfn.modules.lifting import Leaf, Lift
-from nbfn.modules.methods import nowrap, opaque
+from nbfn.modules.lift_trees import Leaf, Trees
+from nbfn.modules.lifting import Lift
+from nbfn.modules.methods import marked, nowrap
 
 _EVERYTHING = Filter.of(True)
 
 
+@marked
 def custom_vjp(
     fn: Callable[..., Any],
     forward_fn: Callable[..., Any],
@@ -42,7 +44,8 @@ def custom_vjp(
       forward_fn: ``forward_fn(module, *args)`` gives ``(output, residual)``.
       backward_fn: ``backward_fn(residual, cotangent)`` gives
         ``(variable_gradients, *input_gradients)``, the former as
-        ``{collection: {module: {name: gradient}}}`` below the module.
+        ``{collection: {module: {name: gradient}}}`` below the module, in the form that ``nn.vjp``
+        gives.
       grad_vars: the collections that have gradients.
 
     Returns:
@@ -57,17 +60,19 @@ def custom_vjp(
     """
     wanted = Filter.of(grad_vars)
 
-    @opaque
+    @marked
     @functools.wraps(fn)
     def call(module: Any, *args: Any) -> Any:
         lift = Lift("nn.custom_vjp", (module,))
         if lift.is_creating():
             return lift.once(fn, (module, *args), {})
+        trees = Trees("nn.custom_vjp", module)
         streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
         watched = [leaf for leaf in variables if leaf[0] in wanted]
         told: list[Any] = []
 
         @tf.custom_gradient
+        @marked
         def body(*tensors: Any) -> Any:
             held = {**variables, **dict(zip(watched, tensors, strict=False))}
             inputs = pack(list(args), tensors[len(watched) :])
@@ -84,8 +89,9 @@ def custom_vjp(
 
             def gradients(*cotangents: Any) -> list[Any]:
                 given = pack(output, cotangents[: len(flat)])
-                of_variables, *of_inputs = backward_fn(residual, given)
-                found = [_at(of_variables, leaf, len(lift.root)) for leaf in watched]
+                of_variables, *of_inputs = lift.user.call(backward_fn, (residual, given), {})
+                by_leaf = trees.flat(of_variables, "the gradients of variables")
+                found = [_at(by_leaf, leaf, trees) for leaf in watched]
                 found += flatten(list(of_inputs))
                 if len(found) != len(tensors):
                     raise TransformError(
@@ -108,15 +114,10 @@ def custom_vjp(
     return nowrap(call)
 
 
-def _at(tree: Any, leaf: Leaf, depth: int) -> Any:
-    collection, path = leaf
-    try:
-        node = tree[collection]
-        for part in path[depth:]:
-            node = node[part]
-    except (KeyError, TypeError):
+def _at(gradients: Mapping[Leaf, Any], leaf: Leaf, trees: Trees) -> Any:
+    if leaf not in gradients:
         raise TransformError(
             f"nn.custom_vjp: backward_fn returned no gradient for the variable "
-            f"{'/'.join(path[depth:])!r} of {collection!r}."
-        ) from None
-    return node
+            f"{trees.text(leaf)!r} of {leaf[0]!r}."
+        )
+    return gradients[leaf]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 from typing import Any
 
 import tensorflow as tf
@@ -11,13 +11,14 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter, FilterLike
 from nbfn.modules.inner_store import Inner, same_streams
 from nbfn.modules.lift_axes import flatten, pack
-from nbfn.modules.lifting import Leaf, Lift
-from nbfn.modules.methods import opaque
+from nbfn.modules.lift_trees import Leaf, Trees
+from nbfn.modules.lifting import Lift
+from nbfn.modules.methods import marked
 
 _EVERYTHING = Filter.of(True)
 
 
-@opaque
+@marked
 def vjp(
     fn: Callable[..., Any],
     module: Any,
@@ -29,7 +30,7 @@ def vjp(
 
     Args:
       fn: a function of the module and tensors.
-      module: a module with variables.
+      module: a module with variables, or a structure of modules.
       *primals: tensors, or structures of tensors.
       has_aux: whether ``fn`` returns ``(output, aux)``, of which ``aux`` has no gradient.
       vjp_variables: the collections whose gradients are wanted.
@@ -37,11 +38,12 @@ def vjp(
     Returns:
       ``(output, backward)``, or ``(output, backward, aux)``. ``backward(cotangent)`` gives
       ``(variable_gradients, *primal_gradients)``, the former as
-      ``{collection: {module: {name: gradient}}}`` below the module. Where the output does not
-      depend on something its gradient is zero.
+      ``{collection: {module: {name: gradient}}}`` below the module; for a structure of modules, a
+      structure of these (a variable that several of them have appears once). Where the output does
+      not depend on something its gradient is zero.
 
     Raises:
-      TransformError: a module was hidden in a closure, or several modules were passed.
+      TransformError: a module was hidden in a closure.
 
     Implements: Flax Linen, ``nn.vjp``.
     """
@@ -53,6 +55,7 @@ def vjp(
     output, aux = _parted(result, has_aux, "nn.vjp")
     targets = [tf.convert_to_tensor(t) for t in flatten(output)]
 
+    @marked
     def backward(cotangent: Any) -> tuple[Any, ...]:
         given = [tf.convert_to_tensor(t) for t in flatten(cotangent)]
         found = tape.gradient(
@@ -62,12 +65,12 @@ def vjp(
             unconnected_gradients=tf.UnconnectedGradients.ZERO,
         )
         variables = dict(zip(once.watched, found, strict=False))
-        return once.tree(variables), *pack(once.primals, found[len(variables) :])
+        return once.trees.build(variables), *pack(once.primals, found[len(variables) :])
 
     return (output, backward, aux) if has_aux else (output, backward)
 
 
-@opaque
+@marked
 def value_and_grad(
     fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False
 ) -> tuple[Any, Any]:
@@ -75,8 +78,8 @@ def value_and_grad(
 
     Args:
       fn: a function of the module and tensors that returns a scalar.
-      module: a module with variables; for their gradients use ``nn.vjp``, or a
-        ``tf.GradientTape`` around ``apply`` or a bound module.
+      module: a module with variables, or a structure of modules; for gradients of variables use
+        ``nn.vjp``, or a ``tf.GradientTape`` around ``apply`` or a bound module.
       *primals: tensors, or structures of tensors.
       has_aux: whether ``fn`` returns ``(value, aux)``.
 
@@ -110,7 +113,7 @@ def value_and_grad(
     return ((value, aux) if has_aux else value), gradients
 
 
-@opaque
+@marked
 def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False) -> Any:
     """The gradients of the scalar ``fn(module, *primals)`` with respect to the primals.
 
@@ -129,23 +132,24 @@ def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = Fal
     return (gradients, value[1]) if has_aux else gradients
 
 
-@opaque
+@marked
 def jvp(
     fn: Callable[..., Any],
     module: Any,
     primals: tuple[Any, ...],
     tangents: tuple[Any, ...],
-    variable_tangents: Mapping[str, Any] | None = None,
+    variable_tangents: Any = None,
 ) -> tuple[Any, Any]:
     """The value of ``fn(module, *primals)`` and its change along the tangents.
 
     Args:
       fn: a function of the module and tensors.
-      module: a module with variables.
+      module: a module with variables, or a structure of modules.
       primals: the inputs.
       tangents: their directions, of the same structure.
       variable_tangents: directions of variables, ``{collection: {module: {name: tangent}}}`` below
-        the module; those that are missing are zero.
+        the module, or a structure of these for a structure of modules; those that are missing are
+        zero.
 
     Returns:
       ``(output, output_tangent)``.
@@ -155,9 +159,9 @@ def jvp(
 
     Implements: Flax Linen, ``nn.jvp``.
     """
-    given = dict(variable_tangents or {})
-    once = _Once("nn.jvp", fn, module, tuple(primals), Filter.of(list(given)))
-    directions = once.directions(given)
+    once = _Once("nn.jvp", fn, module, tuple(primals), _EVERYTHING)
+    directions = once.directions(variable_tangents)
+    once.watch_only({collection for collection, _ in directions})
     along = [
         *(directions.get(leaf, tf.zeros_like(t)) for leaf, t in once.watched.items()),
         *(tf.convert_to_tensor(t) for t in flatten(list(tangents))),
@@ -183,56 +187,35 @@ class _Once:
             list(primals), [_own(tf.convert_to_tensor(p)) for p in flatten(list(primals))]
         )
         self.lift = Lift(label, (module,))
-        if len(self.lift.roots) > 1:
-            raise TransformError(
-                f"{label} takes one module, found {len(self.lift.roots)} that are not below each "
-                "other. Pass the module that holds them."
-            )
+        self.trees = Trees(label, module)
         self.streams = same_streams(self.lift.store)
-        variables = {k: _own(v) for k, v in self.lift.leaves(_EVERYTHING).items()}
-        self.watched = {k: v for k, v in variables.items() if k[0] in wanted}
-        self.others = {k: v for k, v in variables.items() if k not in self.watched}
+        self.variables = {k: _own(v) for k, v in self.lift.leaves(_EVERYTHING).items()}
+        self.watch_only(wanted)
+
+    def watch_only(self, wanted: Container[str]) -> None:
+        """Chooses the collections whose variables are watched."""
+        self.watched = {k: v for k, v in self.variables.items() if k[0] in wanted}
         self.sources = [*self.watched.values(), *flatten(self.primals)]
 
     def run(self) -> tuple[Any, Inner]:
         values = (self.module, *self.primals)
-        variables = {**self.others, **self.watched}
-        return self.lift.run(self.fn, values, {}, variables, self.streams, _EVERYTHING)
+        return self.lift.run(self.fn, values, {}, self.variables, self.streams, _EVERYTHING)
 
     def keep(self, inner: Inner) -> None:
         self.lift.commit(inner.writes())
         self.lift.count_draws(inner, self.streams)
 
-    def tree(self, leaves: Mapping[Leaf, Any]) -> dict[str, Any]:
-        """Values of variables as nested dicts below the module."""
-        depth, tree = len(self.lift.root), dict[str, Any]()
-        for (collection, path), value in leaves.items():
-            node = tree.setdefault(collection, {})
-            for part in path[depth:-1]:
-                node = node.setdefault(part, {})
-            node[path[-1]] = value
-        return tree
-
-    def directions(self, given: Mapping[str, Any]) -> dict[Leaf, Any]:
+    def directions(self, given: Any) -> dict[Leaf, Any]:
         """The tangents by variable."""
-        found: dict[Leaf, Any] = {}
-
-        def note(node: Any, collection: str, path: tuple[str, ...]) -> None:
-            if isinstance(node, Mapping):
-                for name, value in node.items():
-                    note(value, collection, (*path, name))
-                return
-            leaf = (collection, (*self.lift.root, *path))
-            if leaf not in self.watched:
-                raise TransformError(
-                    f"{self.label}: variable_tangents has {'/'.join(path)!r} in {collection!r}, "
-                    "but the module has no such variable."
-                )
-            found[leaf] = tf.convert_to_tensor(node)
-
-        for collection, node in given.items():
-            note(node, collection, ())
-        return found
+        if not given:
+            return {}
+        found = self.trees.flat(given, "variable_tangents")
+        for leaf in found.keys() - self.variables.keys():
+            raise TransformError(
+                f"{self.label}: variable_tangents has {self.trees.text(leaf)!r} in {leaf[0]!r}, "
+                "but the module has no such variable."
+            )
+        return {leaf: tf.convert_to_tensor(tangent) for leaf, tangent in found.items()}
 
 
 def _own(tensor: Any) -> Any:

@@ -139,6 +139,10 @@ class PartError(LifecycleError, TypeError):
     """A part of an ``nn.Sequential`` or ``nn.Composite`` cannot be called, or not like this."""
 
 
+class DataFormatError(LifecycleError, ValueError):
+    """``data_format`` is neither one of TensorFlow's constants nor one of Keras's."""
+
+
 class SpecError(NbfnError, ValueError):
     """The fields of an ``nn.Spec`` are not what its class declares, or JSON cannot hold them."""
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
+
+_ABSENT = object()
 
 
 def make_dataclass(cls: type, kw_only: bool = False) -> None:
@@ -17,15 +20,30 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
         fields[last] = fields.pop(last)
     construct = cls.__init__  # type: ignore[misc]
 
+    changes_fields = not cls.__post_init__.__module__.startswith("nbfn.")  # type: ignore[attr-defined]
+
     @functools.wraps(construct)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
         if not self.__dict__["_life"].built:  # else it is the child of an earlier call
-            construct(self, *args, **kwargs)
+            init.__wrapped__(self, *args, **kwargs)  # what autoreload changes; see methods.wrap
+            if changes_fields:
+                _keep_arguments(self, init.__wrapped__, args, kwargs)
 
     cls.__init__ = init  # type: ignore[misc]
     cls.__field_names__ = tuple(  # type: ignore[attr-defined]
         f.name for f in dataclasses.fields(cls) if f.init and f.name not in ("parent", "name")
     )
+
+
+def _keep_arguments(module: Any, construct: Any, args: Any, kwargs: Any) -> None:
+    """Keeps the arguments that ``__post_init__`` replaced: a clone is made from these again."""
+    arguments = inspect.signature(construct).bind(module, *args, **kwargs).arguments
+    for name in module.__field_names__:
+        before, now = arguments.get(name, _ABSENT), module.__dict__.get(name)
+        if before is _ABSENT:
+            before = getattr(type(module), name, now)  # the default
+        if before is not now and not holds_modules(before) and not holds_modules(now):
+            module._life.given[name] = before
 
 
 def is_module(value: Any) -> bool:
@@ -61,7 +79,10 @@ def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
 
 def init_fields(module: Any) -> dict[str, Any]:
     """The construction arguments of a module, without ``parent`` and ``name``."""
-    return {**{n: module.__dict__[n] for n in module.__field_names__}, **module._life.given}
+    held = module.__dict__
+    # A field that the class got by autoreload has its default in instances from before.
+    own = {n: held[n] if n in held else getattr(type(module), n) for n in module.__field_names__}
+    return {**own, **module._life.given}
 
 
 def modules_in(value: Any) -> list[Any]:

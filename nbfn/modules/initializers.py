@@ -6,6 +6,7 @@ the same values. They serve ``self.param`` and the ``*_initializer`` fields of K
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,34 @@ class Initializer:
     def __repr__(self) -> str:
         """The name."""
         return self.name
+
+    def __reduce__(self) -> Any:
+        """By name, because the functions here are made anew in each call."""
+        known = from_name(self.name) == self
+        return (from_name, (self.name,)) if known else super().__reduce__()
+
+
+def from_name(name: str) -> Initializer | None:
+    """The initializer of this file that has the name, or None."""
+    try:
+        call = ast.parse(name, mode="eval").body
+    except SyntaxError:
+        return None
+    if isinstance(call, ast.Name):
+        return {"zeros": zeros, "ones": ones}.get(call.id)
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+        return None
+    made_by = {
+        f.__name__: f
+        for f in (constant, uniform, normal, truncated_normal, variance_scaling, orthogonal)
+    }
+    try:
+        arguments = [ast.literal_eval(argument) for argument in call.args]
+        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+        made: Initializer = made_by[call.func.id](*arguments, **options)  # type: ignore[operator]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return made
 
 
 zeros = Initializer("zeros", lambda _key, shape, dtype: tf.zeros(shape, dtype))

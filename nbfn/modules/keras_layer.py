@@ -8,20 +8,25 @@ generator is a fresh draw from a random stream.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from nbfn.errors import NbfnError
+from nbfn._tensorflow import constrain
+from nbfn.errors import NbfnError, NbfnWarning
+from nbfn.modules import binding
 from nbfn.modules.keras_template import (
     Slot,
     Template,
     build,
     cached,
     is_seed_state,
+    pattern,
     remember,
+    stands_for_itself,
 )
 from nbfn.modules.methods import nowrap, opaque, wrap
 from nbfn.modules.module import Module
@@ -144,12 +149,7 @@ class Keras(KerasModule):
         """A copy of the given layer from its config, or the layer itself if it has weights."""
         if not isinstance(self.layer, keras.Layer):
             return self.layer()
-        if self.layer.weights:
-            return self.layer
-        make = type(self.layer).from_config
-        # The function of a Lambda is the user's own, so there is nothing to be safe from.
-        unsafe = {"safe_mode": False} if isinstance(self.layer, keras.layers.Lambda) else {}
-        return make(self.layer.get_config(), **unsafe)
+        return pattern(self.layer)
 
     @nowrap
     def _kind(self) -> str:
@@ -193,7 +193,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
         return kept[2]  # type: ignore[no-any-return]
     config = (fingerprint(module), defaults)
     given = module.__dict__.get("layer")
-    weighty = isinstance(given, keras.Layer) and bool(given.weights)
+    weighty = isinstance(given, keras.Layer) and stands_for_itself(given)
 
     def make(seed: int = 0) -> Template:
         return build(module.make_layer, module.collection, seed, args, kwargs)
@@ -209,9 +209,27 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
         place(scope, slot).ensure(slot.collection, slot.path[-1], _outside_trace(initial))
     if missing and not weighty:
         remember((config, _stored_shapes(scope)), template)
+    if scope.store.bound:
+        _constrain(template, scope)
+    if scope.store.bound and template.lookups:
+        binding.hold(module, {f"lookup_{i}": each for i, each in enumerate(template.lookups)})
     # A clone, so that the store does not keep the module alive.
     memo[scope.path] = (defaults, module.clone(), template)
     return template
+
+
+def _constrain(template: Template, scope: Scope) -> None:
+    """Gives the variables the constraints of the layer, for optimizers to apply."""
+    for slot in template.slots:
+        if slot.variable.constraint is not None:
+            variable = place(scope, slot).live(slot.collection, slot.path[-1])
+            if not constrain(variable, slot.variable.constraint):
+                warnings.warn(
+                    f"{scope} has a constraint for {slot.path[-1]!r} that this version of "
+                    "TensorFlow cannot keep, so optimizers will not apply it.",
+                    NbfnWarning,
+                    stacklevel=2,
+                )
 
 
 def _stored_shapes(scope: Scope) -> Hashable:

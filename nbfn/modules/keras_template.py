@@ -12,17 +12,23 @@ import random
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from nbfn.modules.errors import PartError
 from nbfn.modules.tree import map_leaves
 
 _CACHE_SIZE = 512
 _VARIABLE_OPTIONS = ("initial_value", "trainable", "name", "dtype", "shape")
+_LOOKUPS = (
+    keras.layers.TextVectorization,
+    keras.layers.StringLookup,
+    keras.layers.IntegerLookup,
+)
 _lock = threading.RLock()
 _cache: OrderedDict[Hashable, Template] = OrderedDict()
 
@@ -51,12 +57,14 @@ class Template:
       slots: the place of each variable, except for the states of seed generators.
       by_id: the same by ``id(variable)``.
       initial: the function that makes the initial value of each variable, by ``id(variable)``.
+      lookups: the layers inside that have lookup tables.
     """
 
     layer: Any
     slots: tuple[Slot, ...]
     by_id: dict[int, Slot]
     initial: dict[int, Callable[[], Any]]
+    lookups: tuple[Any, ...]
 
     def __deepcopy__(self, _: Any) -> Template:
         """Itself: it holds no values, and knows its variables by identity."""
@@ -66,6 +74,31 @@ class Template:
 def is_seed_state(variable: Any) -> bool:
     """Whether the Keras variable is the state of a seed generator."""
     return bool(variable.name == "seed_generator_state")
+
+
+def stands_for_itself(layer: Any) -> bool:
+    """Whether a layer holds what its config does not say: weights, or an adapted vocabulary."""
+    return bool(layer.built or layer.weights or isinstance(layer, _LOOKUPS))
+
+
+def pattern(layer: Any) -> Any:
+    """A copy of a layer from its config, which may be built; or the layer itself.
+
+    Raises:
+      PartError: parts of it have weights and others have none yet.
+    """
+    if isinstance(layer, keras.Sequential) and not layer.built:
+        return keras.models.clone_model(layer, clone_function=pattern)
+    if layer.weights and not layer.built:
+        raise PartError(
+            f"{type(layer).__name__} has weights in some of its layers only, so it can neither be "
+            "copied nor built in its place. Build it first: call it once with an input."
+        )
+    if stands_for_itself(layer):
+        return layer
+    # The function of a Lambda is the user's own, so there is nothing to be safe from.
+    unsafe = {"safe_mode": False} if isinstance(layer, keras.layers.Lambda) else {}
+    return type(layer).from_config(layer.get_config(), **unsafe)
 
 
 def build(
@@ -101,7 +134,7 @@ def build(
 
 def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> Template:
     slots, initial, names = [], {}, _Names(layer.name)
-    for variable in layer.variables:
+    for variable in (*layer.variables, *_recurrent_states(layer)):
         if is_seed_state(variable):
             continue
         kind = "params" if variable.trainable else collection
@@ -112,7 +145,17 @@ def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> Template:
         if id(variable) not in seen:
             slots.append(Slot(variable, "metrics", names.place(variable)))
             initial[id(variable)] = _initial(variable, made)
-    return Template(layer, tuple(slots), {id(s.variable): s for s in slots}, initial)
+    lookups = tuple(each for each in layer._flatten_layers() if isinstance(each, _LOOKUPS))
+    by_id = {id(slot.variable): slot for slot in slots}
+    return Template(layer, tuple(slots), by_id, initial, lookups)
+
+
+def _recurrent_states(layer: Any) -> Iterator[Any]:
+    """What stateful recurrent layers keep from call to call; Keras counts it among no variables."""
+    for each in layer._flatten_layers():
+        for state in keras.tree.flatten(getattr(each, "states", None)):
+            if isinstance(state, keras.Variable):
+                yield state
 
 
 def cached(key: Hashable, make: Callable[[], Template]) -> Template:
@@ -145,10 +188,12 @@ def _build(
         else:
             # In a graph of its own a variable has no storage. It also has no part in the function
             # that may be traced just now, which would refuse to create it.
+            chosen = {k: v for k, v in options.items() if k in _VARIABLE_OPTIONS}
+            value = options["initial_value"]
+            if tf.is_tensor(value) and not tf.is_symbolic_tensor(value):
+                chosen["initial_value"] = lambda: tf.zeros(value.shape, value.dtype)
             with tf.Graph().as_default():
-                variable = tf.Variable(
-                    **{k: v for k, v in options.items() if k in _VARIABLE_OPTIONS}
-                )
+                variable = tf.Variable(**chosen)
         made[id(variable)] = (variable, options["initial_value"])
         return variable
 
@@ -197,6 +242,8 @@ class _Names:
         if len(parts) > 1 and parts[0] == self._root:
             parts = parts[1:]
         *modules, name = parts
+        if re.fullmatch(r"variable_\d+", name):  # Keras's own count of variables without a name
+            name = "variable"
         path: tuple[str, ...] = ()
         for part in modules:
             base = re.sub(r"_\d+$", "", part)

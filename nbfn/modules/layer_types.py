@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from nbfn.modules.errors import DataFormatError, did_you_mean, show_names
+
 Size = int | tuple[int, ...]
 DataFormat = Literal[
     "nhwc", "nchw", "nwc", "ncw", "ndhwc", "ncdhw", "channels_last", "channels_first"
@@ -49,6 +51,17 @@ _ORDERS = {
 def keras_data_format(value: Any) -> Any:
     """Keras's constant for one of TensorFlow's: ``nhwc`` is ``channels_last``.
 
+    Raises:
+      DataFormatError: it is neither TensorFlow's nor Keras's.
+
     Implements: Merlin Design Document, section "Consistency".
     """
-    return _ORDERS.get(value.lower(), value) if isinstance(value, str) else value
+    if value is None:
+        return None
+    known = {**_ORDERS, **{order: order for order in _ORDERS.values()}}
+    if not isinstance(value, str) or value.lower() not in known:
+        raise DataFormatError(
+            f"data_format={value!r} is no order of axes, expected one of {show_names(known)}."
+            f"{did_you_mean(str(value).lower(), known)}"
+        )
+    return known[value.lower()]

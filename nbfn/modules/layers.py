@@ -19,6 +19,7 @@ from nbfn.modules.keras_layer import KerasModule
 from nbfn.modules.keys import key
 from nbfn.modules.layer_types import TYPES, keras_data_format
 from nbfn.modules.methods import nowrap
+from nbfn.modules.part_names import snake_case
 
 # Arguments of Keras layers that mean nothing here: names come from the module's place, seeds from
 # random streams, and weights are neither quantized nor adapted in place.
@@ -40,8 +41,10 @@ class KerasLayer(KerasModule):
     def make_layer(self) -> Any:
         """A new Keras layer with this module's fields."""
         fields = {n: self.__dict__[n] for n in self.__field_names__}
+        # With a name of its own it would be numbered by Keras, anew whenever a cell runs again.
         return self.wraps(
-            **{self.keywords.get(n, n): _for_keras(n, value) for n, value in fields.items()}
+            name=snake_case(type(self).__name__),
+            **{self.keywords.get(n, n): _for_keras(n, value) for n, value in fields.items()},
         )
 
 

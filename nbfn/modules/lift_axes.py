@@ -12,6 +12,9 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter
 from nbfn.modules.tree import map_leaves
 
+broadcast = None
+"""The axis of what is not mapped over but the same for all, as Flax calls it."""
+
 
 def axis_of(axes: Mapping[Any, Any], collection: str) -> tuple[bool, Any]:
     """Whether a collection is named, and its axis (None: shared); the first match counts."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbfn.modules.errors import TransformError
 from nbfn.modules.fields import is_module
-from nbfn.modules.methods import nowrap, opaque
+from nbfn.modules.methods import enters, marked, nowrap
 
 Transformation = Callable[..., Any]
 
@@ -34,6 +34,7 @@ def transformed(
     Raises:
       TransformError: the target is neither, for instance a module instance.
     """
+    call = marked(call)
     if isinstance(target, type) and hasattr(target, "__field_names__"):
         return _class(target, label, prefix, call, methods)
     if isinstance(target, functools.partial) and isinstance(target.func, type):
@@ -55,14 +56,14 @@ def transformed(
 
 
 def _function(fn: Callable[..., Any], call: Transformation, **own: Any) -> Callable[..., Any]:
-    @opaque
+    @marked
     @functools.wraps(fn)
     def lifted(*args: Any, **kwargs: Any) -> Any:
         return call(fn, *args, **own, **kwargs)
 
     # `wraps` copies marks of the function, but the transformed one must not enter the module.
     lifted.__dict__.pop("__nbfn_wrapped__", None)
-    return nowrap(lifted)
+    return nowrap(enters(lifted))
 
 
 def _class(target: Any, label: str, prefix: str, call: Transformation, methods: Any) -> type:

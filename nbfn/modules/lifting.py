@@ -5,6 +5,10 @@ of these modules whose variables are tensors in a store of their own, and tells 
 wrote, so that a transformation can carry the state in and out. Meanwhile the original modules may
 not be used: they would be invisible to the transformation.
 
+AutoGraph converts the user's function as it would where the transformation is called: inside a
+tf.function, but not below ``autograph=False``. What it cannot convert anywhere it cannot convert
+here: several lambdas on one line, code without source, and the ``call`` of Keras layers.
+
 Implements: Flax Module lifecycle, section "Functionalization".
 """
 
@@ -16,6 +20,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from nbfn._tensorflow import Conversion
 from nbfn.modules import context
 from nbfn.modules.binding import attach
 from nbfn.modules.errors import TransformError, show_path
@@ -23,7 +28,7 @@ from nbfn.modules.fields import is_module
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Inner, Streams, same_streams
 from nbfn.modules.lift_values import has_place, map_places, places_in, scope_of
-from nbfn.modules.methods import wrap
+from nbfn.modules.methods import is_entered, wrap
 from nbfn.modules.scope import Scope, Variable
 from nbfn.modules.store import MISSING, Path
 from nbfn.modules.tree import as_tensors, leaves
@@ -39,6 +44,7 @@ class Lift:
       label: the transformation, such as ``"nn.vmap"``, for errors.
       store: the variables of the modules outside.
       roots: the paths of the modules, without those below others.
+      user: calls the user's functions, converted by AutoGraph where their caller is.
     """
 
     def __init__(self, label: str, values: Any) -> None:
@@ -48,6 +54,7 @@ class Lift:
           TransformError: there is none with variables, or they belong to several applications.
         """
         self.label = label
+        self.user = Conversion()
         found = places_in(values)
         if not found:
             raise TransformError(
@@ -150,8 +157,8 @@ class Lift:
         mapped, chosen = map_places(copied, values), map_places(copied, dict(options))
         with self._suspended(), self._tables(values, mapped) as compact:
             label = getattr(fn, "__name__", "") or type(fn).__name__
-            own = is_module(mapped[0]) and not hasattr(fn, "__nbfn_wrapped__")
-            output = (wrap(fn, compact, label) if own else fn)(*mapped, **chosen)
+            own = is_module(mapped[0]) and not is_entered(fn)
+            output = self.user.call(wrap(fn, compact, label) if own else fn, mapped, chosen)
         inner.closed = True
         if places_in(output):
             raise TransformError(

@@ -18,6 +18,7 @@ from nbfn.modules.methods import opaque
 from nbfn.modules.rows import Row, as_text, rows_of
 from nbfn.modules.scope import Scope
 from nbfn.modules.tree import as_tensors, leaves
+from nbfn.modules.variable_store import VariableStore
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,13 @@ class Live(Bound, library=True):
         for path, value in source.items():
             target[path].assign(value)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A copy of a bound module is bound: it pickles and copies with its variables."""
+        store = getattr(self._life.scope, "store", None)
+        if not isinstance(store, VariableStore):
+            return super().__reduce_ex__(protocol)
+        return (_revived, (binding.unbound(self), self.state, dict(store.rngs), store.mutable))
+
     def describe(self, *args: Any, **kwargs: Any) -> list[Row]:
         """The submodules and variables, with shapes, dtypes, sizes and sharing, as records.
 
@@ -182,18 +190,26 @@ class Live(Bound, library=True):
         methods are known once the bound module has been called.
 
         Args:
-          *args: of a bound module, inputs for a call: then the records also say what each module
-            takes and gives. Nothing is computed; a ``tf.TensorSpec`` stands for a tensor.
+          *args: of a bound module, inputs for a call: then the records say what each module takes
+            and gives there, otherwise what it took and gave in the last call. Nothing is computed;
+            a ``tf.TensorSpec`` stands for a tensor.
           **kwargs: for the call.
         """
         if args or kwargs:
             self._bound_store("describe")
             return rows_of(self, call_shapes(self, args, kwargs))
-        return rows_of(self)
+        return rows_of(self, getattr(getattr(self._life.scope, "store", None), "shapes", None))
 
     def show(self, *args: Any, **kwargs: Any) -> str:
         """``describe`` as an indented plain text."""
         return as_text(self.describe(*args, **kwargs))
+
+
+def _revived(module: Any, state: Any, rngs: Mapping[str, Any], mutable: Any) -> Any:
+    made = module.bind(state, mutable=mutable)
+    made._bound_store("bind").rngs.update(rngs)
+    made._track()
+    return made
 
 
 def _named(state: Mapping[str, Any]) -> list[tuple[str, str]]:

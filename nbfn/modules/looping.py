@@ -13,10 +13,10 @@ from nbfn.modules.inner_store import Streams, own_streams, same_streams
 from nbfn.modules.keys import fold
 from nbfn.modules.lift_axes import flatten, pack
 from nbfn.modules.lifting import Lift
-from nbfn.modules.methods import opaque
+from nbfn.modules.methods import marked
 
 
-@opaque
+@marked
 def while_loop(
     cond_fn: Callable[..., Any],
     body_fn: Callable[..., Any],
@@ -54,6 +54,7 @@ def while_loop(
     held = lift.leaves(carried)
     fixed, keys = _streams(lift, split_rngs or {})
     nothing = Filter(frozenset())
+    drawn: dict[str, Mapping[Any, int]] = {}
 
     def run(fn: Callable[..., Any], turn: Any, flat: Any, state: Any, mutable: Filter) -> Any:
         variables = {**shared, **dict(zip(held, state, strict=True))}
@@ -61,11 +62,16 @@ def while_loop(
         values = (module, pack(init, flat))
         return lift.run(fn, values, {}, variables, {**fixed, **own}, mutable)
 
+    @marked
     def condition(turn: Any, flat: Any, state: Any) -> Any:
-        return run(cond_fn, turn, flat, state, nothing)[0]
+        result, inner = run(cond_fn, turn, flat, state, nothing)
+        drawn["condition"] = inner.drawn
+        return result
 
+    @marked
     def body(turn: Any, flat: Any, state: Any) -> Any:
         carry, inner = run(body_fn, turn, flat, state, carried)
+        drawn["body"] = inner.drawn
         writes = inner.writes()
         new = [tf.convert_to_tensor(t) for t in flatten(carry)]
         if len(new) != len(flat) or writes.keys() - held.keys():
@@ -77,10 +83,25 @@ def while_loop(
         return turn + 1, new, [writes.get(k, v) for k, v in zip(held, state, strict=True)]
 
     start = [tf.convert_to_tensor(t) for t in flatten(init)]
-    _, flat, state = tf.while_loop(condition, body, (tf.constant(0), start, list(held.values())))
+    turns, flat, state = tf.while_loop(
+        condition, body, (tf.constant(0), start, list(held.values()))
+    )
     writable = {k: v for k, v in zip(held, state, strict=True) if k[0] in lift.store.mutable}
     lift.commit(writable)
+    for (name, path), draws in _draws(drawn, turns).items():
+        if name in fixed:
+            lift.store.advance(name, path, draws)
     return pack(init, flat)
+
+
+def _draws(drawn: Mapping[str, Mapping[Any, int]], turns: Any) -> dict[Any, Any]:
+    """How often each path drew: as in one turn, for the streams there are the same in each."""
+    before, inside = drawn["condition"], drawn.get("body", {})
+    found = {
+        key: tf.maximum(before.get(key, 0), inside.get(key, 0) * tf.minimum(turns, 1))
+        for key in {*before, *inside}
+    }
+    return {k: n if tf.is_symbolic_tensor(n) else int(n) for k, n in found.items()}
 
 
 def _streams(lift: Lift, split: Mapping[Any, bool]) -> tuple[Streams, dict[str, Any]]:

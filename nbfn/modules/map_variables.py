@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter, FilterLike
 from nbfn.modules.inner_store import Inner, same_streams
 from nbfn.modules.lift_target import transformed
-from nbfn.modules.lifting import Leaf, Lift, Writes
-from nbfn.modules.tree import leaves
+from nbfn.modules.lift_trees import Leaf, Trees
+from nbfn.modules.lifting import Lift, Writes
+from nbfn.modules.methods import marked
 
 
 def _same(variables: Any) -> Any:
     return variables
 
 
+@marked
 def map_variables(
     target: Any,
     mapped_collections: FilterLike = "params",
@@ -36,7 +37,7 @@ def map_variables(
       target: a module class, or a function whose first argument is a module.
       mapped_collections: the collections that are seen through the function.
       trans_in_fn: from the stored variables, ``{collection: {module: {name: value}}}`` below the
-        module, to those that the module sees.
+        module, to those that the module sees. For several modules it is called with those of each.
       trans_out_fn: the other way, for variables that the module makes or writes.
       init: whether the module may make the mapped variables.
       mutable: whether it may write them.
@@ -55,11 +56,16 @@ def map_variables(
 
     def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
         lift = Lift("nn.map_variables", (module, args, kwargs))
-        if len(lift.roots) > 1:
-            raise TransformError(
-                "nn.map_variables takes one module, found several that are not below each other. "
-                "Pass the module that holds them."
-            )
+        trees = Trees("nn.map_variables", [module, list(args), kwargs])
+
+        def through(fn: Any, variables: Mapping[Leaf, Any], name: str) -> dict[Leaf, Any]:
+            results = [
+                # The variables of modules among the arguments may all belong to the first.
+                lift.user.call(fn, (tree,), {}) if tree or i == 0 else tree
+                for i, tree in enumerate(trees.each(trees.build(variables), name))
+            ]
+            return trees.flat(trees.filled(results), f"what {name} returns")
+
         streams = same_streams(lift.store)
         others, stored = lift.leaves(~mapped), lift.leaves(mapped)
         values = (module, *args)
@@ -71,39 +77,17 @@ def map_variables(
         if making:
             _, inner = run({}, Filter.of(True))
             made = {k: v for k, v in inner.writes().items() if k[0] in mapped}
-            lift.commit(_through(trans_out_fn, made, lift, "trans_out_fn"))
+            lift.commit(through(trans_out_fn, made, "trans_out_fn"))
             stored = lift.leaves(mapped)
-        seen = _through(trans_in_fn, stored, lift, "trans_in_fn")
+        seen = through(trans_in_fn, stored, "trans_in_fn")
         output, inner = run(seen, Filter.of(True) if mutable else ~mapped)
         writes: Writes = inner.writes()
         lift.commit({k: v for k, v in writes.items() if k[0] not in mapped})
         changed = {k: v for k, v in writes.items() if k[0] in mapped}
         if changed:
             # trans_out_fn maps whole collections, so it also gets what was not written.
-            lift.commit(_through(trans_out_fn, {**seen, **changed}, lift, "trans_out_fn"))
+            lift.commit(through(trans_out_fn, {**seen, **changed}, "trans_out_fn"))
         lift.count_draws(inner, streams)
         return output
 
     return transformed(target, "nn.map_variables", "Mapped", call, methods)
-
-
-def _through(
-    fn: Callable[[Any], Any], variables: Mapping[Leaf, Any], lift: Lift, name: str
-) -> dict[Leaf, Any]:
-    depth, tree = len(lift.root), dict[str, Any]()
-    for (collection, path), value in variables.items():
-        node = tree.setdefault(collection, {})
-        for part in path[depth:-1]:
-            node = node.setdefault(part, {})
-        node[path[-1]] = value
-    result = fn(tree)
-    if not isinstance(result, Mapping) or not all(isinstance(v, Mapping) for v in result.values()):
-        raise TransformError(
-            f"nn.map_variables: {name} must return collections of variables, as it gets them, such "
-            f'as {{"params": {{"kernel": ...}}}}; found {result!r}.'
-        )
-    return {
-        (collection, (*lift.root, *path)): leaf
-        for collection, node in result.items()
-        for path, leaf in leaves(node)
-    }

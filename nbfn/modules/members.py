@@ -75,13 +75,21 @@ class Members(Template, library=True):
 
         Implements: Flax Module lifecycle, section "Compact Modules".
         """
-        if self._is_inspected():
+        if self._life.scope is None and self._is_inspected():
             return Absent(f"The parameter {name!r} of {type(self).__name__}")
         scope = self._declares("params", name)
-        stored = scope.store.find("params", scope.path, name)
+        known = scope.params.get(name)
+        if known is not None:
+            return known
+        store = scope.store
+        stored = store.find("params", scope.path, name)
         if stored is not MISSING:
-            scope.check_shape("params", name, init_fn, args, kwargs)
-            return stored if scope.store.bound else as_tensors(stored)
+            if ("params", scope.path, name) not in store.checked:
+                scope.check_shape("params", name, init_fn, args, kwargs)
+            if not store.bound:
+                return as_tensors(stored)
+            scope.params[name] = stored
+            return stored
         return scope.ensure("params", name, lambda: init_fn(scope.draw("params"), *args, **kwargs))
 
     @marked
@@ -266,22 +274,27 @@ class Members(Template, library=True):
 
     def _declares(self, collection: str, name: str) -> Scope:
         """The module's place, after reserving a variable's name in it."""
-        table = context.table_of(self)
-        label = f"{type(self).__name__}: the variable {name!r} of {collection!r}"
-        if table is not None and table.kind == "declare":
-            raise PlacementError(f"{label} cannot be declared in declare(). Do it in setup().")
-        scope = self._scope("param" if collection == "params" else "variable")
-        if table is None:
-            raise PlacementError(
-                f"{label} at {show_path(scope.path)} must be declared in setup or in a method "
-                "decorated with @nn.compact. Elsewhere use get_variable and put_variable."
-            )
-        lasting = self._life.names
-        names = table.names if table.kind == "compact" else lasting
-        if lasting.taken(name, collection) or names.taken(name, collection):
+        table = context.here.tables.get(id(self))
+        if table is None or table.kind == "declare":
+            raise self._misplaced(collection, name)
+        life = self._life
+        scope = life.scope
+        if scope is None or scope.store.closed or scope.store.suspended:
+            scope = self._scope("param" if collection == "params" else "variable")
+        names = table.names if table.kind == "compact" else life.names
+        if not names.take_free(name, collection, life.names):
             raise name_in_use(scope.path, name, collection)
-        names.take(name, collection)
         return scope
+
+    def _misplaced(self, collection: str, name: str) -> PlacementError:
+        label = f"{type(self).__name__}: the variable {name!r} of {collection!r}"
+        if context.table_of(self) is not None:
+            return PlacementError(f"{label} cannot be declared in declare(). Do it in setup().")
+        scope = self._scope("param" if collection == "params" else "variable")
+        return PlacementError(
+            f"{label} at {show_path(scope.path)} must be declared in setup or in a method "
+            "decorated with @nn.compact. Elsewhere use get_variable and put_variable."
+        )
 
 
 def _merged(old: Any, new: Any) -> Any:

@@ -1,6 +1,6 @@
 """What is put around a module's methods: context, lazy setup, compact declarations.
 
-The wrapper is one ``with`` statement around the call, so that AutoGraph converts it together with
+The wrapper is one ``try`` statement around the call, so that AutoGraph converts it together with
 the user's method; everything behind it is closed to AutoGraph.
 """
 
@@ -10,7 +10,6 @@ import functools
 import inspect
 import re
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
@@ -19,6 +18,7 @@ from nbfn._tensorflow import unconverted
 from nbfn.modules import context
 from nbfn.modules.errors import PropertyError, UnboundModuleError
 from nbfn.modules.interception import around
+from nbfn.modules.last_call import begin, noted
 from nbfn.modules.setup import prepare
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,90 +55,123 @@ def nowrap(fn: F) -> F:
     return fn
 
 
+def enters(fn: F) -> F:
+    """Marks a function that enters the module itself, as a transformation does."""
+    fn.__nbfn_enters__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def is_entered(fn: Any) -> bool:
+    """Whether a function of a module enters the module itself, so that nobody else should."""
+    return hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_enters__")
+
+
 def wrap(
     fn: Callable[..., Any], compact: bool = False, label: str | None = None
 ) -> Callable[..., Any]:
     """The method as a module runs it."""
     label = label or fn.__name__
 
+    # IPython's autoreload changes attributes of functions, but not what a closure holds: so what
+    # is called is always `__wrapped__`.
     @functools.wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with Call(self, label, compact, fn) as run:
-            return run(self, *args, **kwargs)
+        call = enter(self, label, compact, method.__wrapped__, args, kwargs)
+        try:
+            return call[0](self, *args, **kwargs)
+        finally:
+            leave(self, call)
 
     method.__nbfn_wrapped__ = True  # type: ignore[attr-defined]
     return method
 
 
-class Call:
-    """One call of a module's method, as a context manager."""
+# What to call in the method's place, the open name scope, whether a table was opened, and which
+# one was open before.
+Entered = tuple[Callable[..., Any], Any, bool, "context.Table | None"]
 
-    __slots__ = ("compact", "fn", "label", "module", "opened", "previous", "scope_name")
 
-    def __init__(self, module: Any, label: str, compact: bool, fn: Callable[..., Any]) -> None:
-        """Notes what is called.
+@marked
+def enter(
+    module: Any, label: str, compact: bool, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Entered:
+    """Before a method runs: runs ``setup`` if it is due and makes the module the current one.
 
-        Args:
-          module: the module.
-          label: the method's name, for the names of graph operations and for errors.
-          compact: whether the method may declare.
-          fn: the method as the class defines it.
-        """
-        self.fn = fn
-        self.module = module
-        self.label = label
-        self.compact = compact
+    Args:
+      module: the module.
+      label: the method's name, for the names of graph operations and for errors.
+      compact: whether the method may declare.
+      fn: the method as the class defines it.
+      args: what it is called with.
+      kwargs: likewise.
 
-    def __enter__(self) -> Callable[..., Any]:
-        """Runs ``setup`` if it is due and makes the module the current one.
+    Returns:
+      First what to call in the method's place, a function of the module and the arguments; all of
+      it is for ``leave``.
 
-        Returns:
-          What to call in the method's place: a function of the module and the arguments.
+    Raises:
+      UnboundModuleError: a compact method of an unbound module.
+    """
+    here, life = context.here, module._life
+    scope, scope_name = life.scope, None
+    wanted = None
+    if scope is not None:
+        store = scope.store
+        if store.closed or store.suspended:
+            store.check_open(scope.path)
+        if not life.ready:
+            prepare(module)
+        if not tf.executing_eagerly():
+            scope_name = _name_scope(module, label)
+        wanted = store.wanted
+        if not here.modules and store.bound and label == "__call__":
+            begin(scope, args, kwargs)
+    elif compact:
+        raise UnboundModuleError(
+            f"{type(module).__name__}.{label} is compact, so it can only run on a bound "
+            f"module. Use {type(module).__name__}(...).init(key, ...) and .apply(variables, "
+            "...), or .bind(variables)."
+        )
+    opened, previous = False, None
+    if compact:
+        tables, key = here.tables, id(module)
+        previous = tables.get(key)
+        if previous is None or previous.kind != "compact":
+            tables[key] = context.Table("compact")
+            opened = True
+    here.modules.append(module)
+    if here.interceptors or wanted is not None:
+        fn = around(module, fn, label)
+    if here.noting is not None and label == "__call__":
+        fn = noted(fn)
+    return fn, scope_name, opened, previous
 
-        Raises:
-          UnboundModuleError: a compact method of an unbound module.
-        """
-        module = self.module
-        life = module._life
-        self.scope_name = None
-        self.opened = False
-        if life.scope is not None:
-            life.scope.store.check_open(life.scope.path)
-            if not life.ready:
-                prepare(module)
-            if not tf.executing_eagerly():
-                name = module.name or type(module).__name__
-                label = name if self.label == "__call__" else f"{name}.{self.label}"
-                # A module's name may hold characters that an operation's may not.
-                allowed = re.sub(r"[^A-Za-z0-9_.-]", "_", label).lstrip("_-")
-                self.scope_name = tf.name_scope(allowed or "module")
-                self.scope_name.__enter__()
-        elif self.compact:
-            raise UnboundModuleError(
-                f"{type(module).__name__}.{self.label} is compact, so it can only run on a bound "
-                f"module. Use {type(module).__name__}(...).init(key, ...) and .apply(variables, "
-                "...), or .bind(variables)."
-            )
-        context.push(module)
-        if self.compact:
-            previous, self.opened = context.open_compact(module)
-            self.previous = previous
-        if context.interceptors() or (life.scope is not None and life.scope.store.wanted):
-            return around(module, self.fn, self.label)
-        return self.fn
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Undoes ``__enter__``."""
-        if self.opened:
-            context.swap_table(self.module, self.previous)
-        context.pop()
-        if self.scope_name is not None:
-            self.scope_name.__exit__(kind, error, trace)
+@marked
+def leave(module: Any, call: Entered) -> None:
+    """After a method has run, or failed: undoes ``enter``."""
+    here = context.here
+    _, scope_name, opened, previous = call
+    if opened:
+        if previous is None:
+            del here.tables[id(module)]
+        else:
+            here.tables[id(module)] = previous
+    here.modules.pop()
+    if not here.modules:
+        here.noting = None
+    if scope_name is not None:
+        scope_name.__exit__(None, None, None)
+
+
+def _name_scope(module: Any, label: str) -> Any:
+    name = module.name or type(module).__name__
+    text = name if label == "__call__" else f"{name}.{label}"
+    # A module's name may hold characters that an operation's may not.
+    allowed = re.sub(r"[^A-Za-z0-9_.-]", "_", text).lstrip("_-")
+    opened = tf.name_scope(allowed or "module")
+    opened.__enter__()
+    return opened
 
 
 def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
@@ -148,7 +181,8 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
     def method(self: Any) -> None:
         table = context.table_of(self)
         if table is not None and table.kind == kind:
-            run = around(self, fn, kind) if context.interceptors() else fn
+            run = method.__wrapped__
+            run = around(self, run, kind) if context.interceptors() else run
             run(self)
         elif self._life.scope is not None:
             prepare(self)
@@ -171,13 +205,27 @@ def wrap_property(prop: property, owner: str) -> property:
     @functools.wraps(getter)
     def read(self: Any) -> Any:
         try:
-            return getter(self)
+            return read.__wrapped__(self)
         except AttributeError as error:
             raise PropertyError(
                 f"The property {owner}.{getter.__name__} raised AttributeError: {error}"
             ) from error
 
     return property(read, prop.fset, prop.fdel, prop.__doc__)
+
+
+def reraise_hidden(descriptor: Any, module: Any, name: str) -> None:
+    """Asks a descriptor again, to say what its ``AttributeError`` was.
+
+    Raises:
+      PropertyError: it raises one again.
+    """
+    try:
+        descriptor.__get__(module, type(module))
+    except AttributeError as error:
+        raise PropertyError(
+            f"The descriptor {type(module).__name__}.{name} raised AttributeError: {error}"
+        ) from error
 
 
 def wrap_class(cls: type) -> None:

@@ -27,6 +27,8 @@ def compact_name_scope(fn: F) -> F:
 
     @functools.wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # As in wrap, and the function inside has the attribute too.
+        inside.__wrapped__ = method.__wrapped__  # type: ignore[attr-defined]
         return inside(_twin(self, fn.__name__), *args, **kwargs)
 
     return cast("F", method)

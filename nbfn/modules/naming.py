@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import types
+import weakref
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -26,19 +28,23 @@ class Names:
 
     def __init__(self) -> None:
         """No name is taken."""
-        self._taken: dict[str, set[str | None]] = {}
+        self._taken: dict[str, tuple[str | None, ...]] = {}
         self._counts: dict[str, int] = {}
 
     def copy(self) -> Names:
         """Names of its own that start with what is taken here."""
         made = Names()
-        made._taken = {name: set(held) for name, held in self._taken.items()}
-        made._counts = dict(self._counts)
+        made._taken = self._taken.copy()
+        made._counts = self._counts.copy()
         return made
 
     def next_auto(self, cls: type) -> str:
         """What ``auto`` will answer, unless that name is taken."""
         return f"{cls.__name__}_{self._counts.get(cls.__name__, 0)}"
+
+    def count(self, cls: type) -> None:
+        """Goes on to the class's next automatic name."""
+        self._counts[cls.__name__] = self._counts.get(cls.__name__, 0) + 1
 
     def auto(self, cls: type) -> str:
         """The next automatic name for a class: ``Dense_0``, ``Dense_1``, ..."""
@@ -56,9 +62,9 @@ class Names:
 
     def take_twin(self, name: str) -> None:
         """Reserves the name for a method."""
-        self._taken[name] = {None, _TWIN}
+        self._taken[name] = (None, _TWIN)
 
-    def held(self) -> dict[str, set[str | None]]:
+    def held(self) -> dict[str, tuple[str | None, ...]]:
         """By name, the collections (None: a submodule) that have it."""
         return self._taken
 
@@ -71,11 +77,20 @@ class Names:
 
     def take(self, name: str, collection: str | None) -> None:
         """Reserves the name for a variable of the collection, or (None) for a submodule."""
-        held = self._taken.get(name)
-        if held is None:
-            self._taken[name] = {collection}
-        else:
-            held.add(collection)
+        held = self._taken.get(name, ())
+        if collection not in held:
+            self._taken[name] = (*held, collection)
+
+    def take_free(self, name: str, collection: str | None, lasting: Names) -> bool:
+        """Takes a name unless it is taken here or in ``lasting``; whether it did."""
+        taken = self._taken
+        if name not in taken and name not in lasting._taken:
+            taken[name] = (collection,)
+            return True
+        if self.taken(name, collection) or lasting.taken(name, collection):
+            return False
+        taken[name] = (*taken.get(name, ()), collection)
+        return True
 
 
 def name_in_use(path: tuple[str, ...], name: str, collection: str | None) -> NameInUseError:
@@ -145,7 +160,7 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
         if not exact:
             return alike
         concrete = not (tf.is_symbolic_tensor(value) or isinstance(value, tf.Variable))
-        return (*alike, np.asarray(value).tobytes() if concrete else id(value))
+        return (*alike, np.asarray(value).tobytes() if concrete else _serial(value))
     config = getattr(value, "get_config", None)
     if callable(config) and not hasattr(value, "weights"):
         return (type(value), again(config()))
@@ -156,6 +171,20 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
     except TypeError:
         return (type(value), id(value))
     return (type(value), value)
+
+
+_serials: dict[int, tuple[Any, int]] = {}
+_numbers = itertools.count()
+
+
+def _serial(value: Any) -> int:
+    """A number for an object that, other than its ``id``, is never given to another."""
+    known = _serials.get(id(value))
+    if known is None or known[0]() is not value:
+        place = id(value)
+        known = (weakref.ref(value, lambda _: _serials.pop(place, None)), next(_numbers))
+        _serials[place] = known
+    return known[1]
 
 
 def _contents(cell: Any) -> Any:

@@ -46,8 +46,8 @@ class UniqueNames:
         """
         if name in self._taken:
             raise NameInUseError(
-                f"The name {name!r} is taken by an earlier part. Choose another name=, or leave "
-                "it out, and a free one is made from the type."
+                f"Two parts have the name {name!r}. Choose another name= for one of them, or "
+                "leave it out, and a free one is made from the type."
             )
         self._taken.add(name)
 
@@ -55,23 +55,22 @@ class UniqueNames:
 def part_names(parts: Iterable[Any]) -> list[str]:
     """The name of each part; one object in two places has one name.
 
-    The ``name=`` of a module is kept. A ``tf.Module`` of another kind always has a name, so it
-    cannot be told who chose it: such a name gets a suffix if it is taken.
+    The ``name=`` of a module is kept, and the others make way for it. A ``tf.Module`` of another
+    kind always has a name, so it cannot be told who chose it: such a name gets a suffix if it is
+    taken.
 
     Raises:
       NameInUseError: two different modules have the same ``name=``.
     """
-    names, known, found = UniqueNames(), dict[int, str](), list[str]()
-    for part in parts:
+    names, known, held = UniqueNames(), dict[int, str](), list(parts)
+    for part in held:
+        if is_module(part) and part.name is not None and id(part) not in known:
+            names.take_exactly(part.name)
+            known[id(part)] = part.name
+    for part in held:
         if id(part) not in known:
-            chosen = part.name if is_module(part) else None
-            if chosen is None:
-                known[id(part)] = names.take(_base(part))
-            else:
-                names.take_exactly(chosen)
-                known[id(part)] = chosen
-        found.append(known[id(part)])
-    return found
+            known[id(part)] = names.take(_base(part))
+    return [known[id(part)] for part in held]
 
 
 def find_part(parts: Sequence[Any], names: Sequence[str], name: str) -> Any:

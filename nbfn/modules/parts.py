@@ -7,6 +7,7 @@ callable: containers ask of it only that it can be called.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,18 +20,26 @@ from nbfn.modules.keras_layer import Keras, KerasModule
 from nbfn.modules.methods import opaque
 
 
-def parts_of(value: Any) -> list[Any]:
+def parts_of(value: Any, before: Sequence[Any] = ()) -> list[Any]:
     """The parts in nested lists, in order; None is left out.
+
+    Args:
+      value: a part or nested lists of parts.
+      before: parts that the container has already. A Keras layer among them stays one module.
 
     Raises:
       PartError: something cannot be called.
     """
+    return _parts_of(value, {id(p.layer): p for p in before if isinstance(p, Keras)})
+
+
+def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
     if value is None:
         return []
     if isinstance(value, ModuleConfig):
         return [value.make()]
     if isinstance(value, keras.Layer):
-        return [Keras(value)]
+        return [known.setdefault(id(value), Keras(value, name=_chosen_name(value), parent=None))]
     if isinstance(value, type):
         raise PartError(
             f"{value.__name__} is a class, not a part. Construct it: {value.__name__}(...)."
@@ -38,13 +47,20 @@ def parts_of(value: Any) -> list[Any]:
     if callable(value):
         return [value]
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [part for item in value for part in parts_of(item)]
+        return [part for item in value for part in _parts_of(item, known)]
     if inspect.isgenerator(value):
-        return parts_of(list(value))
+        return _parts_of(list(value), known)
     raise PartError(
         f"{value!r} cannot be a part: expected an nn.Module, a tf.Module, a Keras layer, the "
         "Config of a layer, a callable, or a list of these."
     )
+
+
+def _chosen_name(layer: Any) -> str | None:
+    """The name of a Keras layer, unless Keras made it from the class and a count."""
+    automatic = type(layer).__name__.lower().strip("_") + "[0-9]*"
+    plain = layer.name.lower().replace("_", "")
+    return None if re.fullmatch(automatic, plain) else str(layer.name)
 
 
 @opaque

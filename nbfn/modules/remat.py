@@ -7,33 +7,66 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import same_streams
 from nbfn.modules.lift_axes import flatten, is_array, pack
 from nbfn.modules.lift_target import transformed
 from nbfn.modules.lifting import Lift
+from nbfn.modules.methods import marked
+from nbfn.modules.recomputing import Policy, recomputed
 
 _EVERYTHING = Filter.of(True)
 
 
-def remat(target: Any, methods: Sequence[str] | Mapping[str, Any] | None = None) -> Any:
+@marked
+def remat(
+    target: Any,
+    policy: Policy | None = None,
+    methods: Sequence[str] | Mapping[str, Any] | None = None,
+    *,
+    static_argnums: Any = (),  # noqa: ARG001  (what is no tensor is static anyway)
+    prevent_cse: bool = True,
+    concrete: bool = False,
+) -> Any:
     """Forgets intermediate values and computes them again when gradients are taken.
 
     Outputs and gradients are those of the module; random draws are the same both times.
 
+    Example, with the outputs of convolutions kept and only what is cheap computed again::
+
+      block = nn.remat(Block, policy=lambda module, method: isinstance(module, nn.Conv2D))
+
     Args:
       target: a module class, or a function whose first argument is a module.
+      policy: which outputs of methods are kept, as ``policy(module, method name)``; by default
+        none. In a traced function what leads to a kept output is not computed again, unless its
+        own gradient needs it; an eager call computes it again all the same.
       methods: for a class, the methods to transform.
+      static_argnums: without effect, because only tensors are differentiated; accepted, so that
+        code for Flax runs.
+      prevent_cse: always true: TensorFlow keeps the second computation apart from the first.
+      concrete: always false: in an eager call values are known anyway.
 
     Returns:
       The transformed class (``CheckpointDense``) or function.
 
     Raises:
-      TransformError: a module was hidden in a closure, or the target is no module class or
-        function.
+      TransformError: a module was hidden in a closure, the target is no module class or function,
+        or an option asks for what TensorFlow has not.
 
-    Implements: Flax Module lifecycle, section "Functionalization".
+    Implements: Flax Module lifecycle, section "Functionalization"; Flax Linen, ``nn.remat``.
     """
+    if not prevent_cse or concrete:
+        raise TransformError(
+            "nn.remat: prevent_cse=False and concrete=True are options of JAX's compiler, and "
+            "TensorFlow has nothing like them. Leave them out."
+        )
+    if policy is not None and not callable(policy):
+        raise TransformError(
+            f"nn.remat: policy must be a function of a module and a method's name that says "
+            f"whether the output is kept, found {policy!r}."
+        )
 
     def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
         lift = Lift("nn.remat", (module, args, kwargs))
@@ -45,7 +78,7 @@ def remat(target: Any, methods: Sequence[str] | Mapping[str, Any] | None = None)
         passed = [i for i, value in enumerate(inputs) if _is_differentiable(value)]
         told: list[Any] = []
 
-        @tf.recompute_grad
+        @marked
         def body(*tensors: Any) -> Any:
             values = list(inputs)
             for i, tensor in zip(passed, tensors, strict=True):
@@ -57,7 +90,9 @@ def remat(target: Any, methods: Sequence[str] | Mapping[str, Any] | None = None)
             told[:] = [output, writes, inner]
             return [tf.convert_to_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
 
-        results = body(*(tf.convert_to_tensor(inputs[i]) for i in passed))
+        fixed = sum(i < len(variables) for i in passed)
+        again = recomputed(body, policy, fixed)
+        results = again(*(tf.convert_to_tensor(inputs[i]) for i in passed))
         form, writes, inner = told
         lift.count_draws(inner, streams)
         output, written = pack([form, list(writes.values())], results)

@@ -13,7 +13,7 @@ from nbfn.modules import context
 _PLAIN = frozenset([int, float, bool, str, bytes, type(None)])
 
 
-def may_reuse(kwargs: dict[str, Any]) -> bool:
+def may_be_reused(kwargs: dict[str, Any]) -> bool:
     """Whether a module that is being constructed belongs to a compact method of a bound one."""
     parent = context.current_module()
     if parent is None or "parent" in kwargs:
@@ -24,28 +24,35 @@ def may_reuse(kwargs: dict[str, Any]) -> bool:
 
 def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The child that an earlier call of the running method made with these arguments, or None."""
-    parent = context.current_module()
-    table = context.table_of(parent)
-    if table is None or table.kind != "compact":
+    here = context.here
+    parent = here.modules[-1] if here.modules else None
+    if parent is None or (kwargs and "parent" in kwargs):
+        return None
+    table, life = here.tables.get(id(parent)), parent._life
+    if table is None or table.kind != "compact" or not life.scope.store.bound:
         return None
     names = table.names
-    chosen = kwargs.get("name")
+    chosen = kwargs.get("name") if kwargs else None
     name = names.next_auto(cls) if chosen is None else chosen
-    child = parent._life.children.get(name)
-    if type(child) is not cls or child._life.arguments is None:
+    child = life.children.get(name)
+    if type(child) is not cls:
         return None
-    before, options = child._life.arguments
-    if len(before) != len(args) or options.keys() != kwargs.keys():
+    known = child._life.arguments
+    if known is None:
         return None
-    if not all(map(_is_same, args, before)):
+    if (args or known[0]) and not (
+        len(args) == len(known[0]) and all(map(_is_same, args, known[0]))
+    ):
         return None
-    if not all(_is_same(value, options[key]) for key, value in kwargs.items()):
+    if (kwargs or known[1]) and not (
+        len(kwargs) == len(known[1])
+        and all(k in known[1] and _is_same(v, known[1][k]) for k, v in kwargs.items())
+    ):
         return None
-    if names.taken(name, None) or parent._life.names.taken(name, None):
+    if not names.take_free(name, None, life.names):
         return None  # the usual way says what is wrong
     if chosen is None:
-        names.auto(cls)
-    names.take(name, None)
+        names.count(cls)
     return child
 
 

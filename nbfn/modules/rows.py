@@ -25,9 +25,10 @@ class Row:
       dtype: a variable's dtype by name, or an empty text.
       nbytes: the size of a variable, or of all that is at a module and below; None if unknown.
       trainable: whether an optimizer would change it.
-      takes: dtypes and shapes of a module's inputs, if the tree was asked for a call.
+      takes: dtypes and shapes of a module's inputs in the last call.
       gives: those of its outputs.
       same_as: the path under which the same module or variable came before, or None.
+      depth: how many modules are above it.
     """
 
     path: tuple[str, ...]
@@ -40,11 +41,12 @@ class Row:
     same_as: tuple[str, ...] | None = None
     takes: str = ""
     gives: str = ""
+    depth: int = 0
 
     @property
     def name(self) -> str:
-        """The last part of the path; ``"/"`` for the module itself."""
-        return self.path[-1] if self.path else "/"
+        """The path from the module above; ``"/"`` for the module that was asked."""
+        return "/".join(self.path[max(self.depth - 1, 0) :]) or "/"
 
 
 def rows_of(module: Any, shapes: Shapes | None = None) -> list[Row]:
@@ -71,17 +73,19 @@ def _rows(
 ) -> Iterator[Row]:
     label, scope = type(module).__name__, module._life.scope
     if id(module) in modules:
-        yield Row(path, "module", label, same_as=modules[id(module)])
+        yield Row(path, "module", label, same_as=modules[id(module)], depth=len(path))
         return
     modules[id(module)] = path
     children = module._known_children()
     tree = scope.tree() if scope is not None else {}
     below = [leaf for node in tree.values() for _, leaf in leaves(node)]
-    yield Row(path, "module", label, nbytes=_total(below) if scope is not None else None)
+    nbytes = _total(below) if scope is not None else None
+    yield Row(path, "module", label, nbytes=nbytes, depth=len(path))
     for collection in sorted(tree, key=lambda c: (c != "params", c)):
         for at, leaf in leaves(tree[collection]):
             if at[0] not in children or len(at) == 1:
-                yield _variable((*path, *at), collection, leaf, variables)
+                row = _variable((*path, *at), collection, leaf, variables)
+                yield replace(row, depth=len(path) + 1)
     for name, child in children.items():
         yield from _rows(child, (*path, name), modules, variables)
 
@@ -116,11 +120,9 @@ def as_text(rows: Iterable[Row]) -> str:
 
 
 def _line(row: Row) -> str:
-    parts = [f"{'  ' * len(row.path)}{row.name}: {row.label}"]
+    parts = [f"{'  ' * row.depth}{row.name}: {row.label}"]
     if row.kind == "variable":
-        known = ["?" if n is None else str(n) for n in row.shape or ()]
-        shape = "?" if row.shape is None else ", ".join(known)
-        parts[0] = f"{'  ' * len(row.path)}{row.name}: {row.dtype}[{shape}]"
+        parts[0] = f"{'  ' * row.depth}{row.name}: {show_tensor(row.dtype, row.shape)}"
         if row.label != "params":
             parts.append(f"({row.label})")
         elif not row.trainable:
@@ -132,6 +134,12 @@ def _line(row: Row) -> str:
     elif row.nbytes:
         parts.append(show_bytes(row.nbytes))
     return "  ".join(parts)
+
+
+def show_tensor(dtype: str, shape: tuple[int | None, ...] | None) -> str:
+    """Dtype and shape in short: ``float32[2, ?]``."""
+    known = ["?" if n is None else str(n) for n in shape or ()]
+    return f"{dtype}[{'?' if shape is None else ', '.join(known)}]"
 
 
 def show_bytes(count: int) -> str:

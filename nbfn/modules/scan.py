@@ -24,8 +24,10 @@ from nbfn.modules.lift_axes import (
 )
 from nbfn.modules.lift_target import transformed
 from nbfn.modules.lifting import Leaf, Lift, describe
+from nbfn.modules.methods import marked
 
 
+@marked
 def scan(
     target: Any,
     variable_axes: Mapping[Any, int] | None = None,
@@ -36,6 +38,7 @@ def scan(
     out_axes: Any = 0,
     length: int | None = None,
     reverse: bool = False,
+    unroll: int | bool = 1,
     methods: Sequence[str] | Mapping[str, Any] | None = None,
 ) -> Any:
     """Runs a module in a loop: ``(module, carry, *xs) -> (carry, ys)``.
@@ -52,10 +55,13 @@ def scan(
       variable_carry: the collections that each step hands on to the next; they must exist.
       split_rngs: by filter of streams, whether each step has a key of its own. Streams that are
         not named do not exist inside.
-      in_axes: the axis of each input after the carry that is stepped over; None for none.
+      in_axes: the axis of each input after the carry that is stepped over; None for none, which is
+        called ``nn.broadcast`` too.
       out_axes: where that axis is in the outputs ``ys``.
       length: the number of steps, where no input tells it.
       reverse: whether to begin with the last step.
+      unroll: how many steps stand in the graph for one turn of the loop; True for all, without a
+        loop. More steps make a larger graph, in which XLA and the runtime find more to do at once.
       methods: for a class, the methods to transform.
 
     Returns:
@@ -76,6 +82,7 @@ def scan(
             broadcast=Filter.of(variable_broadcast),
             carried=Filter.of(variable_carry),
             reverse=reverse,
+            unroll=unroll,
         )
         return loop.created(carry) if loop.lift.is_creating() else loop.looped(carry)
 
@@ -99,9 +106,13 @@ class _Loop:
         broadcast: Filter,
         carried: Filter,
         reverse: bool,
+        unroll: int | bool,
     ) -> None:
         self.fn, self.module, self.xs, self.kwargs = fn, module, xs, kwargs
         self.axes, self.out_axes, self.reverse = axes, out_axes, reverse
+        if unroll is not True and (not isinstance(unroll, int) or unroll < 1):
+            raise TransformError(f"nn.scan: unroll must be True or at least 1, found {unroll!r}.")
+        self.unroll = unroll
         self.lift = lift = Lift("nn.scan", (module, xs, kwargs))
         self.slices = Slices(xs, in_axes)
         self.inputs = self.slices.inputs
@@ -194,9 +205,7 @@ class _Loop:
                 [a.write(i, item) for a, item in zip(arrays, items, strict=True)],
             )
 
-        _, flat, held, arrays = tf.while_loop(
-            lambda turn, *_: turn < self.size, body, (tf.constant(1), *state, arrays)
-        )
+        flat, held, arrays = self._repeated(body, (*state, arrays))
         results = [array.stack() for array in arrays]
         for result, column in zip(results, columns, strict=True):
             result.set_shape([None, *column.shape])
@@ -205,6 +214,33 @@ class _Loop:
         self._commit_stacked({k: pack(v, [next(rest) for _ in flatten(v)]) for k, v in own.items()})
         self.lift.commit({k: v for k, v in zip(carried, held, strict=True) if k in writes})
         return pack(first_carry, flat), self._outputs(first_output, results[:count])
+
+    def _repeated(self, body: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The state after all turns but the first."""
+        unroll = self.unroll
+        if isinstance(self.size, int) and (unroll is True or unroll >= self.size):
+            for turn in range(1, self.size):
+                _, *state = body(turn, *state)  # type: ignore[assignment]
+            return tuple(state)
+        if unroll is True:
+            raise TransformError(
+                "nn.scan: unroll=True needs a known number of steps. Give length, or inputs of "
+                "known shape."
+            )
+        turned: tuple[Any, ...] = (tf.constant(1), *state)
+        for steps in sorted({int(unroll), 1}, reverse=True):  # what is left over goes one by one
+
+            @marked
+            def turns(*state: Any, steps: int = steps) -> Any:
+                for _ in range(steps):
+                    state = body(*state)
+                return state
+
+            def more(turn: Any, *_: Any, steps: int = steps) -> Any:
+                return turn + steps <= self.size
+
+            turned = tf.while_loop(more, turns, turned)
+        return turned[1:]
 
     def _outputs(self, form: Any, tensors: Sequence[Any]) -> Any:
         axes = spread(self.out_axes, form, "out_axes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import tensorflow as tf
 
 from nbfn.modules.errors import (
@@ -32,14 +33,17 @@ class Scope:
     Attributes:
       store: the variables, permissions and streams of the whole application.
       path: names from the root to here.
+      params: parameters that were found here and have the right shape; of a bound module only,
+        because their variables are never replaced.
     """
 
-    __slots__ = ("path", "store")
+    __slots__ = ("params", "path", "store")
 
     def __init__(self, store: Store, path: Path = ()) -> None:
         """The place ``path`` of the store."""
         self.store = store
         self.path = path
+        self.params: dict[str, Any] = {}
 
     def child(self, *names: str) -> Scope:
         """The place ``names`` below this one."""
@@ -155,19 +159,16 @@ class Scope:
     def check_shape(
         self, collection: str, name: str, init_fn: Callable[..., Any], args: Any, kwargs: Any
     ) -> None:
-        """Compares a stored value with the shape that its initializer would give, once.
+        """Compares a stored value with the shape that its initializer would give, and notes it.
 
         Raises:
           ParamShapeError: they differ.
         """
-        done = (collection, (*self.path, name))
-        if done in self.store.checked:
-            return
         stored = dict(leaves(self.store.find(collection, self.path, name)))
         if not _obviously_fits(stored, args, kwargs):
             for part, shape in _initial_shapes(init_fn, args, kwargs).items():
                 self.compare_shape("/".join((name, *part)), shape, stored.get(part))
-        self.store.checked.add(done)
+        self.store.checked.add((collection, self.path, name))
 
     def compare_shape(self, name: str, expected: Any, leaf: Any) -> None:
         """Compares one leaf with the shape it should have.
@@ -175,7 +176,7 @@ class Scope:
         Raises:
           ParamShapeError: they differ.
         """
-        found = None if leaf is None else tf.TensorShape(leaf.shape)
+        found = None if leaf is None else _shape_of(leaf)
         if found is None or not found.is_compatible_with(expected):
             raise ParamShapeError(
                 f"{self} has a stored value of shape {found} for {name!r}, but its initializer "
@@ -251,7 +252,12 @@ def _obviously_fits(stored: dict[Path, Any], args: Any, kwargs: Any) -> bool:
     shape = args[0] if args else kwargs.get("shape")
     if stored.keys() != {()} or not isinstance(shape, (list, tuple, tf.TensorShape)):
         return False
-    return list(stored[()].shape) == list(shape)
+    return list(_shape_of(stored[()])) == list(shape)
+
+
+def _shape_of(leaf: Any) -> tf.TensorShape:
+    """The shape of a value, which may be a plain number."""
+    return tf.TensorShape(leaf.shape if hasattr(leaf, "shape") else np.shape(leaf))
 
 
 def _initial_shapes(fn: Callable[..., Any], args: Any, kwargs: Any) -> dict[Path, Any]:

@@ -83,7 +83,7 @@ class Sequential(Container):
                 "added. Add the layers before init, apply or bind; inside a compact method, "
                 "collect them in a list first."
             )
-        more = (*self.layers, *parts_of(layers))
+        more = (*self.layers, *parts_of(layers, self.layers))
         part_names(more)
         self._life.template.clear()
         object.__setattr__(self, "layers", more)

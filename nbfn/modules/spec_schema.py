@@ -10,19 +10,19 @@ import dataclasses
 import functools
 import json
 import sys
-import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import pydantic
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, core_schema
 
 from nbfn.modules.errors import SpecError, SpecFieldError, did_you_mean, show_names
+from nbfn.modules.spec_json import form_of, with_json_forms
 
 _KIND = "$kind"
 _PREFIX = "field_"
-_SPECIAL_FLOATS = ("NaN", "Infinity", "-Infinity")
 _CONFIG = pydantic.ConfigDict(
     strict=True,
     extra="forbid",
@@ -32,6 +32,12 @@ _CONFIG = pydantic.ConfigDict(
     protected_namespaces=(),
     defer_build=True,
 )
+
+
+class _Generator(GenerateJsonSchema):
+    """Leaves out defaults that JSON cannot hold, and parts of unions, without a warning."""
+
+    ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})  # type: ignore[assignment]
 
 
 class Schema:
@@ -87,7 +93,7 @@ class Schema:
                 options["default"] = field.default
             elif field.default_factory is not dataclasses.MISSING:
                 options["default_factory"] = field.default_factory
-            annotation = _with_special_floats(self.hints[field.name])
+            annotation = with_json_forms(self.hints[field.name])
             fields[_PREFIX + field.name] = (annotation, pydantic.Field(**options))
         return pydantic.create_model(
             self._owner.__name__,
@@ -111,36 +117,40 @@ class Schema:
           SpecFieldError: a field is unknown or missing.
           SpecError: a value is not what the annotation says.
         """
+        given = dict(fields)
         try:
-            return self._values(self.model.model_validate(dict(fields)))
+            return self._values(self.model.model_validate(given))
         except pydantic.ValidationError as error:
-            raise self._error(error) from None
+            raise self._error(error, given) from None
 
     def from_json(self, text: str | bytes) -> dict[str, Any]:
         """The values of all fields, from a JSON object."""
         try:
             return self._values(self.model.model_validate_json(text))
         except pydantic.ValidationError as error:
-            raise self._error(error) from None
+            raise self._error(error, _parsed(text)) from None
 
     def to_json(self, values: Mapping[str, Any], indent: int | None) -> str:
         """The JSON object of the values."""
         try:
-            return str(self._filled(values).model_dump_json(by_alias=True, indent=indent))
+            return self._dumped(values, indent=indent)
         except PydanticSerializationError as error:
             raise self._not_json(values) or error from None
 
     def json_schema(self) -> dict[str, Any]:
         """The JSON schema of the object."""
         try:
-            return dict(self.model.model_json_schema())
+            return dict(self.model.model_json_schema(schema_generator=_Generator))
         except pydantic.errors.PydanticInvalidForJsonSchema as error:
             raise SpecError(
                 f"{self._owner.__qualname__} has a field that JSON cannot hold: {error}"
             ) from error
 
-    def _filled(self, values: Mapping[str, Any]) -> Any:
-        return self.model.model_construct(**values)
+    def _dumped(self, values: Mapping[str, Any], **options: Any) -> str:
+        filled = self.model.model_construct(**values)
+        # The model's own model_dump_json takes no fallback in every version of pydantic.
+        serializer = self.model.__pydantic_serializer__
+        return str(serializer.to_json(filled, by_alias=True, fallback=form_of, **options), "utf-8")
 
     def _values(self, model: Any) -> dict[str, Any]:
         return {name: getattr(model, _PREFIX + name) for name in self.names}
@@ -148,7 +158,7 @@ class Schema:
     def _not_json(self, values: Mapping[str, Any]) -> SpecError | None:
         for name in self.names:
             try:
-                self._filled(values).model_dump_json(include={_PREFIX + name})
+                self._dumped(values, include={_PREFIX + name})
             except PydanticSerializationError:
                 return SpecError(
                     f"{self._owner.__qualname__}.{name} is {values[name]!r}, which JSON cannot "
@@ -156,53 +166,59 @@ class Schema:
                 )
         return None
 
-    def _error(self, error: pydantic.ValidationError) -> SpecError:
+    def _error(self, error: pydantic.ValidationError, given: Any) -> SpecError:
         found = error.errors()
         label = self._owner.__qualname__.rpartition("<locals>.")[2]
-        told = [self._told(each) for each in found]
+        told: dict[str, list[str]] = {}
+        for each in found:
+            problem, detail = self._told(each, given)
+            told.setdefault(problem, []).append(detail)
         wrong = {str(each["type"]) for each in found}
         kind = SpecFieldError if wrong & {"extra_forbidden", "missing"} else SpecError
-        return kind(f"{label}: {' '.join(dict.fromkeys(told))}")
+        # What fits no part of a union is one problem with several details.
+        said = (f"{p}{' or '.join(dict.fromkeys(filter(None, d)))}" for p, d in told.items())
+        return kind(f"{label}: {' '.join(f'{text}.' for text in said)}")
 
-    def _told(self, error: Any) -> str:
-        path = [str(part).removeprefix(_PREFIX) for part in error["loc"]]
-        where = next((part for part in path if part in self.names), ".".join(path))
+    def _told(self, error: Any, given: Any) -> tuple[str, str]:
+        """What is wrong, and what pydantic says of it."""
+        if error["type"] == "json_invalid":
+            return f"the text is no JSON: {error['msg']}", ""
+        path = [str(part).removeprefix(_PREFIX) for part in error["loc"][:1]]
+        if not path:
+            return f"expected a JSON object, found a {type(error['input']).__name__}", ""
+        name = path[0]
         cause = error.get("ctx", {}).get("error")
         if error["type"] == "extra_forbidden":
-            return (
-                f"unknown field {where!r}; there is {show_names(self.names)}."
-                f"{did_you_mean(where, self.names)}"
-            )
+            hint = did_you_mean(name, self.names).removesuffix("?")
+            known = show_names(self.names)
+            return f"unknown field {name!r}; there is {known}{'.' + hint if hint else ''}", ""
         if error["type"] == "missing":
-            return f"missing field {where!r}, which has no default."
+            return f"missing field {name!r}, which has no default", ""
+        value = given.get(name) if isinstance(given, Mapping) else None
+        where = repr(name + _inside(value, error["loc"][1:]))
         if isinstance(cause, SpecError):
-            return f"field {where!r}: {cause}"
-        if error["type"] == "json_invalid":
-            return f"the text is no JSON: {error['msg']}."
-        expected = _name_of(self.hints[where]) if where in self.hints else error["msg"]
-        return (
-            f"field {where!r} expected {expected}, found {error['input']!r} "
-            f"({type(error['input']).__name__}): {error['msg']}."
-        )
+            return f"field {where}: {str(cause).removesuffix('.')}", ""
+        expected = _name_of(self.hints[name])
+        found = f"{error['input']!r} ({type(error['input']).__name__})"
+        return f"field {where} expected {expected}, found {found}: ", str(error["msg"])
 
 
-def _special_float(value: Any, handler: Any, info: Any) -> Any:
-    return handler(float(value) if info.mode == "json" and value in _SPECIAL_FLOATS else value)
+def _inside(value: Any, location: Sequence[Any]) -> str:
+    """The rest of a location as text, without pydantic's names for the parts of unions."""
+    text = ""
+    for part in location:
+        holds = isinstance(value, Mapping) and part in value
+        if holds or (isinstance(part, int) and isinstance(value, (list, tuple))):
+            value = value[part] if holds or part < len(value) else None
+            text += f"[{json.dumps(part)}]"
+    return text
 
 
-def _with_special_floats(annotation: Any) -> Any:
-    """The annotation, whose floats may be NaN or infinite in JSON, written as texts."""
-    if annotation is float:
-        return Annotated[float, pydantic.WrapValidator(_special_float)]
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (None, typing.Literal, Annotated, Callable):
-        return annotation
-    changed = tuple(_with_special_floats(argument) for argument in arguments)
-    if all(new is old for new, old in zip(changed, arguments, strict=True)):
-        return annotation
-    if origin in (typing.Union, types.UnionType):
-        return typing.Union[changed]  # noqa: UP007  (the parts are known at run time only)
-    return origin[changed]
+def _parsed(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def core_schema_of(cls: Any, handler: Any) -> Any:
@@ -230,6 +246,8 @@ def _to_object(cls: Any, value: Any) -> dict[str, Any]:
 
 
 def _from_object(cls: Any, data: Any) -> Any:
+    if isinstance(data, cls):  # the default of a field that the JSON does not have
+        return data
     chosen = cls
     if isinstance(data, dict) and _KIND in data:
         data = dict(data)
@@ -253,6 +271,8 @@ def _with_subclasses(cls: type) -> Iterator[type]:
 
 
 def _name_of(annotation: Any) -> str:
+    if typing.get_origin(annotation) is Annotated:
+        annotation = typing.get_args(annotation)[0]
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 

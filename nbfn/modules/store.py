@@ -61,7 +61,7 @@ class Store:
         self.initializing = initializing
         self.closed = False
         self.adopted: dict[int, tuple[Any, Any]] = {}
-        self.checked: set[tuple[str, Path]] = set()
+        self.checked: set[tuple[str, Path, str]] = set()
         self.named: dict[Path, Any] = {}
         self.memo: dict[Path, Any] = {}
         self.suspended: dict[int, str] = {}

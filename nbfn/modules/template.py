@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 import tensorflow as tf
 
 from nbfn.modules import context
-from nbfn.modules.binding import Life, adopt, claim, is_stored
+from nbfn.modules.binding import Life, adopt, claim, hold_all, is_stored
 from nbfn.modules.config import ConfigOf
 from nbfn.modules.errors import (
     FrozenModuleError,
@@ -27,9 +27,9 @@ from nbfn.modules.errors import (
     show_path,
 )
 from nbfn.modules.fields import holds_modules, init_fields, make_dataclass, map_modules
-from nbfn.modules.methods import wrap_class
+from nbfn.modules.methods import reraise_hidden, wrap_class
 from nbfn.modules.naming import fingerprint
-from nbfn.modules.reuse import known_child, may_reuse
+from nbfn.modules.reuse import known_child, may_be_reused
 from nbfn.modules.setup import inspect_hook, prepare
 
 # Names that notebooks and TensorFlow try on any object; asking must have no effect.
@@ -107,15 +107,13 @@ class Template(tf.Module):
         )
         cls.__hooks__ = tuple(overridden)
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """Finds the child of an earlier call, or gives a new instance its private state."""
-        may = may_reuse(kwargs)
-        if may:
-            known = known_child(cls, args, kwargs)
-            if known is not None:
-                return known
+        known = known_child(cls, args, kwargs)
+        if known is not None:
+            return known
         self = _blank(cls)
-        if may:
+        if may_be_reused(kwargs):
             self._life.arguments = (args, kwargs)
         return self
 
@@ -217,6 +215,8 @@ class Template(tf.Module):
             object.__setattr__(self, name, attached)
         elif life.scope.store.bound and not is_stored(value, life.scope):
             super().__setattr__(name, value)  # TensorFlow tracks tables, assets and the like
+            if life.scope.path:
+                hold_all(self, name, value)
         else:
             object.__setattr__(self, name, value)
 
@@ -243,6 +243,10 @@ class Template(tf.Module):
         label = type(self).__name__
         if life is None or name.startswith(_PROBES):
             raise AttributeError(f"{label!r} object has no attribute {name!r}")
+        hidden = inspect.getattr_static(type(self), name, None)
+        if hasattr(type(hidden), "__get__"):
+            # There is one, and it raised an error that Python takes for a missing attribute.
+            reraise_hidden(hidden, self, name)
         if life.scope is None:
             if "declare" in self.__hooks__ and not life.preparing:
                 declared = inspect_hook(self, "declare")
@@ -297,6 +301,8 @@ class Template(tf.Module):
     def __repr__(self) -> str:
         """The constructor call, and for a bound module its known submodules; runs no setup."""
         shown = [f"{n}={v!r}" for n, v in init_fields(self).items() if v is not _default(self, n)]
+        if self.name is not None and self._life.scope is None and self.parent is None:
+            shown.append(f"name={self.name!r}")
         text = f"{type(self).__name__}({', '.join(shown)})"
         children = self._life.children if self._life.scope is not None else {}
         lines = [f"{name}: {child!r}" for name, child in children.items()]

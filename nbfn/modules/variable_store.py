@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from nbfn.modules.errors import AssignmentError, VariableCreationError, show_names, show_path
 from nbfn.modules.filters import Filter
+from nbfn.modules.keys import fold
 from nbfn.modules.store import Path, Store
 from nbfn.modules.tree import leaves, map_leaves
 
@@ -28,9 +29,15 @@ class Stream:
         # One count for each module path that ever drew. It must be one variable that can grow,
         # because a path may draw for the first time inside a trace, where none can be created.
         self.counts = tf.Variable(
-            tf.zeros([0], tf.int32), trainable=False, shape=[None], name=f"{name}/counts"
+            tf.zeros([0], tf.int32),
+            trainable=False,
+            shape=[None],
+            name=f"{name}/counts",
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
         )
         self._slots: dict[Path, int] = {}
+        # A variable of a distribution strategy, which several replicas share.
+        self._replicated = isinstance(self.counts, tf.distribute.DistributedValues)
 
     def reseed(self, key: Any) -> None:
         """Starts the stream anew from ``key``."""
@@ -42,7 +49,7 @@ class Stream:
         with tf.init_scope():
             size = int(tf.size(self.counts))
         slots = {path: slot for path, slot in self._slots.items() if slot < size}
-        return self.key.read_value(), self.counts.read_value(), slots
+        return self.key_here(), self.counts.read_value(), slots
 
     def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
         """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
@@ -51,9 +58,24 @@ class Stream:
             short = slot + 1 - int(tf.size(self.counts))
             if short > 0:
                 self.counts.assign(tf.pad(self.counts, [[0, short]]))
+        if self._replicated:
+            return self._next_in_replica(slot, draws)
         count = tf.gather(self.counts, slot)
         self.counts.scatter_nd_add([[slot]], [draws])
         return count
+
+    def key_here(self) -> Any:
+        """The key; in a replica, one of its own."""
+        key, replica = self.key.read_value(), None
+        if self._replicated:
+            replica = tf.distribute.get_replica_context()
+        return key if replica is None else fold(key, (), replica.replica_id_in_sync_group)
+
+    def _next_in_replica(self, slot: int, draws: Any) -> tf.Tensor:
+        counts = self.counts.read_value()
+        # Such a variable has no scatter_nd_add.
+        self.counts.assign_add(tf.one_hot(slot, tf.size(counts), draws, 0, dtype=tf.int32))
+        return counts[slot]
 
 
 class VariableStore(Store):
@@ -62,6 +84,8 @@ class VariableStore(Store):
     Attributes:
       rngs: the random streams by name.
       tracked: the modules through which TensorFlow sees the variables.
+      called: the shapes with which the module at a path was last called from outside.
+      shapes: what the module at a path last took and gave, as text.
     """
 
     bound = True
@@ -76,6 +100,8 @@ class VariableStore(Store):
         made = {c: self._stored(c, (), tree) for c, tree in variables.items()}
         super().__init__(made, mutable)
         self.tracked: list[weakref.ref[Any]] = []
+        self.called: dict[Path, list[Any]] = {}
+        self.shapes: dict[Path, tuple[str, str]] = {}
         self.rngs = {name: Stream(name, key) for name, key in rngs.items()}
 
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
@@ -166,7 +192,11 @@ class VariableStore(Store):
                     f"{where} cannot be a tf.Variable: found {type(leaf).__name__}, expected a "
                     "tensor or an array."
                 ) from error
-            return tf.Variable(tensor, trainable=trainable, name="/".join(at) or collection)
+            # What replicas of a distribution strategy assign to it is put together like this.
+            spread = tf.VariableAggregation
+            how = spread.MEAN if tensor.dtype.is_floating else spread.ONLY_FIRST_REPLICA
+            name = "/".join(at) or collection
+            return tf.Variable(tensor, trainable=trainable, name=name, aggregation=how)
 
         return map_leaves(variable, value, path)
 
@@ -180,7 +210,7 @@ class VariableStore(Store):
 
     def _count(self, name: str, path: Path) -> tuple[Any, tf.Tensor]:
         stream = self.rngs[name]
-        return stream.key.read_value(), stream.next_count(path)
+        return stream.key_here(), stream.next_count(path)
 
 
 def _fit(value: Any, variable: tf.Variable, where: str) -> Any:

@@ -24,9 +24,12 @@ from nbfn.modules.lift_axes import (
     to_front,
 )
 from nbfn.modules.lift_target import transformed
+from nbfn.modules.lift_traces import call_traced
 from nbfn.modules.lifting import Leaf, Lift
+from nbfn.modules.methods import enters, marked
 
 
+@marked
 def vmap(
     target: Any,
     variable_axes: Mapping[Any, int | None] | None = None,
@@ -69,10 +72,23 @@ def vmap(
         fn: Callable[..., Any], module: Any, *args: Any, own: Any = None, **kwargs: Any
     ) -> Any:
         options = {"in_axes": in_axes, "out_axes": out_axes, **(own or {})}
-        mapping = _Mapping(
-            fn, module, args, kwargs, variable_axes or {}, split_rngs or {}, axis_size, **options
-        )
-        return mapping.created() if mapping.lift.is_creating() else mapping.mapped()
+
+        @enters
+        @marked
+        def mapped(module: Any, *args: Any, **kwargs: Any) -> Any:
+            mapping = _Mapping(
+                *(fn, module, args, kwargs, variable_axes or {}, split_rngs or {}, axis_size),
+                **options,
+            )
+            return mapping.created() if mapping.lift.is_creating() else mapping.mapped()
+
+        if tf.executing_eagerly():
+            lift = Lift("nn.vmap", (module, args, kwargs))
+            if not lift.is_creating():
+                # TensorFlow would trace it anew in each call.
+                known = (fn, variable_axes, split_rngs, axis_size, options)
+                return call_traced(lift, mapped, module, args, kwargs, {}, known)
+        return mapped(module, *args, **kwargs)
 
     return transformed(target, "nn.vmap", "Vmap", call, methods)
 
@@ -158,6 +174,7 @@ class _Mapping:
         """The output, all slices at once."""
         told: list[Any] = []
 
+        @marked
         def body(slices: Any) -> Any:
             _, inputs, stacked, keys = slices
             output, inner = self.run(inputs, stacked, keys, self._mutable())

@@ -43,10 +43,12 @@ def export_bundle(export: Export) -> dict[str, Any]:
 
 
 def module_bundle(module: Module) -> dict[str, Any]:
-    """The MIME bundle of a module; its plain text is its ``repr``."""
-    from nbfn.views.module import module_outline
+    """The MIME bundle of a module: its tree; of one without variables, text is its ``repr``."""
+    from nbfn.views.module import ModuleTree
 
-    return {"text/plain": repr(module), "text/html": module_outline(module).html()}
+    tree = ModuleTree(module)
+    text = tree.text() if tree.has_variables else repr(module)
+    return {"text/plain": text, "text/html": tree.html()}
 
 
 def _static(outline: Outline) -> dict[str, Any]:

@@ -156,3 +156,21 @@ def test_keras_trace(benchmark: Any, kind: str) -> None:
     model = keras_model(kind == "nn.Keras", batch_norm=True)
     model(X)
     benchmark(lambda: tf.function(lambda x: model(x, training=True)).get_concrete_function(X))
+
+
+@pytest.mark.parametrize("kind", ["tf.vectorized_map", "nn.vmap"])
+@pytest.mark.benchmark(group="module: ensemble of 4, eager call")
+def test_ensemble(benchmark: Any, kind: str) -> None:
+    each = {"variable_axes": {"params": 0}, "split_rngs": {"params": True}}
+    members = bound(nn.vmap(Linear, in_axes=None, axis_size=4, **each)())
+    kernels, biases = members["kernel"], members["bias"]
+
+    @tf.function
+    def by_hand(x: Any) -> Any:
+        return tf.vectorized_map(
+            lambda v: tf.nn.relu(tf.matmul(x, v[0]) + v[1]), (kernels.value(), biases.value())
+        )
+
+    model = members if kind == "nn.vmap" else by_hand
+    tf.debugging.assert_near(members(X), by_hand(X))
+    benchmark(model, X)

@@ -286,3 +286,44 @@ def test_a_trace_has_the_operations_of_a_tf_module_by_hand(variables: Any) -> No
         return sorted(op.type for op in graph.get_operations() if op.type != "NoOp")
 
     assert operations(Net().bind(variables)) == operations(Hand())
+
+
+def test_a_name_that_a_later_call_takes_twice_is_refused() -> None:
+    class Twice(nn.Module):
+        @nn.compact
+        def __call__(self, x, extra=""):
+            y = Linear(3, name="a")(x)
+            if extra == "module":
+                Linear(3, name="a")
+            if extra == "variable":
+                self.variable("stats", "a", lambda: tf.zeros([]))
+            return y
+
+    bound = Twice().bind(Twice().init(nn.key(0), X))
+    y = bound(X)
+    for extra in ("module", "variable"):
+        with pytest.raises(nn.NameInUseError, match="'a'"):
+            bound(X, extra)
+        tf.debugging.assert_equal(bound(X), y)
+
+
+def test_a_child_with_more_or_fewer_arguments_is_another() -> None:
+    class Scaled(nn.Module):
+        features: int
+        factor: float = 1.0
+
+        @nn.compact
+        def __call__(self, x):
+            return self.factor * Linear(self.features)(x)
+
+    class Chooses(nn.Module):
+        @nn.compact
+        def __call__(self, x, arguments=(3,)):
+            return Scaled(*arguments)(x)
+
+    variables = Chooses().init(nn.key(0), X)
+    for first, second in (((3,), (3, 2.0)), ((3, 2.0), (3,))):
+        bound = Chooses().bind(variables)
+        bound(X, first)
+        with pytest.raises(nn.AutoNameError, match="Scaled_0"):
+            bound(X, second)

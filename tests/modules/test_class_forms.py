@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -142,3 +143,79 @@ def test_setup_runs_for_a_submodule_that_is_only_asked_for_a_value() -> None:
 
     assert Outer(Inner()).apply({}, 2) == 14
     assert log == ["setup"]
+
+
+def test_a_descriptor_that_raises_is_not_a_missing_attribute() -> None:
+    class Descriptor:
+        def __get__(self, module: Any, owner: Any = None) -> Any:
+            return self if module is None else module.non_existent
+
+    class Net(nn.Module):
+        custom = Descriptor()
+
+        @functools.cached_property
+        def cached(self) -> Any:
+            return self.non_existent
+
+        def __call__(self, name: str) -> Any:
+            return getattr(self, name)
+
+    for name in ("custom", "cached"):
+        with pytest.raises(nn.PropertyError, match=rf"Net\.{name}.*'non_existent'"):
+            Net().apply({}, name)
+
+
+def test_methods_with_a_name_scope_may_be_called_from_any_method() -> None:
+    class Net(nn.Module):
+        @nn.compact_name_scope
+        def up(self, x: Any) -> Any:
+            return nn.Dense(3)(x)
+
+        @nn.compact_name_scope
+        def down(self, x: Any) -> Any:
+            return nn.Dense(3)(x)
+
+        def __call__(self, x: Any) -> Any:
+            return self.up(x) + self.down(x)
+
+    x = tf.ones([1, 2])
+    variables = Net().init(nn.key(0), x)
+    assert {name: list(tree) for name, tree in variables["params"].items()} == {
+        "up": ["Dense_0"],
+        "down": ["Dense_0"],
+    }
+    parts = [Net().apply(variables, x, method=name) for name in ("up", "down")]
+    tf.debugging.assert_near(Net().apply(variables, x), parts[0] + parts[1])
+
+
+def test_names_of_adopted_modules_are_kept_at_every_depth() -> None:
+    class Inner(nn.Module):
+        sub: nn.Module
+        preserve_adopted_names = True
+
+        def __call__(self, x: Any) -> Any:
+            return self.sub(x)
+
+    class Outer(Inner):
+        pass
+
+    x = tf.ones([1, 2])
+    outer = Outer(Inner(nn.Dense(1, name="deep"), name="inner"))
+    variables = outer.init(nn.key(0), x)
+    assert list(variables["params"]["inner"]) == ["deep"]
+    bound = outer.bind(variables)
+    tf.debugging.assert_near(bound(x), outer.apply(variables, x))
+    assert bound["inner/deep"].features == 1
+
+
+def test_names_with_a_slash_are_found() -> None:
+    class Net(nn.Module):
+        @nn.compact
+        def __call__(self, x: Any) -> Any:
+            return nn.Dense(1, name="a/b")(x)
+
+    x = tf.ones([1, 2])
+    bound = Net().bind(Net().init(nn.key(0), x))
+    bound(x)
+    assert bound["a/b"].features == 1
+    assert bound["a/b/kernel"].shape == [2, 1]

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from nbfn.modules import keras_template
 
 L = keras.layers
 X = tf.reshape(tf.range(12.0), [3, 4]) / 10.0
@@ -247,3 +248,18 @@ def test_fields_are_the_layers_arguments() -> None:
         nn.Conv2D(8, 3, filter_count=2)
     with pytest.raises(ValueError, match="padding"):
         nn.Conv2D(8, 3, padding="sideways").init(nn.key(0), tf.ones([1, 8, 8, 1]))
+
+
+def test_operations_are_named_alike_whenever_the_module_is_made() -> None:
+    def operations() -> list[str]:
+        x = tf.ones([1, 2])
+        keras.layers.Dense(1)  # Keras counts on
+        module = nn.Sequential([nn.Dense(3, use_bias=False), nn.Conv1D(2, 1)])
+        bound = module.bind(module.init(nn.key(0), x[None]))
+        traced = tf.function(bound).get_concrete_function(x[None])
+        return [operation.name for operation in traced.graph.get_operations()]
+
+    first = operations()
+    keras_template._cache.clear()
+    assert operations() == first
+    assert any(name.startswith("Sequential/dense/dense") for name in first)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import sys
-import types
 from typing import Any
 
 import keras
 import pytest
 import tensorflow as tf
-from IPython.extensions import autoreload
+from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn import nn
 
@@ -188,27 +187,68 @@ def test_a_cell_of_a_submodule_may_run_again() -> None:
     assert len(bound.trainable_variables) == 2
 
 
-def test_autoreload_replaces_the_code_of_a_bound_module(tmp_path: Any, monkeypatch: Any) -> None:
-    source = (
-        "from nbfn import nn\n"
-        "class Net(nn.Module):\n"
-        "    @nn.compact\n"
-        "    def __call__(self, x):\n"
-        "        return nn.Dense(1, kernel_initializer='ones')(x) * FACTOR\n"
-    )
-    path = tmp_path / "reloaded_net.py"
-    path.write_text(f"FACTOR = 1.0\n{source}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    import importlib
+NET = """
+from nbfn import nn
 
-    module: types.ModuleType = importlib.import_module("reloaded_net")
-    bound = module.Net().bind(module.Net().init(nn.key(0), X))
-    y = bound(X)
-    path.write_text(f"FACTOR = 2.0\nLONGER = None\n{source}")
-    importlib.invalidate_caches()
-    autoreload.superreload(module, importlib.reload, {})
-    tf.debugging.assert_near(bound(X), y * 2.0)
-    sys.modules.pop("reloaded_net")
+class Net(nn.Module):
+    width: int = 1
+
+    def setup(self):
+        self.own = nn.Dense({f}, kernel_initializer="ones")
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(1, kernel_initializer="ones")(x) * {f}
+
+    def plain(self, x):
+        return x * {f}
+
+    @nn.compact_name_scope
+    def named(self, x):
+        return nn.Dense(1, kernel_initializer="ones")(x) * {f}
+
+    @property
+    def prop(self):
+        return {f}
+    {more}
+"""
+
+
+@pytest.mark.parametrize("more", ["", "depth: int = 3"])
+def test_autoreload_replaces_the_code_of_a_bound_module(
+    tmp_path: Any, monkeypatch: Any, more: str
+) -> None:
+    """IPython patches functions one by one, or reloads the whole file if more has changed."""
+    path = tmp_path / "reloaded_net.py"
+    path.write_text(NET.format(f=1, more=""))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shell = InteractiveShell()
+    shell.run_cell("%load_ext autoreload\n%autoreload 2").raise_error()
+    shell.run_cell(
+        "import tensorflow as tf\nfrom nbfn import nn\nfrom reloaded_net import Net\n"
+        "x = tf.ones([2, 3])\n"
+        "variables = Net().init(nn.key(0), x) | Net().init(nn.key(0), x, method='named')\n"
+        "params = {**Net().init(nn.key(0), x)['params'], **variables['params']}\n"
+        "bound = Net().bind({'params': params})\n"
+        "before = bound(x), bound.named(x)"
+    ).raise_error()
+    try:
+        path.write_text(NET.format(f=2, more=more) + "# longer\n")
+        shell.run_cell(
+            "fresh = Net().bind({'params': params})\n"
+            "found = [(m(x), m.plain(x), m.named(x), m.prop) for m in (bound, fresh)]\n"
+            "width = Net()['own'].features"
+        ).raise_error()
+        before, found = shell.user_ns["before"], shell.user_ns["found"]
+        for call, plain, named, prop in found:
+            tf.debugging.assert_near(call, 2.0 * before[0])
+            tf.debugging.assert_near(plain, 2.0 * tf.ones([2, 3]))
+            tf.debugging.assert_near(named, 2.0 * before[1])
+            assert prop == 2
+        assert shell.user_ns["width"] == 2
+    finally:
+        shell.run_cell("%autoreload 0").raise_error()
+        sys.modules.pop("reloaded_net")
 
 
 # -- snapshots -----------------------------------------------------------------------------------
@@ -306,8 +346,8 @@ def test_rows_show_sharing() -> None:
 def test_the_text_of_a_tree(net: Any) -> None:
     net(X)
     assert net.show().splitlines()[:4] == [
-        "/: Net  168 B",
-        "  Dense_0: Dense  64 B",
+        "/: Net  (float32[2, 3] -> float32[2, 2])  168 B",
+        "  Dense_0: Dense  (float32[2, 3] -> float32[2, 4])  64 B",
         "    bias: float32[4]  16 B",
         "    kernel: float32[3, 4]  48 B",
     ]

@@ -50,7 +50,7 @@ def test_map_variables_as_a_class_makes_and_sees_them() -> None:
     near(tf.function(lambda x: bound(x))(X), module.apply(variables, X))
     with pytest.raises(nn.NotFoundError, match="kernel"):
         nn.map_variables(nn.Dense, trans_in_fn=sign)(2).init(nn.key(0), X)
-    with pytest.raises(nn.TransformError, match="trans_in_fn must return collections"):
+    with pytest.raises(nn.TransformError, match="what trans_in_fn returns must be collections"):
         nn.map_variables(nn.Dense, trans_in_fn=lambda v: 3)(2).apply(variables, X)
 
 

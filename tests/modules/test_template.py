@@ -239,3 +239,28 @@ def test_an_unknown_attribute_suggests_a_near_one() -> None:
 def test_lifecycle_methods_on_the_class_are_refused() -> None:
     with pytest.raises(nn.InstanceError, match="Construct the module first"):
         Linear.init(nn.key(0), tf.ones((1, 2)))
+
+
+def test_a_clone_is_made_from_the_original_arguments() -> None:
+    """Flax Module lifecycle, section "Cloning": fields that __post_init__ changes change once."""
+
+    class Doubled(nn.Module):
+        width: int
+        depth: int = -1
+
+        def __post_init__(self) -> None:
+            self.width = 2 * self.width
+            if self.depth < 0:
+                self.depth = 3 * self.width
+            super().__post_init__()
+
+        def __call__(self) -> Any:
+            return self.width, self.depth
+
+    module = Doubled(2)
+    assert (module.width, module.depth) == module.apply({}) == module.bind({})() == (4, 12)
+    assert module.clone().clone()() == (4, 12)
+    assert module.clone(width=5)() == (10, 30)
+    assert module.bind({}).unbind()[0]() == module.bind({}).view()() == (4, 12)
+    assert module == Doubled(2) != Doubled(3)
+    assert repr(module) == "Doubled(width=2)"

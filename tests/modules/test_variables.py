@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -273,3 +274,15 @@ def test_sow_in_a_bound_module_is_captured_per_block() -> None:
         return sown["total"]["sum"]
 
     assert float(traced(tf.constant(5.0))) == 5.0
+
+
+@pytest.mark.parametrize("value", [2.0, 2, np.float32(2.0), np.float64(2.0)])
+def test_a_plain_number_is_a_value(value: Any) -> None:
+    class Scaled(nn.Module):
+        @nn.compact
+        def __call__(self, x: Any) -> Any:
+            return x * tf.cast(self.param("scale", nn.initializers.ones, ()), x.dtype)
+
+    variables = {"params": {"scale": value}}
+    tf.debugging.assert_equal(Scaled().apply(variables, tf.ones([2])), 2.0 * tf.ones([2]))
+    tf.debugging.assert_equal(Scaled().bind(variables)(tf.ones([2])), 2.0 * tf.ones([2]))

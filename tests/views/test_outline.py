@@ -8,9 +8,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn import nn
 from nbfn.functions import definitions
-from nbfn.views import export_bundle, function_bundle, module_bundle, session_bundle
+from nbfn.views import export_bundle, function_bundle, session_bundle
 from nbfn.views.outline import Outline, Table
 
 HOSTILE = "<img src=x onerror=alert(1)>&"
@@ -75,20 +74,3 @@ def test_session_and_export(tmp_path) -> None:
     assert re.search(r"v +\[2\] +int32 +CPU:0", text)
     written = nbfn.export(tmp_path / "model", f, signatures={"add": f})
     assert "computes the same" in export_bundle(written)["text/html"]
-
-
-def test_a_module_as_a_tree() -> None:
-    class MLP(nn.Module):
-        @nn.compact
-        def __call__(self, x):
-            return nn.Dense(2)(nn.Dense(16)(x))
-
-    module = MLP()
-    assert "unbound" in module_bundle(module)["text/html"]
-    bound = module.bind(module.init(nn.key(0), tf.ones([1, 4])))
-    bound(tf.ones([1, 4]))
-    bundle = module_bundle(bound)
-    assert bundle["text/plain"] == repr(bound)
-    text = plain(bundle["text/html"])
-    assert text.startswith("MLP 4 variables, 456 bytes tree (7)")
-    assert "kernel params [4, 16] float32 256" in text

@@ -1,0 +1,224 @@
+"""The JSON of what JSON has no form for: special floats, dtypes, shapes, functions, initializers.
+
+A field that is annotated as a dtype or a shape holds its plain form, ``"bfloat16"`` or
+``[null, 3]``. A function stands as ``{"$function": "tf.nn.relu"}``, an initializer of nbfn as
+``{"$initializer": "normal(stddev=0.1)"}``, an object of Keras as ``{"$keras": ...}``. Reading
+reaches only what is listed here, so JSON from elsewhere can name no other function.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Hashable
+from typing import Annotated, Any, TypeGuard
+
+import keras
+import numpy as np
+import pydantic
+import tensorflow as tf
+
+from nbfn.errors import NbfnError
+from nbfn.modules import activations, initializers
+from nbfn.modules.errors import SpecError, did_you_mean
+
+_SPECIAL_FLOATS = ("NaN", "Infinity", "-Infinity")
+_FUNCTIONS: dict[str, Any] = {
+    "nn": activations,
+    "tf.nn": tf.nn,
+    "tf.math": tf.math,
+    "keras.activations": keras.activations,
+}
+
+
+def with_json_forms(annotation: Any) -> Any:
+    """The annotation, whose values are read from JSON as ``form_of`` and pydantic write them."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated:  # asked first, because what it adds need not be hashable
+        return Annotated[(with_json_forms(arguments[0]), *arguments[1:])]  # type: ignore[return-value]
+    if isinstance(annotation, Hashable) and annotation in _LEAVES:
+        return _LEAVES[annotation]
+    if annotation in (Callable, typing.Callable) or origin is Callable:
+        return Annotated[annotation, pydantic.WrapValidator(_marked), _schema(_FUNCTION_SCHEMA)]
+    if origin in (None, typing.Literal):
+        return annotation
+    changed = tuple(with_json_forms(argument) for argument in arguments)
+    if all(new is old for new, old in zip(changed, arguments, strict=True)):
+        return annotation
+    if origin in (typing.Union, types.UnionType):
+        return typing.Union[changed]  # noqa: UP007  (the parts are known at run time only)
+    return origin[changed]
+
+
+def form_of(value: Any) -> Any:
+    """The JSON of a value that pydantic knows none for.
+
+    Raises:
+      TypeError: there is none.
+    """
+    if isinstance(value, initializers.Initializer):
+        if initializers.from_name(value.name) == value:
+            return {"$initializer": value.name}
+    elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+        for prefix, holder in _FUNCTIONS.items():
+            # Not by __name__: tf.nn.softmax calls itself softmax_v2.
+            name = next((n for n, held in vars(holder).items() if held is value), "_")
+            if name[0] != "_":
+                return {"$function": f"{prefix}.{name}"}
+    elif callable(getattr(value, "get_config", None)):
+        try:
+            return {"$keras": keras.saving.serialize_keras_object(value)}
+        except (TypeError, ValueError, NotImplementedError):
+            pass
+    raise TypeError(f"JSON cannot hold {value!r}")
+
+
+def _written(value: Any, handler: Any) -> Any:
+    """Marks initializers, which pydantic would take apart, also inside containers."""
+    return handler(_with_initializers(value))
+
+
+def _with_initializers(value: Any) -> Any:
+    if isinstance(value, initializers.Initializer):
+        return form_of(value)
+    if type(value) in (list, tuple):
+        return [_with_initializers(item) for item in value]
+    if type(value) is dict:
+        return {name: _with_initializers(item) for name, item in value.items()}
+    return value
+
+
+def _marked(value: Any, handler: Any, info: Any) -> Any:
+    """Reads the marks, also inside lists and dicts."""
+    return handler(_read(value) if info.mode == "json" else value)
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_read(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        mark, content = next(iter(value.items()))
+        if mark in _MARKS:
+            return _MARKS[mark](content)
+    return {name: _read(item) for name, item in value.items()}
+
+
+def _function(name: Any) -> Any:
+    prefix, _, last = str(name).rpartition(".")
+    holder = _FUNCTIONS.get(prefix)
+    found = getattr(holder, last, None) if last[:1] != "_" else None
+    if _is_function(found):
+        return found
+    known = [n for n in vars(holder) if n[0] != "_"] if holder is not None else list(_FUNCTIONS)
+    raise SpecError(
+        f"{name!r} is no known function; JSON may name those of {', '.join(_FUNCTIONS)}."
+        f"{did_you_mean(last if holder is not None else prefix, known)}"
+    )
+
+
+def _is_function(value: Any) -> TypeGuard[Callable[..., Any]]:
+    return isinstance(value, (types.FunctionType, types.BuiltinFunctionType))
+
+
+def _initializer(name: Any) -> Any:
+    found = initializers.from_name(str(name))
+    if found is None:
+        raise SpecError(f"{name!r} is no initializer of nn.initializers.")
+    return found
+
+
+def _keras_object(config: Any) -> Any:
+    try:
+        return keras.saving.deserialize_keras_object(config, safe_mode=True)
+    except NbfnError:
+        raise
+    except Exception as error:  # Keras raises whatever a wrong config leads to
+        raise SpecError(f"Keras cannot make {config!r}: {str(error).splitlines()[0]}") from error
+
+
+def _special_float(value: Any, handler: Any, info: Any) -> Any:
+    return handler(float(value) if info.mode == "json" and value in _SPECIAL_FLOATS else value)
+
+
+def _from_plain(make: Callable[[Any], Any]) -> pydantic.WrapValidator:
+    """Reads the plain form of a value, whose own class makes it from that form."""
+
+    def read(value: Any, handler: Any, info: Any) -> Any:
+        if info.mode == "json" and (value is None or isinstance(value, (str, list, dict))):
+            try:
+                value = make(value)
+            except (TypeError, ValueError, KeyError, AttributeError) as error:
+                raise SpecError(f"{value!r} does not stand for one: {error}") from error
+        return handler(value)
+
+    return pydantic.WrapValidator(read)
+
+
+def _schema(schema: dict[str, Any]) -> pydantic.WithJsonSchema:
+    return pydantic.WithJsonSchema(schema)
+
+
+def _plain(form: Callable[[Any], Any]) -> pydantic.PlainSerializer:
+    return pydantic.PlainSerializer(form)
+
+
+def _sizes(shape: tf.TensorShape) -> list[int | None] | None:
+    return None if shape.rank is None else shape.as_list()
+
+
+def _spec_form(spec: tf.TensorSpec) -> dict[str, Any]:
+    return {"shape": _sizes(spec.shape), "dtype": spec.dtype.name, "name": spec.name}
+
+
+def _spec_of(form: Any) -> tf.TensorSpec:
+    return tf.TensorSpec(form["shape"], tf.as_dtype(form["dtype"]), form.get("name"))
+
+
+_MARKS: dict[str, Callable[[Any], Any]] = {
+    "$function": _function,
+    "$initializer": _initializer,
+    "$keras": _keras_object,
+}
+_FUNCTION_SCHEMA = {
+    "type": "object",
+    "properties": {"$function": {"type": "string"}},
+    "required": ["$function"],
+}
+_SIZES_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+        {"type": "null"},
+    ]
+}
+_SPEC_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "shape": _SIZES_SCHEMA,
+        "dtype": {"type": "string"},
+        "name": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["shape", "dtype"],
+}
+_TEXT_SCHEMA = {"type": "string"}
+_NUMPY = (
+    _from_plain(np.dtype),
+    _plain(lambda dtype: dtype.str),
+    _schema(_TEXT_SCHEMA),
+)
+_LEAVES: dict[Any, Any] = {
+    float: Annotated[float, pydantic.WrapValidator(_special_float)],
+    Any: Annotated[Any, pydantic.WrapValidator(_marked), pydantic.WrapSerializer(_written)],
+    tf.DType: Annotated[
+        tf.DType, _from_plain(tf.as_dtype), _plain(lambda d: d.name), _schema(_TEXT_SCHEMA)
+    ],
+    np.dtype: Annotated[(np.dtype, *_NUMPY)],
+    np.dtype[Any]: Annotated[(pydantic.InstanceOf[np.dtype], *_NUMPY)],
+    tf.TensorShape: Annotated[
+        tf.TensorShape, _from_plain(tf.TensorShape), _plain(_sizes), _schema(_SIZES_SCHEMA)
+    ],
+    tf.TensorSpec: Annotated[
+        tf.TensorSpec, _from_plain(_spec_of), _plain(_spec_form), _schema(_SPEC_SCHEMA)
+    ],
+}

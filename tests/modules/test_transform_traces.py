@@ -1,0 +1,259 @@
+"""How often eager transformed calls trace, what a trace serves, and what it keeps alive."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from nbfn import nn
+
+X = tf.random.stateless_normal([3, 2], nn.key(9))
+
+
+def near(a: Any, b: Any) -> None:
+    tf.debugging.assert_near(a, b, atol=1e-5)
+
+
+def at(variables: Any, i: int) -> Any:
+    return tf.nest.map_structure(lambda t: t[i], variables)
+
+
+def counted(traces: list[Any]) -> Any:
+    class Counted(nn.Module):
+        width: int = 2
+
+        @nn.compact
+        def __call__(self, x, scale=1.0):
+            traces.append(self.width)
+            return nn.Dense(self.width)(x) * scale
+
+    return Counted
+
+
+@pytest.mark.parametrize("how", ["bound", "apply", "in a method", "function"])
+def test_an_eager_call_traces_once_for_each_signature(how: str) -> None:
+    traces: list[Any] = []
+    cls = counted(traces)
+    members = nn.vmap(cls, {"params": 0}, {"params": True}, in_axes=None, axis_size=3)
+
+    class Parent(nn.Module):
+        @nn.compact
+        def __call__(self, x, scale=1.0):
+            made = nn.vmap(cls, {"params": 0}, {"params": True}, in_axes=None, axis_size=3)
+            return made(name="inner")(x, scale)
+
+    def by_function(m, x):
+        return nn.vmap(lambda m, x: m(x), {"params": None})(m, x)
+
+    module = {"in a method": Parent(), "function": cls()}.get(how, members())
+    variables = module.init(nn.key(0), X)
+    bound = module.bind(variables)
+    call: Any = {
+        "apply": lambda *a: module.apply(variables, *a),
+        "function": lambda x, *a: by_function(bound, x[None]),
+    }.get(how, bound)
+    call(X)
+    del traces[:]
+    for _ in range(3):
+        call(X)
+    assert traces == []
+    for _ in range(2):
+        call(X[:1])
+    assert len(traces) == 1
+    if how != "function":
+        for _ in range(2):
+            call(X, 2.0)
+        assert len(traces) == 2
+
+
+def test_a_trace_serves_other_weights_and_no_other_function() -> None:
+    members = nn.vmap(nn.Dense, {"params": 0}, {"params": True}, in_axes=None, axis_size=3)(2)
+    one, two = (members.init(nn.key(i), X) for i in range(2))
+    first, second = members.bind(one), members.bind(two)
+    near(first(X), tf.stack([nn.Dense(2).apply(at(one, i), X) for i in range(3)]))
+    near(second(X), tf.stack([nn.Dense(2).apply(at(two, i), X) for i in range(3)]))
+    near(members.apply(one, X), first(X))
+    for factor in (2.0, 3.0, tf.Variable(4.0), tf.Variable(5.0), tf.constant(6.0)):
+
+        def scaled(m, x, factor=factor):
+            return m(x) * factor
+
+        dense = nn.Dense(2).bind(at(one, 0))
+        y = nn.vmap(scaled, {"params": None})(dense, X)
+        near(y, dense(X) * factor)
+
+
+def test_a_variable_at_the_address_of_a_freed_one_is_another() -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+
+    def product(value: float) -> Any:
+        factor = tf.Variable(value)
+        return nn.vmap(lambda m, x: m(x) * factor, {"params": None})(dense, X)
+
+    for value in range(20):
+        near(product(float(value)), dense(X) * float(value))
+
+
+def test_traces_do_not_keep_modules_and_variables() -> None:
+    members = nn.vmap(nn.Dense, {"params": 0}, {"params": True}, in_axes=None, axis_size=3)
+    bound = members(2).bind(members(2).init(nn.key(0), X))
+    jitted = nn.jit(nn.Dense)(2).bind(nn.Dense(2).init(nn.key(0), X))
+    bound(X), jitted(X)
+    held = [weakref.ref(thing) for m in (bound, jitted) for thing in (m, m["kernel"])]
+    del bound, jitted
+    gc.collect()
+    assert [ref() for ref in held] == [None] * 4
+
+
+def test_a_closure_over_a_tensor_of_the_outer_trace() -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+
+    @tf.function
+    def outer(x, factor):
+        return nn.jit(lambda m, x: m(x) * factor)(dense, x)
+
+    for factor in (2.0, 3.0):
+        near(outer(X, tf.constant(factor)), dense(X) * factor)
+        near(outer(X[:1], tf.constant(factor)), dense(X[:1]) * factor)
+
+
+def test_a_transformation_made_in_a_method_is_traced_once() -> None:
+    traces: list[int] = []
+
+    class Same(nn.Module):
+        cls: Any
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.jit(self.cls)(3, name="inner")(x)
+
+    module = Same(counted(traces))
+    bound = module.bind(module.init(nn.key(0), X))
+    del traces[:]
+    for _ in range(3):
+        bound(X)
+    assert traces == [3]
+
+
+def test_nested_transformations_are_intercepted_and_captured_once() -> None:
+    module = nn.jit(nn.remat(nn.Dense))(2)
+    variables = module.init(nn.key(0), X)
+    seen: list[str] = []
+
+    def note(next_fun, args, kwargs, told):
+        seen.append(told.method_name)
+        return next_fun(*args, **kwargs)
+
+    with nn.intercept_methods(note):
+        nn.remat(nn.remat(nn.Dense))(2).apply(variables, X)
+    assert seen == ["__call__"]
+    _, state = module.apply(variables, X, capture_intermediates=True)
+    assert len(state["intermediates"]["__call__"]) == 1
+
+
+def test_threads_share_traces_and_do_not_wait_for_each_other() -> None:
+    """One thread traces a tf.function that calls nn.jit, another an nn.jit that calls it."""
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    jitted = nn.jit(lambda m, x: m(x) * 2.0)
+    begun = threading.Barrier(2, timeout=30)
+    results: dict[str, Any] = {}
+
+    @tf.function
+    def traced(x):
+        if not results:
+            begun.wait()
+        return jitted(dense, x)
+
+    def calls(m, x):
+        begun.wait()
+        return m(x) + 1.0
+
+    def run(name: str, fn: Any) -> None:
+        results[name] = fn()
+
+    other = nn.jit(calls)
+    threads = [
+        threading.Thread(target=run, args=("one", lambda: traced(X)), daemon=True),
+        threading.Thread(target=run, args=("two", lambda: other(dense, X)), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    near(results["one"], dense(X) * 2.0)
+    near(results["two"], dense(X) + 1.0)
+
+
+def test_a_trace_serves_no_other_axes() -> None:
+    dense = nn.Dense(3).bind(nn.Dense(3).init(nn.key(0), X))
+    cube = tf.random.stateless_normal([3, 3, 2], nn.key(5))
+    for in_axes in (0, 1):
+        for out_axes in (0, 1):
+
+            def call(m, x):
+                return tf.cumsum(m(x))
+
+            y = nn.vmap(call, {"params": None}, {}, in_axes, out_axes)(dense, cube)
+            each = [tf.cumsum(dense(part)) for part in tf.unstack(cube, axis=in_axes)]
+            near(y, tf.stack(each, axis=out_axes))
+
+    class Draws(nn.Module):
+        def __call__(self, x):
+            return x + tf.random.stateless_normal([], self.make_rng("noise"))
+
+    def plainly(m, x):
+        return m(x)
+
+    bound = Draws().bind({}, rngs={"noise": nn.key(0)})
+    for split, numbers in ((False, 1), (True, 5), (False, 1)):
+        y = nn.vmap(plainly, {}, {"noise": split})(bound, tf.zeros([5]))
+        assert len(set(y.numpy().tolist())) == numbers
+    stacked = {"params": {"kernel": tf.ones([3, 2, 3]), "bias": tf.zeros([3, 3])}}
+    square = nn.Dense(3).bind(stacked)
+    for axes in ({"params": 0}, {"params": None}):
+        if axes["params"] is None:
+            with pytest.raises(nn.ParamShapeError):
+                nn.vmap(plainly, axes, in_axes=None, axis_size=3)(square, X)
+        else:
+            y = nn.vmap(plainly, axes, in_axes=None, axis_size=3)(square, X)
+            assert y.shape == (3, 3, 3)
+
+
+def test_a_trace_serves_no_call_that_keeps_other_collections() -> None:
+    class Sows(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            self.sow("intermediates", "h", x)
+            if self.is_mutable_collection("sums"):
+                self.put_variable("sums", "n", tf.reduce_sum(x))
+            return 2.0 * x
+
+    module = nn.jit(Sows)()
+    start = {"sums": {"n": tf.zeros([])}}
+    for _ in range(2):
+        near(module.apply(start, X), 2.0 * X)
+        _, updated = module.apply(start, X, mutable=["intermediates"])
+        near(updated["intermediates"]["h"][0], X)
+        _, updated = module.apply(start, X, mutable=["sums"])
+        near(updated["sums"]["n"], tf.reduce_sum(X))
+    bound = module.bind(start)
+    for _ in range(2):
+        bound(X)
+        with bound.capture() as sown:
+            bound(X)
+        near(sown["intermediates"]["h"][0], X)
+
+
+def test_a_trace_serves_no_other_options() -> None:
+    traces: list[int] = []
+    cls = counted(traces)
+    variables = cls().init(nn.key(0), X)
+    traces.clear()
+    for options in ({}, {}, {"jit_compile": True}, {"jit_compile": True}, {}):
+        nn.jit(cls, **options)().apply(variables, X)
+    assert len(traces) == 2
