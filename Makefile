@@ -14,7 +14,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 QUIET := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 JUPYTER_PREFER_ENV_PATH=1
 TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1
 
-.PHONY: lab test lint unit notebooks-test front-test bench tf-tests wheel notebooks protocol clean setup
+.PHONY: lab test lint unit environments-test notebooks-test front-test bench tf-tests wheel notebooks protocol clean setup
 .DEFAULT_GOAL := lab
 
 lab: setup
@@ -34,8 +34,13 @@ lint: setup
 front-test: setup
 	$(NPM) test
 
-unit: setup .make/browser
+unit: setup .make/browser .make/environments/made
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest
+
+# The tests of one more Python and IPython; `make unit` runs those of kernels.
+environments-test: setup .make/environments/made
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python tests/environments.py --test $(or $(TESTS),tests/functions tests/modules \
+		tests/notebook tests/seeds tests/sessions tests/views)
 
 notebooks-test: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --nbval --nbval-current-env \
@@ -89,4 +94,9 @@ clean:
 
 .make/browser: .make/python
 	$(BIN)/python tests/chromium.py --install
+	@touch $@
+
+.make/environments/made: .make/python tests/environments.py
+	@mkdir -p $(@D)
+	$(BIN)/python tests/environments.py --install
 	@touch $@

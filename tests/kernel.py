@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from jupyter_client.manager import start_new_kernel
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
+
+from tests.environments import HERE, Environment
 
 
 @dataclass
@@ -17,6 +20,7 @@ class Reply:
     """What one cell did."""
 
     outputs: list[dict[str, Any]] = field(default_factory=list)
+    displays: list[dict[str, Any]] = field(default_factory=list)
     comms: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -55,6 +59,8 @@ class Kernel:
                 continue
             elif kind == "status" and content["execution_state"] == "idle":
                 return reply
+            elif kind in ("display_data", "update_display_data") and _has_id(content):
+                reply.displays.append(content)
             elif kind in ("stream", "display_data", "execute_result", "error"):
                 reply.outputs.append(content)
 
@@ -87,11 +93,22 @@ class Kernel:
                 return {"kind": message["msg_type"], **message["content"].get("data", {})}
 
 
+def _has_id(content: dict[str, Any]) -> bool:
+    """Whether a display can be updated later, as one of progress is."""
+    return "display_id" in content["transient"]
+
+
 @contextmanager
-def running_kernel() -> Iterator[Kernel]:
-    """Starts a kernel, and shuts it down at the end."""
-    manager, client = start_new_kernel(kernel_name="python3")
+def running_kernel(environment: Environment = HERE) -> Iterator[Kernel]:
+    """Starts a kernel in an environment, and shuts it down at the end."""
+    manager = KernelManager()
+    launch = [str(environment.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    manager._kernel_spec = KernelSpec(argv=launch, display_name="tested", language="python")
+    manager.start_kernel(env=environment.variables)
+    client = manager.client()
     try:
+        client.start_channels()
+        client.wait_for_ready(timeout=120)
         yield Kernel(client, manager.interrupt_kernel)
     finally:
         client.stop_channels()

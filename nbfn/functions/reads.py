@@ -42,6 +42,12 @@ def reads(code: CodeType) -> Reads:
     return Reads(frozenset(names), frozenset(attributes))
 
 
+def without_lines(code: CodeType) -> CodeType:
+    """Code that is equal wherever it stands in its file; since Python 3.12 its lines count."""
+    constants = tuple(without_lines(c) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.replace(co_firstlineno=1, co_linetable=b"", co_filename="", co_consts=constants)
+
+
 def _codes(code: CodeType) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:

@@ -29,7 +29,7 @@ from nbfn.functions.reading import (
     reference_to,
     undressed,
 )
-from nbfn.functions.reads import is_the_users, reads
+from nbfn.functions.reads import is_the_users, reads, without_lines
 
 _CALLED = ("__call__", "call")
 _MAX_ROUNDS = 4
@@ -276,7 +276,7 @@ class _Surveyor:
 def _mark_of_functions(functions: list[FunctionType], value: Any) -> Mark:
     """The mark of a function of the user's, bare or dressed: its code and what it binds."""
     parts: list[Any] = [
-        (hash(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
+        (hash(without_lines(f.__code__)), content_of(f.__defaults__), content_of(f.__kwdefaults__))
         for f in functions
     ]
     if isinstance(value, functools.partial):

@@ -9,7 +9,6 @@ import functools
 import itertools
 import time
 import weakref
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    "_creations",
+    *("_creations", "strategy"),
 )
 
 
@@ -66,7 +65,10 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         options: The options it was made with.
         converts: Signatures by which Python numbers of a call become tensors.
         known_as: The name it is supposed to have, where no name is found that leads to it.
+        strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
     """
+
+    strategy: Any = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -109,7 +111,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         __tracebackhide__ = True
         recorder = self.recorder
         if stance_of(self.id, recorder.own_stance) == "eager":
-            return self.python_function(*args, **kwargs)
+            return self._run_python(self.python_function, args, kwargs)
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
         state = recorder.guards.state
@@ -149,7 +151,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
                 result = super().__call__(*args, **kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:
-            return self.python_function(*args, **kwargs), None
+            return self._run_python(self.python_function, args, kwargs), None
         finally:
             if fresh is not None and not recorder.traces:
                 _tensorflow.restore_initialization(self, fresh)
@@ -197,7 +199,14 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             shapes = _tensorflow.shapes_text(args, kwargs)
             self.recorder.compiled(trace, shapes, seconds)
 
-    def within_trace(self, call: Callable[[], Any]) -> Any:
+    def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
+        """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
+        __tracebackhide__ = True
+        if self.strategy is None:
+            return python(*args, **kwargs)
+        return self.strategy.run(python, tuple(args), dict(kwargs))
+
+    def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
 
         With ``local_state=True`` the variables that it creates live for one call.
@@ -210,7 +219,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             if self._settings.local_state:
                 return with_local_variables(self.label, call)
             with self._creations.watched(self.label, self.recorder.is_first_trace):
-                return call()
+                return self._run_python(call.func, call.args, call.keywords)
 
     # Traces on request ------------------------------------------------------------------
 

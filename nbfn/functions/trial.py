@@ -88,7 +88,7 @@ class _Traced(_tensorflow.UnlistedFunction):
 
     original: Any
 
-    def within_trace(self, call: Callable[[], Any]) -> Any:
+    def within_trace(self, call: functools.partial[Any]) -> Any:
         return self.original.within_trace(call)
 
 

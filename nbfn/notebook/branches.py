@@ -1,4 +1,4 @@
-"""Changes in place inside branches and loops, which have no meaning where TensorFlow decides."""
+"""Changes in place where they have no meaning: in what TensorFlow decides, and on replicas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.notebook.frames import is_cell
-from nbfn.notebook.in_place import InPlaceError, named_by
+from nbfn.notebook.in_place import InPlaceError, as_text, named_by
 from nbfn.notebook.parts import Path
 
 _STAGED = {"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"}
@@ -120,4 +120,20 @@ def refuse_staged(effects: Iterable[Effect], changed: Iterable[Path]) -> None:
                 f"`{effect.what}` is changed in a branch or a loop that TensorFlow decides, at "
                 f"line {effect.line}; Python changes it whether or not that runs. "
                 "Assign to a name there, and change the container after it"
+            )
+
+
+def refuse_on_replicas(changed: Iterable[Path]) -> None:
+    """Refuses changes in place by a cell that several replicas run, each for itself.
+
+    Raises:
+        InPlaceError: Naming what is changed.
+    """
+    context = tf.distribute.get_replica_context()
+    if context is not None and context.num_replicas_in_sync > 1:
+        for path in changed:
+            raise InPlaceError(
+                f"`{as_text(path) or 'a global name'}` is changed in place by each of "
+                f"{context.num_replicas_in_sync} replicas. Assign to a name, and change the "
+                "container in a cell below"
             )

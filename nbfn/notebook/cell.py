@@ -21,12 +21,10 @@ class Surroundings:
 
     Attributes:
         device: A device scope.
-        strategy: A ``tf.distribute`` strategy, in whose replicas the cell runs.
         stance: What a call does that finds no trace.
     """
 
     device: str | None = None
-    strategy: Any = None
     stance: str | None = None
 
     @contextmanager
@@ -37,8 +35,6 @@ class Surroundings:
                 from nbfn.functions import stance
 
                 stack.enter_context(stance(self.stance))
-            if self.strategy is not None:
-                stack.enter_context(self.strategy.scope())
             if self.device is not None:
                 stack.enter_context(tf.device(self.device))
             yield
@@ -57,6 +53,9 @@ class TracedCell:
         builtins: Arguments that are builtins, by name.
         surroundings: What it runs in.
         lost: Names that the last run could not leave, because their value ended with the trace.
+        text: The cell's text.
+        may_leave: Names that it assigns on some way through it only, and does not take.
+        omitted: Those of them that no run leaves, because a loop gives them their first value.
     """
 
     traced: TracedFunction
@@ -67,6 +66,9 @@ class TracedCell:
     builtins: Mapping[str, Any] = field(default_factory=dict)
     surroundings: Surroundings = field(default_factory=Surroundings)
     lost: list[str] = field(default_factory=list)
+    text: str = ""
+    may_leave: frozenset[str] = frozenset()
+    omitted: frozenset[str] = frozenset()
 
     def arguments(self, namespace: Mapping[str, Any]) -> list[Any]:
         """The notebook's values for the inputs."""
@@ -80,11 +82,15 @@ class TracedCell:
         """
         __tracebackhide__ = True
         self._forget_stale_globals()
+        before = self.traced.last_trace
         with self.watching(namespace), self.surroundings.entered():
-            returned = self._call(self.arguments(namespace))
+            returned = self.traced(*self.arguments(namespace))
             parts = self.outputs.latest  # None after a hit, which runs no Python
-            if parts is None and self.traced.last_trace is not None:
-                parts = self.traced.last_trace.python_results
+            trace = self.traced.last_trace
+            if parts is None and trace is not None:
+                parts = trace.python_results
+            elif trace is not None and trace is not before and trace.python_results is None:
+                trace.python_results = parts  # they came on a replica's thread
         if parts is None:
             return None
         left = Outputs.restore(parts, returned, namespace)
@@ -128,12 +134,6 @@ class TracedCell:
                 or re.split(r"[.\[ ]", each.name)[0].strip("`") not in told
             ),
         )
-
-    def _call(self, arguments: list[Any]) -> Any:
-        __tracebackhide__ = True
-        if self.surroundings.strategy is not None:
-            return self.surroundings.strategy.run(self.traced, args=tuple(arguments))
-        return self.traced(*arguments)
 
     @contextmanager
     def watching(self, namespace: dict[str, Any]) -> Iterator[Contents]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import FunctionType
@@ -28,6 +29,7 @@ from nbfn.notebook.unchanged import is_unchanged, note_options
 
 MAGIC = "%%tf_function"
 DEFAULT_NAME = "cell_function"
+_NO_FIRST_VALUE = re.compile(r"'(\w+)' must be defined before the loop")
 
 
 @dataclass
@@ -85,6 +87,7 @@ class CellCompiler:
         __tracebackhide__ = True
         self.options.refuse_for_definitions()
         namespace = self.shell.user_ns
+        self.options.strategy(namespace)
         names = [node.name for node in body if isinstance(node, ast.FunctionDef)]
         before = {name: namespace.get(name) for name in names}
         text, body = self._text(cell, body)
@@ -95,6 +98,8 @@ class CellCompiler:
 
     def _traced(self, name: str, before: Any) -> TracedFunction:
         namespace = self.shell.user_ns
+        lasting = (self.options.lasting, self.options.stance)
+        strategy = self.options.strategy(namespace)
         defined = namespace[name]
         if isinstance(defined, TracedFunction):
             return defined
@@ -102,13 +107,17 @@ class CellCompiler:
             raise UsageError(
                 f"`{name}` is decorated into a {type(defined).__name__}, not a function"
             )
-        if isinstance(before, TracedFunction) and is_unchanged(
-            before, defined, self.options.lasting
+        if (
+            isinstance(before, TracedFunction)
+            and before.strategy is strategy
+            and is_unchanged(before, defined, lasting)
         ):
             namespace[name] = before
             return before
         traced: TracedFunction = function(defined, **self.options.of_function(defined, namespace))
-        note_options(traced, self.options.lasting)
+        traced.strategy = strategy
+        traced.stance = self.options.stance  # type: ignore[assignment]
+        note_options(traced, lasting)
         namespace[name] = traced
         if isinstance(defined, FunctionType):
             traced.site = replace(traced.site, line=defined.__code__.co_firstlineno)
@@ -116,8 +125,36 @@ class CellCompiler:
 
     # Any other cell ---------------------------------------------------------------------
 
-    def body(
+    def run(
         self, cell: str, body: list[ast.stmt], name: str | None, kept: TracedCell | None
+    ) -> tuple[TracedCell, Any]:
+        """Makes one function of a cell's body and calls it.
+
+        A name that only a loop over a data set gives a value has none before its first turn, and
+        TensorFlow refuses to leave it. Such names are left out, one by one.
+
+        Returns:
+            What the cell has become, as by `body`, and the value of its last expression.
+        """
+        __tracebackhide__ = True
+        omitted = kept.omitted if kept is not None and kept.text == cell else frozenset()
+        while True:
+            traced_cell = self.body(cell, body, name, kept, omitted)
+            try:
+                return traced_cell, traced_cell.run(self.shell.user_ns)
+            except ValueError as error:
+                found = _NO_FIRST_VALUE.search(str(error))
+                if found is None or found[1] not in traced_cell.may_leave - omitted:
+                    raise
+                omitted |= {found[1]}
+
+    def body(
+        self,
+        cell: str,
+        body: list[ast.stmt],
+        name: str | None,
+        kept: TracedCell | None,
+        omitted: frozenset[str] = frozenset(),
     ) -> TracedCell:
         """Makes one function of a cell's body.
 
@@ -126,6 +163,7 @@ class CellCompiler:
             body: Its statements.
             name: The name that the notebook gives the function; None if it gives none.
             kept: What the same cell became before.
+            omitted: Names that it may assign, and does not leave.
 
         Returns:
             `kept`, if the cell has not changed.
@@ -136,27 +174,30 @@ class CellCompiler:
             raise UsageError(f"the cell uses the name `{name}` itself; give the function another")
         namespace = self.shell.user_ns
         edits = _extend_in_place(names, body, namespace)
-        shadowed = builtin_inputs(names, namespace, builtins)
-        inputs = choose_inputs(names, body, namespace, self.options.inputs) + shadowed
+        shadowed = builtin_inputs(names, namespace)
+        before = kept.inputs if kept is not None else ()
+        inputs = choose_inputs(names, body, namespace, self.options.inputs, before) + shadowed
         last = body[-1] if isinstance(body[-1], ast.Expr) else None
-        ending = self._ending(names, inputs, last is not None)
+        ending = self._ending(names, inputs, last is not None, omitted)
         own_name = name or DEFAULT_NAME
         source = as_function(text, last, own_name, inputs, ending, edits)
-        outputs = Outputs(namespace, self.options.has_local_state)
+        outputs = Outputs(namespace, own_name, self.options.has_local_state)
         python_function = self._compile(source, own_name, outputs)
-        show_as(python_function.__code__.co_filename, self._cache(f"{MAGIC}\n{cell}"))
-        surroundings = Surroundings(
-            self.options.device, self.options.strategy(namespace), self.options.stance
-        )
+        shown = f"{MAGIC}\n{cell.rstrip()}\n"  # IPython shows no line of a source without an end
+        show_as(python_function.__code__.co_filename, self._cache(shown))
+        surroundings = Surroundings(self.options.device_scope(), self.options.stance)
+        strategy = self.options.strategy(namespace)
         if (
             kept is not None
             and kept.inputs == inputs
+            and kept.traced.strategy is strategy
             and is_unchanged(kept.traced, python_function, self.options.lasting)
         ):
-            kept.surroundings = surroundings
+            kept.surroundings, kept.text, kept.omitted = surroundings, cell, omitted
             return kept
         options = self.options.of_function(python_function, namespace)
         traced: TracedFunction = function(python_function, **options)
+        traced.strategy = strategy
         note_options(traced, self.options.lasting)
         traced.known_as = name
         traced.recorder.first_cause = _first_cause(kept, python_function, inputs)
@@ -170,9 +211,18 @@ class CellCompiler:
             captured=tuple(each for each in names.reads if each not in inputs),
             builtins={each: getattr(builtins, each) for each in shadowed},
             surroundings=surroundings,
+            text=cell,
+            may_leave=frozenset(names.may_write) - frozenset(inputs),
+            omitted=omitted,
         )
 
-    def _ending(self, names: Names, inputs: Sequence[str], ends_in_a_value: bool) -> str:
+    def _ending(
+        self,
+        names: Names,
+        inputs: Sequence[str],
+        ends_in_a_value: bool,
+        omitted: frozenset[str],
+    ) -> str:
         """The line that returns what the cell leaves."""
         namespace = self.shell.user_ns
         given = [
@@ -182,7 +232,8 @@ class CellCompiler:
         ]
         wanted = self.options.chosen_outputs(names)
         writes = [name for name in names.writes if name in wanted]
-        maybe = [name for name in (*names.may_write, *names.may_delete) if name in wanted]
+        may = (*names.may_write, *names.may_delete)
+        maybe = [name for name in may if name in wanted and name not in omitted]
         pairs = [f"{name!r}: {name}" for name in writes]
         if ends_in_a_value:
             pairs.append(f"'{VALUE}': {VALUE}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
+import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +16,8 @@ from IPython.core.getipython import get_ipython
 
 import nbfn
 
-_PACKAGES = ("tensorflow", "keras", "IPython", "ipykernel", "autograph", "executing")
+_TENSORFLOW = ("tensorflow", "keras")
+_PACKAGES = (*_TENSORFLOW, "IPython", "ipykernel", "executing")
 _LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 _NBFN = Path(nbfn.__file__).parent
 _GENERATED = "__autograph_generated_file"
@@ -42,6 +46,13 @@ def as_shown(line: Line) -> Line:
     return replace(line, file=_shown_as.get(line.file, line.file))
 
 
+def cell_name(file: str) -> str | None:
+    """What a user calls the cell whose source a file name stands for: ``In [3]``."""
+    shell = get_ipython()
+    name = None if shell is None else shell.compile.format_code_name(_shown_as.get(file, file))
+    return None if name is None else str(name[1]).replace("In[", "In [")
+
+
 def is_cell(file: str) -> bool:
     """Whether a file name is that of a cell."""
     shell = get_ipython()
@@ -55,19 +66,26 @@ def is_users(file: str) -> bool:
     path = Path(file)
     if _GENERATED in file or path.is_relative_to(_NBFN) or file.startswith("<"):
         return False
-    if "site-packages" in path.parts or "dist-packages" in path.parts:
-        return not any(package in path.parts for package in _PACKAGES)
-    return not path.is_relative_to(_LIBRARY)
+    if _belongs_to(path, _PACKAGES):
+        return False
+    installed = "site-packages" in path.parts or "dist-packages" in path.parts
+    return installed or not path.is_relative_to(_LIBRARY)
 
 
 def is_machinery(file: str) -> bool:
     """Whether a file belongs to nbfn, TensorFlow or Keras."""
     path = Path(file)
-    return (
-        _GENERATED in file
-        or path.is_relative_to(_NBFN)
-        or bool({"tensorflow", "keras"} & set(path.parts))
+    return _GENERATED in file or path.is_relative_to(_NBFN) or _belongs_to(path, _TENSORFLOW)
+
+
+def _belongs_to(path: Path, packages: Iterable[str]) -> bool:
+    """Whether a file is one of these packages', wherever they are installed."""
+    folders = (
+        folder
+        for package in packages
+        for folder in getattr(sys.modules.get(package), "__path__", ())
     )
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def walk(traceback: TracebackType | None) -> Iterator[TracebackType]:
@@ -120,10 +138,35 @@ def linked(entries: Sequence[TracebackType]) -> TracebackType | None:
 
 def entry_for(line: Line) -> TracebackType:
     """A traceback entry that shows a line which no frame stands at any more."""
-    code = compile("\n" * (line.number - 1) + "raise RuntimeError", line.file, "exec")
+    first, name = _definition_around(line)
+    code = compile("\n" * (line.number - first) + "raise RuntimeError", line.file, "exec")
     try:
-        exec(code.replace(co_name=line.function, co_qualname=line.function), {})
+        exec(code.replace(co_name=name, co_qualname=name, co_firstlineno=first), {})
     except RuntimeError as error:
         entries = list(walk(error.__traceback__))
         return entries[-1]
     raise AssertionError
+
+
+def _definition_around(line: Line) -> tuple[int, str]:
+    """The first line and the name of the function that a line is in.
+
+    IPython shows lines of that function. A line of a cell's own is in the module, as without nbfn.
+    """
+    lines = linecache.getlines(line.file)
+    if lines and lines[0].startswith("%%"):
+        lines = ["\n", *lines[1:]]
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:
+        return 1, line.function
+    first, name = 1, "<module>"
+    for node in ast.walk(tree):  # from the outermost
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line.number <= _last(node):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            name = node.name
+    return first, name
+
+
+def _last(node: ast.FunctionDef) -> int:
+    return node.end_lineno or node.lineno

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from IPython.core.error import UsageError
 
+from nbfn.notebook.foresight import Foresight
 from nbfn.notebook.in_place import Contents
 from nbfn.notebook.names import Names, names_of
 
@@ -23,18 +25,21 @@ def choose_inputs(
     body: Sequence[ast.stmt],
     namespace: dict[str, Any],
     asked: Sequence[str] | None = None,
+    before: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """The names that the function of a cell takes as arguments, in the order of first use.
 
     They are what the cell reads before it writes them and what is a tensor, an array, a number, a
     string, or a nest of those; and what it reads and then writes or takes away, whatever it is.
-    Everything else it takes by reference.
+    Everything else it takes by reference. What a first run needs not, because with the values that
+    the notebook has now the cell surely writes it first, a second run needs not either.
 
     Args:
         names: The names of the cell.
         body: Its statements.
         namespace: The notebook's names.
         asked: The names that the user wants as arguments; None if nbfn is to choose.
+        before: The inputs of the cell's function as it is. They stay, where they can.
 
     Raises:
         UsageError: If a name that was asked for is not there, or is not read by the cell.
@@ -42,14 +47,23 @@ def choose_inputs(
     if asked is not None:
         return _as_asked(names, namespace, asked)
     arrays = set(_used_as_arrays(body, namespace))
-    bound = [name for name in names.reads if name in names.bound and name in namespace]
+    now = names_of(body, Foresight(namespace, vars(builtins)))
+    bound = [
+        name
+        for name in names.reads
+        if name in names.bound and name in namespace and (name in now.reads or name in before)
+    ]
     free = [name for name in names.reads if name in namespace and name not in names.bound]
     plain = [name for name in free if is_input(namespace[name]) and name not in arrays]
     alone = _unshared(plain, free, namespace)
     inputs = [name for name in names.reads if name in bound or name in alone]
     # On the way on which the cell does not write a tensor, the old one stays. What it may take
     # away is passed, so that its end tells whether it did.
-    kept = [name for name in names.may_write if is_tensor(namespace.get(name))]
+    kept = [
+        name
+        for name in names.may_write
+        if is_tensor(namespace.get(name)) and (name not in now.writes or name in before)
+    ]
     taken = [name for name in names.may_delete if name in namespace]
     return tuple(dict.fromkeys([*inputs, *kept, *taken]))
 
@@ -86,7 +100,7 @@ def _as_asked(names: Names, namespace: Mapping[str, Any], asked: Sequence[str]) 
     return tuple(dict.fromkeys(asked))
 
 
-def builtin_inputs(names: Names, namespace: Mapping[str, Any], builtins: Any) -> tuple[str, ...]:
+def builtin_inputs(names: Names, namespace: Mapping[str, Any]) -> tuple[str, ...]:
     """Builtins that a cell reads before it gives their names something else."""
     return tuple(
         name
@@ -96,12 +110,17 @@ def builtin_inputs(names: Names, namespace: Mapping[str, Any], builtins: Any) ->
 
 
 def is_input(value: Any, parts: int = _MAX_PARTS) -> bool:
-    """Whether a value becomes an argument: a tensor, array, number, string, or a nest of them."""
+    """Whether a value becomes an argument: a tensor, array, number, string, or a nest of them.
+
+    What the replicas of a ``tf.distribute`` strategy have each for itself is one value.
+    """
     if isinstance(value, tf.Variable):
         return False
     if isinstance(value, (bool, int, float, complex, str, bytes, np.ndarray, np.generic)):
         return not (isinstance(value, np.ndarray) and value.dtype == object)
     if tf.is_tensor(value):
+        return True
+    if isinstance(value, tf.distribute.DistributedValues):
         return True
     if isinstance(value, (list, tuple, dict)):
         if isinstance(value, dict) and len({type(key) for key in value}) > 1:

@@ -125,19 +125,23 @@ class LineMagics(Magics):
     @magic_arguments()
     @argument("function", help="name of a traced function")
     @argument("-t", "--trace", type=int, help="number of the trace; else the newest")
+    @argument("--op", metavar="NAME", help="find operations by name or type, such as *MatMul*")
     @argument("--save", metavar="FILE", help="write the GraphDef as text to a new file")
     @no_var_expand
     @line_magic
     def tf_graph(self, line: str) -> None:
-        """Show the operations of a trace's graph.
+        """Show the operations of a trace's graph, by name scope.
 
         Python: ``trace.graph``, ``trace.graph_def()``.
 
         Examples::
 
             %tf_graph train_step --trace 2
+            %tf_graph train_step --op MatMul
         """
-        from nbfn.notebook.graph_outline import graph_outline, save_graph
+        from nbfn.notebook.graph_file import save_graph
+        from nbfn.notebook.options import unquoted
+        from nbfn.views.graph import found_operations, graph_view
 
         arguments = parse_argstring(self.tf_graph, line)
         function = named(self.shell, arguments.function)
@@ -150,7 +154,14 @@ class LineMagics(Magics):
             raise UsageError(f"`{function.label}` has no trace {number}; it has {listed}")
         if arguments.save is not None:
             save_graph(traces[number], arguments.save)
-        show(graph_outline(function, traces[number]))
+        pattern = unquoted(arguments.op)
+        if pattern is None:
+            show(graph_view(function.label, traces[number]))
+            return
+        found = found_operations(function.label, traces[number], pattern)
+        if found is None:
+            raise UsageError(f"no operation of trace {number} matches `{pattern}`")
+        show(found)
 
     @magic_arguments()
     @argument(

@@ -27,6 +27,9 @@ _TEXT = "text:"
 class CellMagics(Magics):
     """The magics that take a cell."""
 
+    _shown: tuple[Any, str] | None = None
+    """The run of a cell, and the function, that were displayed last; %%timeit runs one often."""
+
     @property
     def _cells(self) -> dict[str, Any]:
         """What cells became, by name, by id or by text."""
@@ -115,11 +118,14 @@ class CellMagics(Magics):
         namespace = self.shell.user_ns
         self.forget_dropped()
         kept = self._cells.get(slot)
-        traced_cell = compiler.body(cell, body, name, kept)
-        remarks = remarks_on(body, traced_cell.inputs, namespace)
+        remarks = remarks_on(body, namespace)
+        value = None
+        if arguments.define or arguments.check:
+            kept = traced_cell = compiler.body(cell, body, name, kept)
         if arguments.check:
             print(traced_cell.check(namespace))  # noqa: T201
-        value = None if arguments.define else traced_cell.run(namespace)
+        if not arguments.define:
+            traced_cell, value = compiler.run(cell, body, name, kept)
         cells = self._cells
         if slot.startswith(_TEXT):
             for other in [key for key in cells if key.startswith(_TEXT)]:
@@ -127,9 +133,12 @@ class CellMagics(Magics):
         cells[slot] = traced_cell
         if name is not None:
             namespace[name] = traced_cell.traced
-        _show(traced_cell.traced)
-        if not arguments.define:
-            remarks.show(traced_cell)
+        shown = (running, traced_cell.traced.id)
+        if shown != self._shown or traced_cell.traced.recorder.last != "hit":
+            _show(traced_cell.traced)
+            if not arguments.define:
+                remarks.show(traced_cell)
+        self._shown = shown if running is not None else None
         return value
 
     @magic_arguments()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 
 @dataclass
@@ -34,9 +36,25 @@ class Names:
         return (*self.writes, *self.may_write, *self.deletes, *self.may_delete)
 
 
-def names_of(body: Iterable[ast.stmt]) -> Names:
-    """Finds the names of a cell's statements, in the order in which they run."""
-    flow = _Flow()
+class Foresight(Protocol):
+    """Tells which branches and loops surely run."""
+
+    def enters(self, loop: ast.For | ast.While, written: Collection[str]) -> bool:
+        """Whether a loop runs at least once, where the names in `written` are not known."""
+
+    def decides(self, test: ast.expr, written: Collection[str]) -> bool | None:
+        """Which way a branch goes; None if it is not known."""
+
+
+def names_of(body: Iterable[ast.stmt], foresight: Foresight | None = None) -> Names:
+    """Finds the names of a cell's statements, in the order in which they run.
+
+    Args:
+        body: The statements.
+        foresight: Tells what runs for the values that the notebook has now; without it, every
+            branch and loop may be skipped.
+    """
+    flow = _Flow(foresight)
     flow.run(body)
     state = flow.state
     return Names(
@@ -55,7 +73,8 @@ _WRITTEN, _DELETED = "written", "deleted"
 class _Flow(ast.NodeVisitor):
     """Walks statements in the order of execution and keeps what became of each name so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, foresight: Foresight | None) -> None:
+        self._foresight = foresight
         self.reads: list[str] = []
         self.state: dict[str, str] = {}
         self.assigned: dict[str, None] = {}
@@ -145,8 +164,13 @@ class _Flow(ast.NodeVisitor):
     # Statements that may be skipped -----------------------------------------------------
 
     def visit_If(self, node: ast.If) -> None:
+        written = self._written()
         self.visit(node.test)
-        self._branches(node.body, node.orelse)
+        taken = self._foresight.decides(node.test, written) if self._foresight else None
+        if taken is None:
+            self._branches(node.body, node.orelse)
+        else:
+            self.run(node.body if taken else node.orelse)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
         self.visit(node.test)
@@ -157,14 +181,30 @@ class _Flow(ast.NodeVisitor):
         self._branches(node.values[1:], [])
 
     def visit_While(self, node: ast.While) -> None:
+        enters = self._enters(node)
         self.visit(node.test)
-        self._branches(node.body, [])
+        self._loop(node.body, enters)
         self.run(node.orelse)
 
     def visit_For(self, node: ast.For) -> None:
+        enters = self._enters(node)
         self.visit(node.iter)
-        self._branches([node.target, *node.body], [])
+        self._loop([node.target, *node.body], enters)
         self.run(node.orelse)
+
+    def _written(self) -> set[str]:
+        return {*self.assigned, *self.deleted}
+
+    def _enters(self, node: ast.For | ast.While) -> bool:
+        return self._foresight is not None and self._foresight.enters(node, self._written())
+
+    def _loop(self, body: Sequence[ast.AST], enters: bool) -> None:
+        """Runs a loop's body; of one that is entered, what comes before it may be left is sure."""
+        sure = next((n for n, each in enumerate(body) if _leaves_loop(each)), len(body))
+        if enters:
+            self.run(body[:sure])
+            body = body[sure:]
+        self._branches(body, [])
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
         self._branches([*node.body, *node.orelse], *([handler] for handler in node.handlers))
@@ -239,6 +279,16 @@ class _Flow(ast.NodeVisitor):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
 
+def _leaves_loop(node: ast.AST) -> bool:
+    """Whether a statement may end a turn of the loop that it is in."""
+    if isinstance(node, ast.Break | ast.Continue):
+        return True
+    children = ast.iter_child_nodes(node)
+    if isinstance(node, ast.For | ast.While):  # an inner loop's own `else` is left with the outer
+        children = iter(node.orelse)
+    return any(_leaves_loop(child) for child in children)
+
+
 def _suppresses(node: ast.expr) -> bool:
     """Whether a context is ``contextlib.suppress``, which ends its block early in silence."""
     called = node.func if isinstance(node, ast.Call) else node
@@ -248,15 +298,32 @@ def _suppresses(node: ast.expr) -> bool:
 
 def _free_names(node: ast.AST) -> list[str]:
     """Names that a nested scope takes from outside it."""
-    table = symtable.symtable(ast.unparse(node), "<cell>", "exec")
-    defined = getattr(node, "name", None)
-    found: dict[str, None] = {}
-    pending = [table]
-    while pending:
-        scope = pending.pop(0)
-        for symbol in scope.get_symbols():
-            outside = scope is table or symbol.is_global() or symbol.is_free()
-            if symbol.is_referenced() and outside and symbol.get_name() != defined:
-                found.setdefault(symbol.get_name())
-        pending += scope.get_children()
-    return list(found)
+    text = textwrap.indent(ast.unparse(node), " ")
+    (outer,) = symtable.symtable(f"def outer():\n{text}", "<cell>", "exec").get_children()
+    shared = {each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)}
+    return list(dict.fromkeys(_taken(outer, frozenset(), shared)))
+
+
+def _taken(
+    scope: symtable.SymbolTable, bound: frozenset[str], shared: Collection[str] = ()
+) -> Iterator[str]:
+    """Names that a scope reads and that neither it nor one around it binds.
+
+    Args:
+        scope: The scope.
+        bound: What the scopes around it bind.
+        shared: What the scope binds for the scope around it too, by ``:=`` in a comprehension.
+    """
+    symbols = scope.get_symbols()
+    if scope.get_type() != "class":
+        own = {each.get_name() for each in symbols if each.is_local()}
+        inner = bound | own.difference(shared)
+    else:
+        inner = bound
+    for symbol in symbols:
+        name = symbol.get_name()
+        outside = symbol.is_global() or symbol.is_free()
+        if symbol.is_referenced() and outside and name not in bound:
+            yield name
+    for child in scope.get_children():
+        yield from _taken(child, inner)

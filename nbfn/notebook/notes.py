@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn.notebook.decisions import in_try, instead, raises_in_branch
 from nbfn.notebook.frames import Line, is_users, walk
 from nbfn.notebook.in_place import is_graph_tensor
 from nbfn.notebook.tracebacks import parsed
@@ -72,6 +73,14 @@ class Failure:
                 return f"{kind} (line {node.lineno})"
         return None
 
+    def functions(self) -> Iterator[str]:
+        """Names of the functions that ran when the error was raised."""
+        error: BaseException | None = self.error
+        while error is not None:
+            for entry in walk(error.__traceback__):
+                yield entry.tb_frame.f_code.co_name
+            error = error.__context__
+
     def _locals(self) -> dict[str, Any]:
         """What the failing function's names stood for."""
         assert self.line is not None
@@ -113,6 +122,9 @@ def add_notes(
             if note:
                 error.add_note(note)
                 return
+    note = _raised(failure) or _not_caught(failure)
+    if note:
+        error.add_note(note)
 
 
 def _created(failure: Failure) -> str:
@@ -145,6 +157,9 @@ def _holds_graph_tensor(value: Any) -> bool:
 
 
 def _condition(failure: Failure) -> str:
+    other = None if failure.line is None else instead(failure.line)
+    if other is not None:
+        return f"{failure.place}a tensor has no value while it is traced, and {other}"
     unsupported = failure.unsupported()
     if unsupported is not None:
         return (
@@ -155,6 +170,52 @@ def _condition(failure: Failure) -> str:
         f"{failure.place}Python decides here by a tensor, whose value is not known while the "
         "function is traced. Leave AutoGraph on (no autograph=False, no --no-autograph), or use "
         "tf.cond, tf.while_loop or tf.where"
+    )
+
+
+def _raised(failure: Failure) -> str | None:
+    """On a ``raise`` that ran because TensorFlow traces both ways of a branch."""
+    staged = any(name in ("_tf_if_stmt", "_tf_while_stmt") for name in failure.functions())
+    if not (staged and failure.line is not None and raises_in_branch(failure.line)):
+        return None
+    return (
+        f"{failure.place}TensorFlow decides by a tensor whether this runs, and traces it in any "
+        "case, so Python raises. tf.debugging.Assert raises at the calls that come here"
+    )
+
+
+def _not_caught(failure: Failure) -> str | None:
+    """On an error of the runtime, which no ``except`` of a traced function can catch."""
+    if not isinstance(failure.error, tf.errors.OpError):
+        return None
+    if failure.line is None or not in_try(failure.line):
+        return None
+    return (
+        f"{failure.place}`except` catches what Python raises while the function is traced; this "
+        "was raised when its graph ran. Catch it around the call"
+    )
+
+
+def _loop(failure: Failure) -> str:
+    name = re.search(r"'(\w+)' must be defined", failure.message)
+    what = f"`{name[1]}`" if name else "a name"
+    return (
+        f"{failure.place}a loop that may run no turn gives {what} its first value; assign it, "
+        "with its dtype and shape, above the loop"
+    )
+
+
+def _return(failure: Failure) -> str:
+    return (
+        f"{failure.place}a loop of TensorFlow cannot be left by `return`; assign the result to a "
+        "name, `break`, and return it after the loop"
+    )
+
+
+def _endless(failure: Failure) -> str:
+    return (
+        f"{failure.place}Python decides the first turn and a tensor the next ones; begin with a "
+        "tensor: `while tf.constant(True):`"
     )
 
 
@@ -220,5 +281,12 @@ _ADVICE: tuple[tuple[str, Advise], ...] = (
     (r"Could not find variable|variable has been deleted|uninitialized|FailedPrecond", _dead),
     (r"symbolic.*(NumPy|numpy) array", _array),
     (r"'(Symbolic)?Tensor' object has no attribute", _attribute),
-    (r"must also be initialized|must also return|is None at the end|different dtypes", _branch),
+    (r"must be defined before the loop$", _loop),
+    (r"return statement cannot be placed inside this TensorFlow loop", _return),
+    (r"condition of while loop started as non-Tensor", _endless),
+    (
+        r"must also be initialized|must also have a return|must also return|is None at the end|"
+        r"different dtypes",
+        _branch,
+    ),
 )

@@ -24,8 +24,8 @@ class CellOptions:
         inputs: The arguments that a body is to have; None if nbfn is to choose.
         outputs: The names that a body is to leave; None for all.
         device: The device that a body runs on.
-        strategy_name: The name of the strategy that a body runs under.
-        stance: The stance that a body runs under.
+        strategy_name: The name of the strategy on whose replicas the functions run.
+        stance: The stance that a body runs under, and that calls of functions take.
     """
 
     function: tuple[tuple[str, Any], ...] = ()
@@ -45,6 +45,8 @@ class CellOptions:
         """
         if arguments.max_traces < 1:
             raise UsageError(f"--max-traces is {arguments.max_traces}, expected at least 1")
+        if arguments.strategy is not None:
+            _refuse_beside_strategy(arguments)
         given = {
             "jit_compile": arguments.jit or None,
             "autograph": False if arguments.no_autograph else None,
@@ -101,14 +103,34 @@ class CellOptions:
             )
         return found
 
+    def device_scope(self) -> str | None:
+        """The device that a body runs on.
+
+        Raises:
+            UsageError: If there is none.
+        """
+        if self.device is None:
+            return None
+        import tensorflow as tf
+
+        known = [device.name for device in tf.config.list_logical_devices()]
+        try:
+            wanted = tf.DeviceSpec.from_string(self.device)
+        except ValueError:
+            wanted = None
+        if wanted is None or not any(
+            _is_meant(wanted, tf.DeviceSpec.from_string(name)) for name in known
+        ):
+            short = ", ".join(":".join(name.split(":")[-2:]) for name in known)
+            raise UsageError(f"--device: there is no `{self.device}`; there is {short}")
+        return self.device
+
     def refuse_for_definitions(self) -> None:
         """Refuses the options that mean something for a body only."""
         for option, value, advice in (
             ("--inputs", self.inputs, "the parameters say what a function takes"),
             ("--outputs", self.outputs, "`return` says what a function gives"),
             ("--device", self.device, "put `with tf.device(…):` into the function"),
-            ("--strategy", self.strategy_name, "call strategy.run(…) with the function"),
-            ("--stance", self.stance, "put `with nbfn.stance(…):` around the call"),
         ):
             if value is not None:
                 raise UsageError(f"{option} is for a cell that runs; {advice}")
@@ -124,6 +146,21 @@ class CellOptions:
             if name not in (*names.writes, *names.may_write):
                 raise UsageError(f"--outputs: the cell does not assign `{name}`")
         return assigned if self.outputs is None else self.outputs
+
+
+def _refuse_beside_strategy(arguments: Namespace) -> None:
+    for option, given, why in (
+        ("--device", arguments.device, "the strategy says on which devices its replicas run"),
+        ("--local-state", arguments.local_state, "the strategy makes the variables"),
+        ("--check", arguments.check, "leave --strategy out to compare one replica"),
+    ):
+        if given:
+            raise UsageError(f"{option} does not go with --strategy; {why}")
+
+
+def _is_meant(wanted: Any, device: Any) -> bool:
+    """Whether a specification, which may leave parts out, means a device."""
+    return bool(device.make_merged_spec(wanted) == device)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

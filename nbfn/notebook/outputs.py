@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn.notebook import in_place
 from nbfn.notebook.arguments import as_given, differ
-from nbfn.notebook.branches import Effect, refuse_staged
+from nbfn.notebook.branches import Effect, refuse_on_replicas, refuse_staged
 from nbfn.notebook.parts import GONE, Joining, Parting, Path, loosen
 
 VALUE = "__value__"
@@ -64,6 +66,7 @@ class Outputs:
 
     Attributes:
         namespace: The notebook's names.
+        function_name: The name of the cell's function.
         local_state: Whether variables that the cell makes end with the call.
         latest: The parts that `collect` found last.
         keep: Is given the parts, to keep them with the trace that is being made.
@@ -73,8 +76,11 @@ class Outputs:
         effects: Statements of the cell that change something in place, in a branch or a loop.
     """
 
-    def __init__(self, namespace: dict[str, Any], local_state: bool = False) -> None:
+    def __init__(
+        self, namespace: dict[str, Any], function_name: str, local_state: bool = False
+    ) -> None:
         self.namespace = namespace
+        self.function_name = function_name
         self.local_state = local_state
         self.latest: Parts | None = None
         self.keep: Callable[[Any], None] = lambda _: None
@@ -111,8 +117,11 @@ class Outputs:
         changes = {}
         if not tf.executing_eagerly():
             changes = self._changes(arguments)
+            refuse_on_replicas(changes)
         elif self.checking:
             changes = self._changes_of_an_eager_run(arguments)
+        for value in results.values():
+            self._unnest(value)
         for name, value in results.items():
             in_place.refuse_inner_tensors((("name", name),), value)
         known = dict(self.contents.paths) if self.contents is not None else {}
@@ -144,6 +153,18 @@ class Outputs:
         self.latest = parts
         self.keep(parts)
         return outputs[_free(RESULT, results)] if alone and outputs else outputs
+
+    def _unnest(self, value: Any) -> None:
+        """Gives a class or function of the cell the qualified name that it has in a notebook."""
+        if not isinstance(value, type | FunctionType):
+            return
+        own = re.sub(
+            rf"^(.+\.)?(tf__)?{self.function_name}(_\d+)?\.<locals>\.", "", value.__qualname__
+        )
+        if own != value.__qualname__:
+            value.__qualname__ = own
+            for each in vars(value).values():
+                self._unnest(getattr(each, "__func__", each))
 
     def _changes(self, arguments: Mapping[str, Any]) -> dict[Path, Any]:
         changes = self.contents.changes() if self.contents is not None else {}

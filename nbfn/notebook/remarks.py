@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from nbfn.notebook.cell import TracedCell
+from nbfn.notebook.inputs import is_tensor
 
 _EFFECTS = {
     "print": "tf.print prints at each call",
     "input": "ask in a cell above",
     "open": "read files in a cell above, or with tf.io",
+    "exec": "names that it assigns are not left in the notebook",
 }
 _MODULES = {
     "random": "tf.random draws at each call",
@@ -38,23 +40,37 @@ class Effect:
 
 @dataclass(frozen=True)
 class Remarks:
-    """What may differ from an eager run of a cell."""
+    """What may differ from an eager run of a cell.
+
+    Attributes:
+        effects: Its Python effects.
+        numbers: Calls that give a tensor where Python gives a number.
+        arrays: The names of the notebook's arrays.
+    """
 
     effects: tuple[Effect, ...]
-    arrays: tuple[str, ...]
+    numbers: tuple[Effect, ...]
+    arrays: frozenset[str]
 
     def lines(self, traced_cell: TracedCell) -> list[str]:
         """What to say after a run."""
         hit = traced_cell.traced.recorder.last == "hit"
         ran = "did not run, because a trace was there" if hit else "ran because the cell was traced"
         said = [f"line {e.line}: `{e.call}` {ran}; {e.advice}" for e in self.effects]
-        if self.arrays and not hit:
-            names = ", ".join(f"`{name}`" for name in self.arrays)
+        said += [f"line {e.line}: `{e.call}` {e.advice}" for e in self.numbers]
+        arrays = [name for name in traced_cell.inputs if name in self.arrays]
+        if arrays and not hit:
+            names = ", ".join(f"`{name}`" for name in arrays)
             said.append(
                 f"{names}: a NumPy array is a tensor in a traced cell, and so is its result"
             )
+        said += [
+            f"`{name}` is not left in the notebook, because a loop gives it its first value; "
+            "assign it above the loop"
+            for name in sorted(traced_cell.omitted)
+        ]
         for name in traced_cell.lost:
-            said.append(f"`{name}` ended with the trace, and is not left in the notebook")  # noqa: PERF401
+            said.append(f"`{name}` ended with the trace, and is not left in the notebook")
         return said
 
     def show(self, traced_cell: TracedCell) -> None:
@@ -69,18 +85,32 @@ class Remarks:
             display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
 
 
-def remarks_on(
-    body: Sequence[ast.stmt], inputs: Sequence[str], namespace: Mapping[str, Any]
-) -> Remarks:
+def remarks_on(body: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> Remarks:
     """Finds what may differ.
 
     Args:
         body: The cell's statements, with the cell's line numbers.
-        inputs: The names that the cell's function takes.
-        namespace: The notebook's names.
+        namespace: The notebook's names, before the cell runs.
     """
-    arrays = [n for n in inputs if isinstance(namespace.get(n), (np.ndarray, np.generic))]
-    return Remarks(tuple(_effects(body, namespace)), tuple(arrays))
+    values = list(namespace.items())
+    arrays = [name for name, value in values if isinstance(value, (np.ndarray, np.generic))]
+    effects = tuple(_effects(body, namespace))
+    return Remarks(effects, tuple(_numbers(body, namespace)), frozenset(arrays))
+
+
+def _numbers(body: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> Iterator[Effect]:
+    for node in (inner for statement in body for inner in ast.walk(statement)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            continue
+        function = node.func.id
+        if function not in ("int", "float", "range") or function in namespace:
+            continue
+        names = (inner for each in node.args for inner in ast.walk(each))
+        if any(isinstance(n, ast.Name) and is_tensor(namespace.get(n.id)) for n in names):
+            what = "numbers" if function == "range" else "a number"
+            yield Effect(
+                node.lineno, f"{function}(…)", f"of a tensor gives tensors here, not {what}"
+            )
 
 
 def _effects(body: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> Iterator[Effect]:

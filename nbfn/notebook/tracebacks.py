@@ -13,6 +13,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.errors import NbfnError
 from nbfn.notebook.frames import (
     Line,
     as_shown,
@@ -154,12 +155,13 @@ def _show(
             add_notes(error, traceback, shell.user_ns)
     except Exception:  # an error must be shown, whatever becomes of its dress
         view = None
-    if view is None or view.traceback is None:
-        shell.showtraceback((kind, error, traceback), tb_offset, running_compiled_code=True)
+    if view is None or (view.traceback is None and not isinstance(error, NbfnError)):
+        whole: Any = (kind, error, traceback)
+        shell.showtraceback(whole, tb_offset=tb_offset, running_compiled_code=True)
         return
     stand_in = _stand_in(kind, error, view)
     exception: Any = (type(stand_in), stand_in, view.traceback)
-    shell.showtraceback(exception, 0, running_compiled_code=True)
+    shell.showtraceback(exception, tb_offset=0, running_compiled_code=True)
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, traceback
     sys.last_exc = error  # type: ignore[attr-defined]
 

@@ -50,4 +50,10 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _same_code(left: CodeType, right: CodeType) -> bool:
-    return left == right and left.co_freevars == right.co_freevars
+    """Equality that heeds lines in every Python, because errors and views name them."""
+    return (
+        left == right
+        and left.co_freevars == right.co_freevars
+        and left.co_firstlineno == right.co_firstlineno
+        and left.co_linetable == right.co_linetable
+    )

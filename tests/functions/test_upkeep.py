@@ -98,8 +98,8 @@ def test_a_function_that_retraces_too_often_says_so_once() -> None:
     f = nbfn.function(lambda x, n: x + n, max_traces=None)
     with pytest.warns(nbfn.NbfnWarning) as caught:
         _ = [f(tf.ones([1]), n) for n in range(20)]
-    assert len(caught) == 1
-    text = str(caught[0].message)
+    # TensorFlow warns too, on Python 3.13, of how it copies syntax trees.
+    (text,) = [str(each.message) for each in caught if each.category is nbfn.NbfnWarning]
     assert text.startswith(
         "`<lambda>` has retraced 8 times in 9 calls; 8 of them share a cause: `n`"
     )

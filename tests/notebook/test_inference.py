@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import nbfn
+
 SETUP = "import numpy as np\nx = tf.constant([1.0, 2.0]); n = 3; k = 2\na = np.array([1.0, 3.0])"
 
 
@@ -162,11 +164,33 @@ def test_options_that_do_not_fit_are_refused(run, refused, line: str, message: s
     assert "\n" not in text
 
 
-@pytest.mark.parametrize("option", ["-i x", "-o y", "--device CPU:0", "--strategy s", "--check"])
+@pytest.mark.parametrize("option", ["-i x", "-o y", "--device CPU:0", "--check"])
 def test_options_for_bodies_are_refused_for_definitions(refused, option: str) -> None:
     text = refused(f"%%tf_function {option}\ndef f(x):\n    return x")
     assert "is for a cell that runs; " in text
     assert len(text.strip().split("\n")) == 1
+
+
+def test_a_strategy_that_is_not_there_is_refused_before_definitions_run(refused, shell) -> None:
+    text = refused("%%tf_function --strategy s\ndef f(x):\n    return x")
+    assert text.strip() == (
+        "UsageError: --strategy: `s` is no tf.distribute strategy of the notebook"
+    )
+    assert "f" not in shell.user_ns
+
+
+def test_a_stance_of_definitions_is_theirs(run, shell) -> None:
+    run(SETUP)
+    definition = "%%tf_function{}\ndef f(x):\n    return x"
+    run(definition.format(" --stance fail_on_retrace"))
+    f = shell.user_ns["f"]
+    run("f(x)")
+    with pytest.raises(nbfn.NbfnError, match="would retrace"):
+        run("f(tf.ones([7]))")
+    run(definition.format(" --stance fail_on_retrace"))
+    assert shell.user_ns["f"] is f
+    run(definition.format(""))
+    assert shell.user_ns["f"].stance is None
 
 
 # What differs is said -------------------------------------------------------------------------

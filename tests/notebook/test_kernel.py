@@ -1,4 +1,4 @@
-"""Magics, views and the comm in a real ipykernel."""
+"""Magics, views and the comm in a real ipykernel, on each Python and IPython that is there."""
 
 from __future__ import annotations
 
@@ -10,19 +10,39 @@ from collections.abc import Iterator
 import pytest
 
 from nbfn import protocol
+from tests.environments import HERE, IPYTHON_8, OTHERS, PYTHON_3_13, ROOT, Environment
 from tests.kernel import Kernel, running_kernel
 
 ATTACH = protocol.Attach(protocol=protocol.PROTOCOL, nbfn="0").model_dump()
 
 
+@pytest.fixture(scope="module", params=(HERE, *OTHERS), ids=lambda each: each.name)
+def environment(request: pytest.FixtureRequest) -> Environment:
+    chosen: Environment = request.param
+    if not chosen.is_there:
+        pytest.skip(f"there is no {chosen.name} here: python tests/environments.py --install")
+    return chosen
+
+
 @pytest.fixture(scope="module")
-def kernel() -> Iterator[Kernel]:
-    with running_kernel() as started:
+def kernel(environment: Environment) -> Iterator[Kernel]:
+    with running_kernel(environment) as started:
         code = "%load_ext nbfn\nimport nbfn.site\nprint(nbfn.site.call_site())"
         reply = started.run(code, cell_id="loading")
         assert reply.text == "In [1], line 3\n"
         assert {"type": "presence"} in [each.get("data") for each in reply.comms]
         yield started
+
+
+def test_the_kernel_is_that_of_the_environment(kernel: Kernel, environment: Environment) -> None:
+    said = kernel.run(
+        "import sys, IPython, nbfn; print(sys.executable, sys.version, nbfn.__file__)\n"
+        "print(IPython.version_info[0], IPython.__file__)"
+    ).text
+    assert said.startswith(str(environment.python))
+    assert str(ROOT / "nbfn") in said
+    for name, sign in ((IPYTHON_8, "\n8 "), (PYTHON_3_13, " 3.13.")):
+        assert environment is not name or sign in said
 
 
 def test_the_panel_attaches_before_tensorflow_is_imported(kernel: Kernel) -> None:
@@ -90,7 +110,40 @@ def test_the_widget_under_the_cell_is_live_and_has_a_fallback(kernel: Kernel) ->
 
 def test_line_numbers_in_tracebacks_are_the_cells(kernel: Kernel) -> None:
     reply = kernel.run("%%tf_function\n\nx = 1\ny = tf.ones([2]) @ tf.ones([3, 3])\n")
-    assert "line 4, in cell_function" in reply.text
+    assert "line 4\n" in reply.text
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_failing_line_of_a_body_is_shown(kernel: Kernel, end: str) -> None:
+    for line, code in ((3, "x = 1\nraise ValueError('here')\ny = 2"), (2, "x = undefined_name")):
+        reply = kernel.run(f"%%tf_function\n{code}{end}")
+        shown = code.split("\n")[line - 2]
+        assert f"----> {line} {shown}" in reply.text
+
+
+def test_the_failing_lines_of_functions_are_shown(kernel: Kernel) -> None:
+    kernel.run("import tensorflow as tf")
+    kernel.run(
+        "%%tf_function\ndef above(x):\n    return below(x)\n\n@tf.function\ndef below(x):\n"
+        "    y = x\n    return y @ tf.ones([5, 5])"
+    )
+    text = kernel.run("# calls\nabove(tf.ones([2, 2]))").text
+    for line in (
+        "----> 2 above(tf.ones([2, 2]))",
+        "----> 3     return below(x)",
+        "----> 8     return y @ tf.ones([5, 5])",
+    ):
+        assert line in text
+
+
+def test_a_cell_that_is_timed_is_displayed_once(kernel: Kernel) -> None:
+    kernel.run("timed = tf.ones([2])")
+    reply = kernel.run("%%timeit -n 3 -r 2\n%%tf_function measured\ntimes = timed * 2")
+    shown = [each for each in reply.outputs if "data" in each]
+    assert ["traced: first call" in each["data"]["text/plain"] for each in shown] == [True]
+    assert kernel.run("print(measured.calls, measured.hits)").text == "6 5\n"
+    again = kernel.run("%%tf_function measured\ntimes = timed * 2")
+    assert "hit: trace 1 served" in again.text
 
 
 def test_a_traceback_has_the_users_lines_only(kernel: Kernel) -> None:

@@ -48,6 +48,10 @@ def test_graph(f, run, tmp_path, refused) -> None:
     file = tmp_path / "graph.pbtxt"
     assert "f, trace 1 (" in run(f"%tf_graph f -t 1 --save {file}").text
     assert 'op: "MatMul"' in file.read_text()
+    assert "matmul" in run("%tf_graph f --op 'MatMul'").text
+    assert refused("%tf_graph f --op nothing").strip() == (
+        "UsageError: no operation of trace 2 matches `nothing`"
+    )
     assert refused(f"%tf_graph f --save {file}").startswith("UsageError: --save: [Errno 17]")
 
 

@@ -32,7 +32,7 @@ def fails(run, refused):
 @pytest.mark.parametrize("magic", ["%%tf_function", "%%tf_function --no-autograph"])
 def test_a_failing_body_shows_its_line(fails, magic: str) -> None:
     text = fails(magic + "\n\na = 1\nb = x @ w\n")
-    assert "line 4, in cell_function" in text
+    assert "line 4\n" in text
     assert "----> 4 b = x @ w" in text
     assert "ValueError: Shape must be rank 2 but is rank 1" in text
     assert "line 4: `x` is float32[2], `w` is float32[3, 3]" in text
@@ -73,7 +73,7 @@ def test_an_error_of_python_has_its_own_name(fails) -> None:
             "line 2: Python decides here by a tensor",
         ),
         (
-            "%%tf_function\ny = (z := x) + 1\nif x[0] > 1:\n    y = z",
+            "%%tf_function\ny = x if w[0, 0] and (z := x[0] > 1) else w",
             "AutoGraph leaves a function with `:=` (line 2) as it is",
         ),
         ("%%tf_function\ny = x.numpy()", "line 2: a tensor has no value while it is traced"),
