@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import sysconfig
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,11 +16,8 @@ import tensorflow as tf
 
 from nbfn.functions.capture import short_device
 from nbfn.functions.trace import Trace
+from nbfn.site import is_library
 
-_LIBRARIES = (
-    *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-)
 _GENERATED = "__autograph_generated_file"
 _CALLING = os.path.join("eager", "polymorphic_function")
 """The folder of TensorFlow that calls the Python of a function."""
@@ -155,7 +151,7 @@ def _line(operation: tf.Operation) -> int | None:
     for frame in operation.traceback or ():
         if _CALLING in frame.filename:
             found = None  # so far it was the caller
-        elif not frame.filename.startswith(_LIBRARIES) and _GENERATED not in frame.filename:
+        elif not is_library(frame.filename) and _GENERATED not in frame.filename:
             found = frame.lineno
     return found
 

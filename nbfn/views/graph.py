@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -161,11 +162,18 @@ def _row(operation: Operation, indent: str = "") -> tuple[str, ...]:
     return (
         indent + (operation.name.split("/")[-1] if indent else operation.name),
         operation.type,
-        ", ".join(operation.outputs),
+        ", ".join(_grouped(operation.outputs)),
         ", ".join(operation.inputs),
         operation.device,
         "" if operation.line is None else str(operation.line),
     )
+
+
+def _grouped(items: Sequence[str]) -> Iterator[str]:
+    """Items that follow each other and are the same as one."""
+    for item, same in itertools.groupby(items):
+        number = len(list(same))
+        yield item if number == 1 else f"{number} x {item}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

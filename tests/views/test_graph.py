@@ -141,3 +141,9 @@ def test_a_trace_that_has_gone() -> None:
     trace = made.traces[0]
     made.free()
     assert "its graph is gone" in trace_bundle(trace)["text/plain"]
+
+
+def test_results_that_are_the_same_are_counted() -> None:
+    thirds = nbfn.function(lambda x: tf.split(x, 3))
+    thirds(tf.zeros([6, 2]))
+    assert "3 x float32[2, 2]" in graph_view("f", thirds.traces[0]).text()
