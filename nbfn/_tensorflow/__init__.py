@@ -73,9 +73,13 @@ from nbfn._tensorflow.sampling import (
     Sample,
     compiles_with_xla,
     frames,
+    is_call,
     operation_count,
     original,
     samples,
+)
+from nbfn._tensorflow.tensors import (
+    is_tensor_by_class,
 )
 from nbfn._tensorflow.trace_types import (
     Container,
@@ -158,8 +162,10 @@ __all__ = [
     "holds_lock",
     "initialization",
     "is_assigned_variable",
+    "is_call",
     "is_local_variable",
     "is_plain_eager",
+    "is_tensor_by_class",
     "local_variable",
     "look_up",
     "method_owner",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from nbfn._tensorflow.base import Function
 from nbfn._tensorflow.elsewhere import TRACES, owner_of_trace
 
 _GENERATED = "__autograph_generated_file"
-_CALL = "__call__"
+_OURS = f"{os.sep}tensorflow{os.sep}python{os.sep}"
+_calls: set[CodeType] = {inspect.unwrap(Function.__call__).__code__}
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,20 @@ class Sample:
     identity: int
 
 
+def is_call(method: Any) -> None:
+    """Says that in the frames of this method its first argument, a tf.function, is called."""
+    _calls.add(inspect.unwrap(method).__code__)
+
+
+def _is_tensorflows(frame: FrameType, name: str) -> bool:
+    """Whether this is TensorFlow's function of that name.
+
+    Of no other frame are the local variables read: on Python 3.12 and older that writes them into
+    the dict that the user's ``locals()`` has given.
+    """
+    return frame.f_code.co_name == name and _OURS in frame.f_code.co_filename
+
+
 def frames(thread: int) -> list[FrameType]:
     """The frames of a thread, outermost first; empty if there is no such thread."""
     found = []
@@ -43,12 +60,11 @@ def frames(thread: int) -> list[FrameType]:
 def samples(stack: list[FrameType]) -> Iterator[Sample]:
     """The tf.functions that are called, and those that are traced, outermost first."""
     for frame in stack:
-        name = frame.f_code.co_name
-        if name == TRACES:
+        if _is_tensorflows(frame, TRACES):
             function, graph = owner_of_trace(frame), frame.f_locals.get("func_graph")
             if function is not None and graph is not None:
                 yield Sample(function, graph, id(frame))
-        elif name == _CALL:
+        elif frame.f_code in _calls:
             function = frame.f_locals.get("self")
             if isinstance(function, Function):
                 yield Sample(function, None, id(frame))
@@ -71,7 +87,7 @@ def original(stack: list[FrameType]) -> Iterator[tuple[str, int]]:
 
 def _source_map(frame: FrameType) -> dict[tuple[str, int], tuple[str, int]]:
     """Where the lines come from of the function that AutoGraph calls in this frame."""
-    if frame.f_code.co_name != "converted_call":
+    if not _is_tensorflows(frame, "converted_call"):
         return {}
     known: Any = getattr(frame.f_locals.get("converted_f"), "ag_source_map", None) or {}
     try:
@@ -92,7 +108,7 @@ def compiles_with_xla() -> bool:
     """Whether what is traced on this thread will be compiled with XLA; False if that is unknown."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_name == TRACES:
+        if _is_tensorflows(frame, TRACES):
             options = frame.f_locals.get("tracing_options")
             attributes = getattr(options, "attributes", None) or {}
             if attributes.get("_XlaMustCompile"):

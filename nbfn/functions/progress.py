@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class GraphLoop:
 
 _loops: weakref.WeakKeyDictionary[Any, list[GraphLoop]] = weakref.WeakKeyDictionary()
 """The loops of each graph, and of the graphs inside it."""
+_lock = threading.Lock()
 
 
 class ProgressError(NbfnError, TypeError):
@@ -66,21 +68,35 @@ class Progress(Generic[T]):
         return total
 
     def _total(self) -> int | None:
-        known = getattr(self._iterable, "cardinality", None)
-        if known is not None and tf.executing_eagerly():
-            total = int(known())
+        known = self._iterable
+        if isinstance(known, tf.data.Dataset):
+            total = int(known.cardinality()) if tf.executing_eagerly() else -1
             return total if total >= 0 else None
+        if _is_symbolic(known):
+            return None
         try:
-            return len(self._iterable)  # type: ignore[arg-type]
-        except TypeError:
+            return len(known)  # type: ignore[arg-type]
+        except Exception:  # a length that cannot be told is only not known
             return None
 
     def __iter__(self) -> Iterator[T]:
-        # A tensor of a graph says itself that Python cannot loop over it.
-        total = self._total() if not _is_symbolic(self._iterable) else None
-        with working(Work("loop", self.name, self.unit, total=total)) as work:
-            for each in self._iterable:
-                yield each
+        if _stays_in_graph(self._iterable) and not tf.is_tensor(self._iterable):
+            raise ProgressError(
+                f"in a graph only AutoGraph's `for` goes through a "
+                f"{type(self._iterable).__name__}; instead of enumerate(nbfn.progress(…)) or "
+                "zip(nbfn.progress(…), …) write nbfn.progress(enumerate(…)) or "
+                "nbfn.progress(zip(…))"
+            )
+        return self._counted()
+
+    def _counted(self) -> Iterator[T]:
+        elements = iter(self._iterable)  # of a graph's tensor TensorFlow says what is wrong
+        with working(Work("loop", self.name, self.unit, total=self._total())) as work:
+            while True:
+                try:
+                    yield next(elements)  # and keeps nothing of it
+                except StopIteration:
+                    return
                 work.done += 1
 
     def __repr__(self) -> str:
@@ -93,7 +109,8 @@ def progress(iterable: Iterable[T], name: str | None = None, unit: str = "steps"
     The loop stays what it is: a loop in Python stays in Python, and one over a tensor or a
     ``tf.data.Dataset`` that AutoGraph puts into a graph stays in the graph. There it counts in a
     small int64 resource, which no graph captures; nothing else changes, and the function can be
-    exported. A function that XLA compiles does not count.
+    exported. A function that XLA compiles does not count. One that counts can neither be vectorized
+    nor, once it has been traced, be called from a function that XLA compiles.
 
     Args:
         iterable: A tensor (looped over along its first axis), a ``tf.data.Dataset``, or anything
@@ -104,7 +121,8 @@ def progress(iterable: Iterable[T], name: str | None = None, unit: str = "steps"
     Raises:
         ProgressError: If it cannot be looped over.
     """
-    if not isinstance(iterable, Iterable) and not tf.is_tensor(iterable):
+    kind = type(iterable)
+    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
         raise ProgressError(
             f"progress needs something to loop over, found {type(iterable).__name__} "
             f"{iterable!r:.60}; for a number of steps give range(n), or tf.range(n) in a function"
@@ -114,7 +132,8 @@ def progress(iterable: Iterable[T], name: str | None = None, unit: str = "steps"
 
 def graph_loops() -> list[GraphLoop]:
     """The loops that count in a graph which is alive."""
-    return list({id(loop): loop for loops in list(_loops.values()) for loop in loops}.values())
+    with _lock:
+        return list({id(loop): loop for loops in _loops.values() for loop in loops}.values())
 
 
 def _loop(
@@ -134,8 +153,9 @@ def _loop(
 
     counter = _tensorflow.Counter(f"nbfn/progress/{_process}/{next(_ids)}")
     loop = GraphLoop(iterated.name, iterated.unit, counter)
-    for graph in _tensorflow.enclosing_graphs():
-        _loops.setdefault(graph, []).append(loop)
+    with _lock:
+        for graph in _tensorflow.enclosing_graphs():
+            _loops.setdefault(graph, []).append(loop)
 
     def counted(each: Any) -> None:
         body(each)
@@ -148,7 +168,14 @@ def _loop(
 def _stays_in_graph(known: Any) -> bool:
     if tf.executing_eagerly():
         return False
-    return tf.is_tensor(known) or isinstance(known, (tf.data.Dataset, tf.data.Iterator))
+    return tf.is_tensor(known) or isinstance(known, _IN_GRAPHS)
+
+
+_IN_GRAPHS = (
+    *(tf.data.Dataset, tf.data.Iterator),
+    *(tf.distribute.DistributedDataset, tf.distribute.DistributedIterator),
+)
+"""What a graph goes through, besides tensors."""
 
 
 def _is_symbolic(known: Any) -> bool:
@@ -166,7 +193,7 @@ def _is_other_replica() -> bool:
 def _total_in_graph(known: Any) -> Any:
     if isinstance(known, tf.data.Dataset):
         return known.cardinality()
-    if isinstance(known, tf.data.Iterator):
+    if isinstance(known, _IN_GRAPHS):
         return tf.constant(-1, tf.int64)
     if isinstance(known, tf.RaggedTensor):
         return tf.cast(known.nrows(), tf.int64)

@@ -13,7 +13,10 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions.live import live_functions
 from nbfn.functions.observed import Observed
+from nbfn.functions.traced import TracedFunction
 from nbfn.work import Extent
+
+_tensorflow.is_call(TracedFunction.__call__)
 
 
 def _nothing() -> None:

@@ -1,4 +1,4 @@
-"""Traces of transformed functions: one for each configuration and kind of input, kept for later."""
+"""Traces of ``nn.jit``: one for each configuration and kind of input, kept for later."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow import Conversion
+from nbfn.modules import context
 from nbfn.modules.fields import is_module
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Streams, same_streams
@@ -34,7 +35,6 @@ def call_traced(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: Mapping[str, Any],
-    known: Any = (),
 ) -> Any:
     """Calls a function by way of a trace; of an earlier one if it fits.
 
@@ -45,16 +45,19 @@ def call_traced(
       args: its other arguments.
       kwargs: its keyword arguments.
       options: of ``tf.function``.
-      known: for a function of nbfn's own, what it is made of: the user's function, and options.
     """
     once = _Call(lift, fn, module, args, kwargs)
-    what = [_what(part) for part in known or [fn]]
-    key = (lift.label, tuple(what), fingerprint(dict(options)), once.key())
+    if context.interceptors() or lift.store.wanted is not None:
+        # What looks on at calls is part of the trace, and is gone after it.
+        return once.finish(*once.traced(options))
+    key = (lift.label, _what(fn), fingerprint(dict(options)), once.key())
     with _lock:
         found = _cache.pop(key, None)
     if found is None:
         # Without the lock: another thread may trace what this trace waits for.
         found = once.traced(options)
+    if found[0].captured_inputs:
+        return once.finish(*found)  # kept, it would keep the user's tensors and variables alive
     with _lock:
         _cache[key] = found
         if len(_cache) > _CACHE_SIZE:

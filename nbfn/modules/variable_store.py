@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +15,9 @@ from nbfn.modules.filters import Filter
 from nbfn.modules.keys import fold
 from nbfn.modules.store import Path, Store
 from nbfn.modules.tree import leaves, map_leaves
+
+_drawing = threading.Lock()
+"""Held from reading a count to adding to it; no two threads draw the same."""
 
 
 class Stream:
@@ -60,8 +65,9 @@ class Stream:
                 self.counts.assign(tf.pad(self.counts, [[0, short]]))
         if self._replicated:
             return self._next_in_replica(slot, draws)
-        count = tf.gather(self.counts, slot)
-        self.counts.scatter_nd_add([[slot]], [draws])
+        with _drawing if tf.executing_eagerly() else contextlib.nullcontext():
+            count = tf.gather(self.counts, slot)
+            self.counts.scatter_nd_add([[slot]], [draws])
         return count
 
     def key_here(self) -> Any:

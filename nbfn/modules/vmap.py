@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import Conversion
 from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Inner, own_streams, split_streams
@@ -24,9 +25,8 @@ from nbfn.modules.lift_axes import (
     to_front,
 )
 from nbfn.modules.lift_target import transformed
-from nbfn.modules.lift_traces import call_traced
 from nbfn.modules.lifting import Leaf, Lift
-from nbfn.modules.methods import enters, marked
+from nbfn.modules.methods import marked
 
 
 @marked
@@ -58,6 +58,9 @@ def vmap(
       methods: for a class, the methods to transform, or by name a dict of other ``in_axes`` and
         ``out_axes``.
 
+    As ``tf.vectorized_map``, an eager call traces it anew each time: put it into a tf.function, or
+    into ``nn.jit``, where that matters.
+
     Returns:
       The transformed class (``VmapDense``) or function.
 
@@ -73,22 +76,13 @@ def vmap(
     ) -> Any:
         options = {"in_axes": in_axes, "out_axes": out_axes, **(own or {})}
 
-        @enters
-        @marked
-        def mapped(module: Any, *args: Any, **kwargs: Any) -> Any:
-            mapping = _Mapping(
-                *(fn, module, args, kwargs, variable_axes or {}, split_rngs or {}, axis_size),
-                **options,
-            )
-            return mapping.created() if mapping.lift.is_creating() else mapping.mapped()
-
+        mapping = _Mapping(
+            *(fn, module, args, kwargs, variable_axes or {}, split_rngs or {}, axis_size),
+            **options,
+        )
         if tf.executing_eagerly():
-            lift = Lift("nn.vmap", (module, args, kwargs))
-            if not lift.is_creating():
-                # TensorFlow would trace it anew in each call.
-                known = (fn, variable_axes, split_rngs, axis_size, options)
-                return call_traced(lift, mapped, module, args, kwargs, {}, known)
-        return mapped(module, *args, **kwargs)
+            mapping.lift.user = Conversion(by_default=True)
+        return mapping.created() if mapping.lift.is_creating() else mapping.mapped()
 
     return transformed(target, "nn.vmap", "Vmap", call, methods)
 

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import textwrap
+import weakref
 
 import numpy as np
 import pytest
@@ -291,3 +292,76 @@ def test_what_cannot_be_looped_over_is_refused(wrong) -> None:
         nbfn.progress(wrong)
     with pytest.raises(TypeError, match="range\\(n\\)"):
         nbfn.progress(wrong)
+
+
+def test_enumerate_and_zip_around_it_are_refused_in_a_graph() -> None:
+    dataset = tf.data.Dataset.range(4)
+
+    @nbfn.function
+    def inside():
+        result = tf.constant(0, tf.int64)
+        for i, each in nbfn.progress(enumerate(dataset)):
+            result += each * i
+        return result
+
+    @nbfn.function
+    def outside():
+        result = tf.constant(0, tf.int64)
+        for i, each in enumerate(nbfn.progress(dataset)):
+            result += each * i
+        return result
+
+    assert int(inside()) == 14
+    with pytest.raises(TypeError, match=r"write nbfn\.progress"):
+        outside()
+
+
+@pytest.mark.filterwarnings("ignore:To make it possible to preserve tf.data options")
+def test_distributed_datasets_stay_in_the_graph(no_loops_of_other_tests) -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(2))
+    assert next(each.numpy().tolist() for each in nbfn.progress(batches)) == [0, 1]
+
+    @nbfn.function
+    def total(batches):
+        result = tf.constant(0, tf.int64)
+        for batch in nbfn.progress(batches):
+            result += strategy.reduce("SUM", strategy.run(tf.reduce_sum, (batch,)), None)
+        return result
+
+    assert int(total(batches)) == 28
+    assert [loop.extent() for loop in no_loops_of_other_tests()] == [(4, None)]
+
+
+class _Table:
+    cardinality = 3
+
+    def __iter__(self):
+        return iter("abc")
+
+
+class _Lazy(_Table):
+    def __len__(self):
+        raise NotImplementedError
+
+
+class _Squares:
+    def __getitem__(self, i):
+        return [0, 1, 4][i]
+
+
+@pytest.mark.parametrize("each", [_Table(), _Lazy(), _Squares()], ids=["table", "lazy", "items"])
+def test_whatever_python_loops_over(each) -> None:
+    assert list(nbfn.progress(each)) == [part for part in each]  # noqa: C416
+
+
+def test_elements_are_not_held() -> None:
+    class Batch:
+        pass
+
+    freed = []
+    for batch in nbfn.progress(Batch() for _ in range(3)):
+        dead = weakref.ref(batch)
+        del batch
+        freed.append(dead() is None)
+    assert freed == [True, True, True]

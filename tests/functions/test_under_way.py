@@ -199,3 +199,18 @@ def test_what_was_seen_keeps_nothing_alive(gate) -> None:
     assert dead() is None
     assert seen.function is None
     assert seen.operations() == (0, None)
+
+
+def test_the_locals_of_the_users_own_frames_are_left_alone(gate) -> None:
+    seen = []
+
+    class Callable:
+        def __call__(self, x):
+            mine = locals()
+            del x
+            gate.wait()
+            seen.append(sorted(mine))
+
+    with gate.held(lambda: Callable()(1)) as thread:
+        assert doing(thread) is None
+    assert seen == [["gate", "seen", "self", "x"]]

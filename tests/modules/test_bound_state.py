@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import threading
 import weakref
 from typing import Any
 
@@ -283,3 +284,18 @@ def test_repr_shows_what_is_known(net: Net) -> None:
     assert repr(net) == "Net()"
     net(X)
     assert repr(net) == "Net()\n  hidden: Linear(features=3)\n  Linear_0: Linear(features=1)"
+
+
+def test_threads_never_draw_the_same() -> None:
+    dropout = nn.Dropout(0.5).bind({}, rngs={"dropout": nn.key(0)})
+    x, masks = tf.ones([1, 64]), []
+
+    def work() -> None:
+        masks.extend(dropout(x, training=True).numpy().tobytes() for _ in range(40))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(masks) == len(set(masks)) == 240

@@ -39,23 +39,22 @@ def counted(traces: list[Any]) -> Any:
 def test_an_eager_call_traces_once_for_each_signature(how: str) -> None:
     traces: list[Any] = []
     cls = counted(traces)
-    members = nn.vmap(cls, {"params": 0}, {"params": True}, in_axes=None, axis_size=3)
+    members = nn.jit(cls)
 
     class Parent(nn.Module):
         @nn.compact
         def __call__(self, x, scale=1.0):
-            made = nn.vmap(cls, {"params": 0}, {"params": True}, in_axes=None, axis_size=3)
-            return made(name="inner")(x, scale)
+            return nn.jit(cls)(name="inner")(x, scale)
 
     def by_function(m, x):
-        return nn.vmap(lambda m, x: m(x), {"params": None})(m, x)
+        return nn.jit(lambda m, x: m(x))(m, x)
 
     module = {"in a method": Parent(), "function": cls()}.get(how, members())
     variables = module.init(nn.key(0), X)
     bound = module.bind(variables)
     call: Any = {
         "apply": lambda *a: module.apply(variables, *a),
-        "function": lambda x, *a: by_function(bound, x[None]),
+        "function": lambda x, *a: by_function(bound, x),
     }.get(how, bound)
     call(X)
     del traces[:]
@@ -257,3 +256,72 @@ def test_a_trace_serves_no_other_options() -> None:
     for options in ({}, {}, {"jit_compile": True}, {"jit_compile": True}, {}):
         nn.jit(cls, **options)().apply(variables, X)
     assert len(traces) == 2
+
+
+scale = 1.0
+
+
+def test_an_eager_vmap_runs_the_python_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    calls: list[int] = []
+
+    def scaled(m, x):
+        calls.append(1)
+        return m(x) * scale
+
+    mapped = nn.vmap(scaled, {"params": None})
+    near(mapped(dense, X), dense(X))
+    monkeypatch.setattr(f"{__name__}.scale", 10.0)
+    near(mapped(dense, X), dense(X) * 10.0)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("lift", [nn.jit, lambda fn: nn.vmap(fn, {"params": None})])
+def test_an_interceptor_leaves_no_trace_behind(lift: Any) -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    lifted = lift(lambda m, x: m(x))
+
+    def off(next_fun, args, kwargs, told):
+        return next_fun(*args, **kwargs) * 0
+
+    for _ in range(2):
+        with nn.intercept_methods(off):
+            near(lifted(dense, X), tf.zeros([3, 2]))
+        near(lifted(dense, X), dense(X))
+
+
+def test_what_is_captured_depends_on_what_is_wanted() -> None:
+    class Pair(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(2, name="b")(nn.Dense(2, name="a")(x))
+
+    class Outer(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.jit(Pair)(name="pair")(x)
+
+    variables = Outer().init(nn.key(0), X)
+    for wanted in ("a", "b", "a"):
+        _, state = Outer().apply(
+            variables, X, capture_intermediates=lambda m, _, name=wanted: m.name == name
+        )
+        assert list(state["intermediates"]["pair"]) == [wanted]
+
+
+def test_traces_keep_nothing_that_they_capture() -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+
+    def calls() -> list[Any]:
+        big, factor = tf.ones([10]), tf.Variable(2.0)
+
+        def scaled(m, x):
+            return m(x) * big[0] * factor
+
+        for _ in range(2):
+            near(nn.jit(scaled)(dense, X), dense(X) * 2.0)
+        return [weakref.ref(big), weakref.ref(factor)]
+
+    dead = calls()
+    gc.collect()
+    assert [ref() for ref in dead] == [None, None]
