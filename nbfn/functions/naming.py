@@ -149,9 +149,9 @@ def _children(value: Any, whole: bool) -> Iterator[tuple[str, Any]]:
     if isinstance(value, tf.Module):
         yield from _public_first(vars(value))
         return
-    if hasattr(value, "_trackable_children"):
+    if hasattr(type(value), "_trackable_children"):
         yield from _public_first(_tensorflow.trackable_children(value))
-    elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
+    elif type(value).__module__ == "__main__" and type(value).__dictoffset__:
         yield from _public_first(vars(value))
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn.notebook.kinds import is_named_tuple, is_tensor, is_variable
+
 
 def as_given(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the function that is being traced, as TensorFlow gave them to it.
@@ -29,16 +31,16 @@ def _filled(value: Any, inputs: Iterator[Any]) -> Any:
     if isinstance(value, dict):
         filled = {key: _filled(value[key], inputs) for key in _sorted(value)}
         return {key: filled[key] for key in value}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    if is_named_tuple(value):
         return type(value)(*(_filled(item, inputs) for item in value))
     if isinstance(value, (list, tuple)):
         return type(value)([_filled(item, inputs) for item in value])
-    if isinstance(value, tf.Variable):
+    if is_variable(value):
         next(inputs)
         return value
     if isinstance(value, (np.ndarray, np.generic)):
         return next(inputs)
-    if tf.is_tensor(value):
+    if is_tensor(value):
         parts = [next(inputs) for _ in tf.nest.flatten(value, expand_composites=True)]
         spec = tf.type_spec_from_value(value)
         return tf.nest.pack_sequence_as(spec, parts, expand_composites=True)
@@ -69,7 +71,7 @@ def differ(now: Any, given: Any) -> bool:
         )
     if now is given:
         return False
-    if tf.is_tensor(given):
+    if is_tensor(given):
         own, old = (tf.nest.flatten(each, expand_composites=True) for each in (now, given))
         return len(own) != len(old) or any(a is not b for a, b in zip(own, old, strict=True))
     return not (isinstance(given, (bool, int, float, complex, str, bytes)) and _equal(now, given))

@@ -123,6 +123,22 @@ def refuse_staged(effects: Iterable[Effect], changed: Iterable[Path]) -> None:
             )
 
 
+def refuse_two_owners(results: Iterable[str], changes: Mapping[Path, Any]) -> None:
+    """Refuses a name that the cell assigns, and a function that it calls by ``global`` as well.
+
+    In a traced cell they are two: what the cell reads and leaves is its own.
+
+    Raises:
+        InPlaceError: Naming the name.
+    """
+    both = sorted(set(results) & set(changes.get((), ())))
+    if both:
+        raise InPlaceError(
+            f"`{both[0]}` is assigned by the cell, and by `global` in a function that it calls; "
+            "in a traced cell these are two. Return the value from the function and assign it"
+        )
+
+
 def refuse_on_replicas(changed: Iterable[Path]) -> None:
     """Refuses changes in place by a cell that several replicas run, each for itself.
 

@@ -141,6 +141,7 @@ class TracedCell:
         contents = Contents(namespace, self.captured)
         contents.add_code(self.traced.python_function.__code__)
         self.outputs.latest = None
+        self.outputs.ran_eagerly = False
         self.outputs.contents = contents
         self.outputs.arguments = dict(zip(self.inputs, self.arguments(namespace), strict=True))
         try:

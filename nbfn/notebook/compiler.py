@@ -191,7 +191,7 @@ class CellCompiler:
             kept is not None
             and kept.inputs == inputs
             and kept.traced.strategy is strategy
-            and is_unchanged(kept.traced, python_function, self.options.lasting)
+            and is_unchanged(kept.traced, python_function, self.options.lasting, own_policy=True)
         ):
             kept.surroundings, kept.text, kept.omitted = surroundings, cell, omitted
             return kept

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn.notebook.kinds import is_tensor
+
 MAX_PARTS = 1_000
 """Of a number that is computed here, a tensor or an array has at most this many."""
 
@@ -175,6 +177,4 @@ class Foresight:
 
 def _is_array(value: Any) -> bool:
     """Whether a value is an array or a tensor that has a value."""
-    return isinstance(value, _ARRAYS) or (
-        tf.is_tensor(value) and hasattr(value, "numpy") and not isinstance(value, tf.Variable)
-    )
+    return isinstance(value, _ARRAYS) or (is_tensor(value) and hasattr(value, "numpy"))

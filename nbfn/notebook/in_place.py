@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from nbfn.errors import NbfnError
 from nbfn.notebook.frames import is_cell
+from nbfn.notebook.kinds import is_tensor, is_variable
 from nbfn.notebook.parts import Path
 
 MAX_CONTAINERS = 10_000
@@ -28,7 +29,7 @@ _CONTAINERS = (list, dict, set, deque, bytearray)
 
 def is_graph_tensor(value: Any) -> bool:
     """Whether a value is a tensor of a graph, which means nothing outside it."""
-    return tf.is_tensor(value) and not isinstance(value, tf.Variable) and not _is_eager(value)
+    return is_tensor(value) and not _is_eager(value)
 
 
 def _is_eager(value: Any) -> bool:
@@ -59,7 +60,7 @@ def refuse_inner_tensors(path: Path, content: Any) -> None:
 def _leaves(content: Any) -> list[Any]:
     try:
         return list(tf.nest.flatten(content))
-    except (TypeError, ValueError):
+    except Exception:  # the user's classes may do anything when they are flattened
         return []
 
 
@@ -90,6 +91,10 @@ class Contents:
         """Names that lead to something changeable, or that are assigned by ``global``."""
         return {path[0][1] for path in self._before if path} | set(self._stored)
 
+    def stored(self) -> set[str]:
+        """Names that the functions among them, and what they call, assign by ``global``."""
+        return set(self._stored)
+
     def containers(self) -> list[int]:
         """The ``id`` of each list, dict, set, array and object."""
         return [id(value) for value, _, _ in self._before.values()]
@@ -108,7 +113,7 @@ class Contents:
             self._walk_function(value, function, path)
         elif isinstance(value, MethodType):
             self._walk(value.__self__, (*path, ("owner", "")))
-        elif tf.is_tensor(value) and not isinstance(value, tf.Variable):
+        elif is_tensor(value):
             self.paths[id(value)] = path
         elif _is_watched(value):
             self.paths[id(value)] = path
@@ -193,7 +198,7 @@ def _is_watched(value: Any) -> bool:
         return value.size <= MAX_ITEMS and value.flags.writeable
     if isinstance(value, _CONTAINERS):
         return len(value) <= MAX_ITEMS
-    if isinstance(value, type) or not hasattr(value, "__dict__"):
+    if isinstance(value, type) or is_variable(value) or not type(value).__dictoffset__:
         return False
     return type(value).__module__ == "__main__" or isinstance(value, tf.Module)
 

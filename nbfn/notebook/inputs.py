@@ -13,6 +13,7 @@ from IPython.core.error import UsageError
 
 from nbfn.notebook.foresight import Foresight
 from nbfn.notebook.in_place import Contents
+from nbfn.notebook.kinds import has_dtype, is_nest, is_tensor, is_variable
 from nbfn.notebook.names import Names, names_of
 
 _MAX_PARTS = 10_000
@@ -42,7 +43,8 @@ def choose_inputs(
         before: The inputs of the cell's function as it is. They stay, where they can.
 
     Raises:
-        UsageError: If a name that was asked for is not there, or is not read by the cell.
+        UsageError: If a name that was asked for is not there, or is not read by the cell; or if it
+            changes an array of a dtype that TensorFlow lacks.
     """
     if asked is not None:
         return _as_asked(names, namespace, asked)
@@ -53,8 +55,10 @@ def choose_inputs(
         for name in names.reads
         if name in names.bound and name in namespace and (name in now.reads or name in before)
     ]
+    _refuse_dtypes(bound, namespace)
     free = [name for name in names.reads if name in namespace and name not in names.bound]
-    plain = [name for name in free if is_input(namespace[name]) and name not in arrays]
+    stored = _stored_by_calls(names, body, namespace)
+    plain = [n for n in free if is_input(namespace[n]) and n not in arrays and n not in stored]
     alone = _unshared(plain, free, namespace)
     inputs = [name for name in names.reads if name in bound or name in alone]
     # On the way on which the cell does not write a tensor, the old one stays. What it may take
@@ -62,10 +66,32 @@ def choose_inputs(
     kept = [
         name
         for name in names.may_write
-        if is_tensor(namespace.get(name)) and (name not in now.writes or name in before)
+        if is_tensor_or_array(namespace.get(name)) and (name not in now.writes or name in before)
     ]
     taken = [name for name in names.may_delete if name in namespace]
     return tuple(dict.fromkeys([*inputs, *kept, *taken]))
+
+
+def _refuse_dtypes(bound: Iterable[str], namespace: Mapping[str, Any]) -> None:
+    for name in bound:
+        value = namespace[name]
+        if isinstance(value, (np.ndarray, np.generic)) and not (
+            has_dtype(value) or value.dtype == object
+        ):
+            raise UsageError(
+                f"the cell gives `{name}` another value, which is of dtype {value.dtype}; "
+                "TensorFlow has no such dtype. Do it in a cell without %%tf_function"
+            )
+
+
+def _stored_by_calls(names: Names, body: Sequence[ast.stmt], namespace: dict[str, Any]) -> set[str]:
+    """Names that functions may assign by ``global`` while the cell runs.
+
+    What the cell reads of them after that is not what the notebook had before.
+    """
+    nodes = (inner for statement in body for inner in ast.walk(statement))
+    own = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    return own | Contents(namespace, names.reads).stored()
 
 
 def _unshared(wanted: Sequence[str], free: Sequence[str], namespace: dict[str, Any]) -> set[str]:
@@ -114,15 +140,15 @@ def is_input(value: Any, parts: int = _MAX_PARTS) -> bool:
 
     What the replicas of a ``tf.distribute`` strategy have each for itself is one value.
     """
-    if isinstance(value, tf.Variable):
+    if is_variable(value):
         return False
-    if isinstance(value, (bool, int, float, complex, str, bytes, np.ndarray, np.generic)):
-        return not (isinstance(value, np.ndarray) and value.dtype == object)
-    if tf.is_tensor(value):
+    if isinstance(value, (np.ndarray, np.generic)):
+        return has_dtype(value)
+    if isinstance(value, (bool, int, float, complex, str, bytes)) or is_tensor(value):
         return True
     if isinstance(value, tf.distribute.DistributedValues):
         return True
-    if isinstance(value, (list, tuple, dict)):
+    if is_nest(value):
         if isinstance(value, dict) and len({type(key) for key in value}) > 1:
             return False  # TensorFlow sorts the keys
         items = list(value.values()) if isinstance(value, dict) else list(value)
@@ -132,11 +158,9 @@ def is_input(value: Any, parts: int = _MAX_PARTS) -> bool:
     return False
 
 
-def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor or an array."""
-    return isinstance(value, np.ndarray) or (
-        tf.is_tensor(value) and not isinstance(value, tf.Variable)
-    )
+def is_tensor_or_array(value: Any) -> bool:
+    """Whether a value is a tensor, or an array that can be one."""
+    return is_tensor(value) or (isinstance(value, np.ndarray) and has_dtype(value))
 
 
 def _used_as_arrays(body: Iterable[ast.stmt], namespace: Mapping[str, Any]) -> Iterator[str]:

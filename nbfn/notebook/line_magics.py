@@ -234,12 +234,17 @@ class LineMagics(Magics):
         """
         from nbfn.errors import NbfnError
         from nbfn.notebook.options import unquoted
-        from nbfn.sessions.export import export
+        from nbfn.sessions.export import ExportExistsError, export
 
         arguments = parse_argstring(self.tf_export, line)
         functions = [named(self.shell, each) for each in arguments.functions] or None
         path = unquoted(arguments.path) or ""
-        with one_line(NbfnError):
-            return export(
-                path, functions, overwrite=arguments.overwrite, verify=not arguments.no_verify
-            )
+        try:
+            with one_line(NbfnError):
+                return export(
+                    path, functions, overwrite=arguments.overwrite, verify=not arguments.no_verify
+                )
+        except UsageError as error:
+            if isinstance(error.__context__, ExportExistsError):
+                raise UsageError(f"`{path}` exists; give --overwrite to replace it") from None
+            raise

@@ -134,8 +134,9 @@ class CellMagics(Magics):
         if name is not None:
             namespace[name] = traced_cell.traced
         shown = (running, traced_cell.traced.id)
-        if shown != self._shown or traced_cell.traced.recorder.last != "hit":
-            _show(traced_cell.traced)
+        eagerly = not arguments.define and traced_cell.outputs.ran_eagerly
+        if shown != self._shown or (traced_cell.traced.recorder.last != "hit" and not eagerly):
+            (_show_eager if eagerly else _show)(traced_cell.traced)
             if not arguments.define:
                 remarks.show(traced_cell)
         self._shown = shown if running is not None else None
@@ -180,6 +181,16 @@ class CellMagics(Magics):
 
 def _may_name_a_function(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name) and not hasattr(builtins, name)
+
+
+def _show_eager(function: Any) -> None:
+    """Displays a line in place of the function's view, which tells of its last traced call."""
+    from IPython.display import display
+
+    from nbfn.views.outline import Outline
+
+    outline = Outline(f"{function.label}{function.parameters}", ["ran eagerly: no trace served"])
+    display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
 
 
 def _show(function: Any) -> None:

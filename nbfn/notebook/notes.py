@@ -151,7 +151,7 @@ def _leaked(failure: Failure) -> str:
 def _holds_graph_tensor(value: Any) -> bool:
     try:
         leaves = tf.nest.flatten(vars(value) if hasattr(value, "__dict__") else value)
-        return any(is_graph_tensor(leaf) for leaf in [value, *leaves] if tf.is_tensor(leaf))
+        return any(is_graph_tensor(leaf) for leaf in [value, *leaves])
     except Exception:  # a user's object may do anything here
         return False
 

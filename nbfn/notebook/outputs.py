@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from nbfn.notebook import in_place
 from nbfn.notebook.arguments import as_given, differ
-from nbfn.notebook.branches import Effect, refuse_on_replicas, refuse_staged
+from nbfn.notebook.branches import Effect, refuse_on_replicas, refuse_staged, refuse_two_owners
 from nbfn.notebook.parts import GONE, Joining, Parting, Path, loosen
 
 VALUE = "__value__"
@@ -73,6 +73,7 @@ class Outputs:
         contents: What the cell may change in place, as it was before the call.
         arguments: What the call was given, by name.
         checking: Whether an eager run is to be compared with a traced one.
+        ran_eagerly: Whether the last call ran the cell's Python, and no graph.
         effects: Statements of the cell that change something in place, in a branch or a loop.
     """
 
@@ -87,6 +88,7 @@ class Outputs:
         self.contents: in_place.Contents | None = None
         self.arguments: dict[str, Any] = {}
         self.checking = False
+        self.ran_eagerly = False
         self.effects: tuple[Effect, ...] = ()
 
     @tf.autograph.experimental.do_not_convert
@@ -106,6 +108,7 @@ class Outputs:
         Returns:
             The graph's outputs: the tensors among the results, by name.
         """
+        self.ran_eagerly = tf.executing_eagerly()
         deleted = []
         for name, read in possible.items():
             try:
@@ -117,6 +120,7 @@ class Outputs:
         changes = {}
         if not tf.executing_eagerly():
             changes = self._changes(arguments)
+            refuse_two_owners(results, changes)
             refuse_on_replicas(changes)
         elif self.checking:
             changes = self._changes_of_an_eager_run(arguments)
@@ -146,7 +150,7 @@ class Outputs:
             )
             if returned is not None:
                 outputs[key] = returned
-        if not tf.executing_eagerly():
+        if not self.ran_eagerly:
             refuse_staged(self.effects, changes)
             if self.contents is not None:
                 self.contents.put_back()

@@ -13,10 +13,12 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.naming import named_leaves
+from nbfn.notebook.kinds import is_named_tuple, is_tensor, is_variable
 
 _LITERALS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _DICTS = (dict, OrderedDict, defaultdict)
 Path = tuple[Any, ...]
+_STREAMS = (tf.data.Dataset, tf.data.Iterator, tf.TensorArray)
 
 
 @dataclass(frozen=True)
@@ -121,15 +123,21 @@ class Parting:
             return GONE, None
         if isinstance(value, tf.Variable):
             return self._variable(value, at)
+        if is_variable(value):
+            return Held(value), None
+        if isinstance(value, _STREAMS):
+            return self._stream(value, at)
+        if isinstance(value, tf.Operation):  # eagerly there is none
+            return None, None
         if isinstance(value, np.ndarray):
             return value.copy(), None
         if isinstance(value, (*_LITERALS, type, tf.DType, tf.TensorShape)):
             return value, None
-        if tf.is_tensor(value) or isinstance(value, tf.TensorArray):
+        if is_tensor(value):
             return Slot(at), value
         if type(value) in _DICTS:
             return self._dict(value, at)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
+        if is_named_tuple(value):
             return self._items(value, Node(_named(type(value))), at)
         if isinstance(value, (list, tuple)) or type(value) in (set, frozenset, deque):
             return self._items(value, Node(type(value)), at)
@@ -147,6 +155,14 @@ class Parting:
         if self._local_state:
             return (Slot(at), read) if assigned else (GONE, None)
         return Held(value), read
+
+    def _stream(self, value: Any, at: Path) -> tuple[Any, Any]:
+        """A data set of the graph is returned; its iterator or tensor array would be dead."""
+        is_array = isinstance(value, tf.TensorArray)
+        parts = [value.flow] if is_array else tf.nest.flatten(value, expand_composites=True)
+        if not any(tf.is_symbolic_tensor(part) for part in parts):
+            return Held(value), None
+        return (Slot(at), value) if isinstance(value, tf.data.Dataset) else (GONE, None)
 
     def _items(self, value: Any, node: Node, at: Path) -> tuple[Any, Any]:
         self._done[id(value)] = (node, None)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from nbfn.notebook.cell import TracedCell
-from nbfn.notebook.inputs import is_tensor
+from nbfn.notebook.inputs import is_tensor_or_array
+from nbfn.notebook.outputs import VALUE
 
 _EFFECTS = {
     "print": "tf.print prints at each call",
@@ -54,6 +55,8 @@ class Remarks:
 
     def lines(self, traced_cell: TracedCell) -> list[str]:
         """What to say after a run."""
+        if traced_cell.outputs.ran_eagerly:
+            return list(self._missing(traced_cell))
         hit = traced_cell.traced.recorder.last == "hit"
         ran = "did not run, because a trace was there" if hit else "ran because the cell was traced"
         said = [f"line {e.line}: `{e.call}` {ran}; {e.advice}" for e in self.effects]
@@ -64,14 +67,18 @@ class Remarks:
             said.append(
                 f"{names}: a NumPy array is a tensor in a traced cell, and so is its result"
             )
-        said += [
-            f"`{name}` is not left in the notebook, because a loop gives it its first value; "
-            "assign it above the loop"
-            for name in sorted(traced_cell.omitted)
-        ]
+        return [*said, *self._missing(traced_cell)]
+
+    @staticmethod
+    def _missing(traced_cell: TracedCell) -> Iterator[str]:
+        for name in sorted(traced_cell.omitted):
+            yield (
+                f"`{name}` is not left in the notebook, because a loop gives it its first value; "
+                "assign it above the loop"
+            )
         for name in traced_cell.lost:
-            said.append(f"`{name}` ended with the trace, and is not left in the notebook")
-        return said
+            what = "the value of the last line" if name == VALUE else f"`{name}`"
+            yield f"{what} ended with the trace, and is not left in the notebook"
 
     def show(self, traced_cell: TracedCell) -> None:
         """Displays what there is to say, as text and as HTML."""
@@ -106,7 +113,7 @@ def _numbers(body: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> Iterator
         if function not in ("int", "float", "range") or function in namespace:
             continue
         names = (inner for each in node.args for inner in ast.walk(each))
-        if any(isinstance(n, ast.Name) and is_tensor(namespace.get(n.id)) for n in names):
+        if any(isinstance(n, ast.Name) and is_tensor_or_array(namespace.get(n.id)) for n in names):
             what = "numbers" if function == "range" else "a number"
             yield Effect(
                 node.lineno, f"{function}(…)", f"of a tensor gives tensors here, not {what}"

@@ -17,18 +17,24 @@ def note_options(traced: TracedFunction, options: Any) -> None:
     _made_with[traced] = options
 
 
-def is_unchanged(traced: TracedFunction, defined: Any, options: Any) -> bool:
+def is_unchanged(
+    traced: TracedFunction, defined: Any, options: Any, *, own_policy: bool = False
+) -> bool:
     """Whether a function can stay, with its traces, in place of one that has just been defined.
 
     Args:
         traced: The function that is there.
         defined: The Python function of the cell.
         options: The options on the magic's line that belong to it.
+        own_policy: Whether the function's own policy says what a call does after its globals have
+            changed, if it has another one than to trace again.
     """
     old = traced.python_function
     if not (isinstance(defined, FunctionType) and isinstance(old, FunctionType)):
         return False
     changed = getattr(traced, "changed_globals", list)
+    if own_policy and traced.recorder.guards.on_stale != "retrace":
+        changed = list
     return (
         _same_code(old.__code__, defined.__code__)
         and _same(old.__defaults__, defined.__defaults__)

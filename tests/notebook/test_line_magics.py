@@ -62,7 +62,7 @@ def test_export(f, run, tmp_path, refused) -> None:
     assert (path / "saved_model.pb").exists()
     text = refused(f"%tf_export {path} f")
     assert text.startswith("UsageError: ")
-    assert "overwrite=True" in text
+    assert "give --overwrite" in text
 
 
 @pytest.mark.parametrize(
