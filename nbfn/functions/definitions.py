@@ -6,16 +6,17 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from nbfn.functions.fingerprint import fingerprint
 from nbfn.functions.retrace import Cause
 
 FIRST = Cause("first_trace", "first call")
-_seen: dict[tuple[str, str], tuple[int, int]] = {}
+_seen: dict[tuple[str, str], tuple[tuple[str, int], int]] = {}
 
 
 def first_cause(python_function: Callable[..., Any]) -> Cause:
     """Remembers a definition, and says why its first trace will be needed.
 
-    Only a hash of the code is kept, so that the old function and its graphs can be freed.
+    Only a fingerprint of the code is kept, so that the old function and its graphs can be freed.
     """
     function = inspect.unwrap(python_function)
     code = getattr(getattr(function, "__func__", function), "__code__", None)
@@ -23,9 +24,10 @@ def first_cause(python_function: Callable[..., Any]) -> Cause:
     name = getattr(function, "__qualname__", "")
     if code is None or module is None:
         return FIRST
+    known = fingerprint(code), code.co_firstlineno
     before = _seen.get((module, name))
-    number = 1 if before is None or before[0] != hash(code) else before[1] + 1
-    _seen[module, name] = hash(code), number
+    number = 1 if before is None or before[0] != known else before[1] + 1
+    _seen[module, name] = known, number
     if before is None:
         return FIRST
     if number > 1:

@@ -11,6 +11,8 @@ import itertools
 import reprlib
 import threading
 import weakref
+from array import array
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import MemberDescriptorType
@@ -24,6 +26,9 @@ FINGERPRINT_BYTES = 1 << 16
 
 _LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
 _TEXTS = {int: int.__repr__, float: float.__repr__, complex: complex.__repr__, str: str.__str__}
+_SEQUENCES = (list, tuple, deque)
+_SETS = (set, frozenset)
+_CONTAINERS = (dict, *_SEQUENCES, *_SETS)
 _MAX_KEPT = 1000
 
 _serials: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
@@ -75,7 +80,7 @@ def is_immutable(value: Any) -> bool:
 def is_content(value: Any) -> bool:
     """Whether a value is marked by what it holds, and not by which object it is."""
     return is_immutable(value) or isinstance(
-        value, (dict, list, tuple, set, frozenset, np.ndarray, *_TEXTS)
+        value, (*_CONTAINERS, np.ndarray, bytearray, array, *_TEXTS)
     )
 
 
@@ -115,6 +120,10 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
         return kind, value.tobytes()
     if isinstance(value, np.ndarray):
         return "array", value.shape, value.dtype.str, _fingerprint(value)
+    if isinstance(value, bytearray):
+        return kind, bytearray.__len__(value), _sample(value)
+    if isinstance(value, array):
+        return kind, value.typecode, array.__len__(value), _sample(value)
     left[0] -= 1
     if depth < MAX_DEPTH and left[0] > 0:
         if isinstance(value, dict):
@@ -123,17 +132,17 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
                 (_content(k, depth + 1, left), _content(v, depth + 1, left)) for k, v in items
             )
             return kind, dict.__len__(value), pairs
-        for base in (list, tuple, set, frozenset):
+        for base in (*_SEQUENCES, *_SETS):
             if isinstance(value, base):
                 # The class's own methods: those of a subclass may do anything.
                 items = _some(base.__iter__(value), left)  # type: ignore[arg-type]
                 parts = [_content(item, depth + 1, left) for item in items]
                 size = base.__len__(value)  # type: ignore[arg-type]
-                return kind, size, tuple(parts) if base in (list, tuple) else frozenset(parts)
+                return kind, size, frozenset(parts) if base in _SETS else tuple(parts)
         slots = _slots_of(value)
         if slots is not None:
             return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
-    if isinstance(value, (dict, list, tuple, set, frozenset)):
+    if isinstance(value, _CONTAINERS):
         return kind, "unwatched"
     return kind.__qualname__, serial(value)
 
@@ -173,6 +182,16 @@ def _fingerprint(array: np.ndarray[Any, Any]) -> Any:
     return sample.tobytes(), array.flat[-1].tobytes()
 
 
+def _sample(items: bytearray | array[Any]) -> bytes:
+    """The bytes of a short buffer; of a long one those of items spread over it, and the last."""
+    base = bytearray if isinstance(items, bytearray) else array
+    width = items.itemsize if isinstance(items, array) else 1
+    size = base.__len__(items)  # type: ignore[arg-type]
+    step = max(size * width // FINGERPRINT_BYTES, 1)
+    parts = [slice(None, None, step), slice(-1, None)] if step > 1 else [slice(None)]
+    return b"".join(bytes(base.__getitem__(items, each)) for each in parts)  # type: ignore
+
+
 class _Short(reprlib.Repr):
     def __init__(self) -> None:
         super().__init__()
@@ -189,6 +208,8 @@ def _text(value: Any) -> str:
         if isinstance(value, np.ndarray):
             small = value.size <= 4 and not value.dtype.hasobject
             return str(value.tolist()) if small else f"an array {value.dtype}{list(value.shape)}"
+        if isinstance(value, (bytearray, array)) and len(value) > 100:
+            return f"a {type(value).__name__} of {len(value)} items"
         if is_content(value):
             return _short.repr(value)
         name = vars(value).get("__name__") if not isinstance(value, type) else value.__name__

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from nbfn.functions.dynamic import dynamic
+from nbfn.functions.special import special_methods
+
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"})
 
@@ -21,11 +24,14 @@ class Reads:
 
     Attributes:
         globals: Names that are looked up in the module, or among the builtins.
-        attributes: Names that are looked up on some object.
+        attributes: Names that are looked up on some object; `ANY` among them if it may be any.
+            The special methods that the code may run though it names none are there too.
+        roots: Those of the globals on which attributes of any name are looked up.
     """
 
     globals: frozenset[str]
     attributes: frozenset[str]
+    roots: frozenset[str]
 
 
 @functools.lru_cache(4096)
@@ -33,19 +39,19 @@ def reads(code: CodeType) -> Reads:
     """The names that code reads."""
     names: set[str] = set()
     attributes: set[str] = set()
+    roots: set[str] = set()
     for each in _codes(code):
-        for instruction in dis.get_instructions(each):
+        instructions = list(dis.get_instructions(each))
+        attributes |= special_methods(instructions)
+        named, looked_up_on = dynamic(instructions, each.co_name)
+        attributes |= named
+        roots |= looked_up_on
+        for instruction in instructions:
             if instruction.opname in _GLOBALS:
                 names.add(str(instruction.argval))
             elif instruction.opname in _ATTRIBUTES:
                 attributes.add(str(instruction.argval))
-    return Reads(frozenset(names), frozenset(attributes))
-
-
-def without_lines(code: CodeType) -> CodeType:
-    """Code that is equal wherever it stands in its file; since Python 3.12 its lines count."""
-    constants = tuple(without_lines(c) if isinstance(c, CodeType) else c for c in code.co_consts)
-    return code.replace(co_firstlineno=1, co_linetable=b"", co_filename="", co_consts=constants)
+    return Reads(frozenset(names), frozenset(attributes), frozenset(roots))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

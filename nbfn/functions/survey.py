@@ -7,15 +7,19 @@ dictionaries and slots, never by look-up.
 
 from __future__ import annotations
 
+import argparse
 import builtins
 import functools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 from nbfn import _tensorflow
+from nbfn.functions.dynamic import ANY
+from nbfn.functions.fingerprint import fingerprint
 from nbfn.functions.marks import ABSENT, Mark, content_of, is_content, is_immutable, mark, serial
 from nbfn.functions.reading import (
     Fetch,
@@ -29,14 +33,16 @@ from nbfn.functions.reading import (
     reference_to,
     undressed,
 )
-from nbfn.functions.reads import is_the_users, reads, without_lines
+from nbfn.functions.reads import is_the_users, reads
+from nbfn.functions.special import ALWAYS, CONTEXTS, IF_NAMED, LENGTH, entry_of, length_of
 
-_CALLED = ("__call__", "call")
 _MAX_ROUNDS = 4
 _MAX_OBJECTS = 1000
 _MAX_ITEMS = 100
 _MAX_NESTING = 3
 _MAX_WRAPPERS = 50
+_MAX_OTHERS = 200
+_HOLDERS = (SimpleNamespace, argparse.Namespace)
 
 
 @dataclass(frozen=True)
@@ -131,6 +137,7 @@ class _Surveyor:
         self.survey = Survey(attributes=attributes)
         self.named: frozenset[str] = frozenset()
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
+        self._specials = ALWAYS | (attributes & IF_NAMED)
         self._seen: set[int] = set()
         self._counted: set[int] = set()
 
@@ -141,10 +148,13 @@ class _Surveyor:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        self.named |= reads(function.__code__).attributes
+        read = reads(function.__code__)
+        self.named |= read.attributes
         namespace = function.__globals__
+        if any(not _is_library(namespace.get(root)) for root in read.roots):
+            self.named |= {ANY}
         module = namespace.get("__name__", "")
-        for name in sorted(reads(function.__code__).globals):
+        for name in sorted(read.globals):
             fetch = functools.partial(namespace.get, name, ABSENT)
             if name in namespace or not hasattr(builtins, name):
                 self._visit(Place("global", name, f"{module}:{name}"), fetch, fetch())
@@ -187,8 +197,9 @@ class _Surveyor:
         """Visits what a value leads to: a function's names, an object's attributes, items."""
         if value is None or value is ABSENT or is_immutable(value):
             return
-        if isinstance(value, (dict, list, tuple)):
+        if isinstance(value, (dict, list, tuple, deque)):
             self._items_of(name, route, value, nesting)
+            self._attributes_of(name, route, value, fetch)
             return
         functions = list(_unwrapped(value))
         if not functions:
@@ -209,6 +220,7 @@ class _Surveyor:
             value = value.func
         for i, each in enumerate(functions):
             self._names_of(each, f"{route}/{i}")
+            self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
 
     def _probe_code(self, function: FunctionType) -> None:
         reference = weakref.ref(function)
@@ -223,9 +235,9 @@ class _Surveyor:
                 self.survey._content.append((fetch, content_of(value)))
 
     def _items_of(self, name: str, route: str, value: Any, nesting: int) -> None:
-        if nesting >= _MAX_NESTING or id(value) in self._seen:
+        if nesting >= _MAX_NESTING or -id(value) in self._seen:  # its attributes are seen apart
             return
-        self._seen.add(id(value))
+        self._seen.add(-id(value))
         pairs = dict.items(value) if isinstance(value, dict) else enumerate(value)
         for (key, item), _ in zip(pairs, range(_MAX_ITEMS), strict=False):
             if not is_immutable(item):
@@ -237,27 +249,57 @@ class _Surveyor:
         is_module = isinstance(value, ModuleType)
         classes = () if is_module else (value if isinstance(value, type) else type(value)).__mro__
         users = [cls for cls in classes if is_the_users(cls.__module__)]
-        if not (users or is_module) or len(self._seen) > _MAX_OBJECTS or id(value) in self._seen:
+        is_holder = is_module or issubclass(type(value), _HOLDERS)
+        if not (users or is_holder) or len(self._seen) > _MAX_OBJECTS or id(value) in self._seen:
             return
         self._seen.add(id(value))
         holder = reference_to(value) or fetch
         own = {} if isinstance(value, type) else own_attributes(value)
-        for attribute in self._wanted:
-            if attribute in own:
-                found = functools.partial(member, holder, attribute)
-                place = Place("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
-                self._visit(place, found, own[attribute])
+        self._held_by(name, route, holder, own, [*self._wanted, *self._others(own, classes)])
         # An attribute that appears later, or hides one of the class, makes the number differ.
         self._count(holder)
         for cls in users:
             if id(cls) not in self._counted:
                 self._counted.add(id(cls))
                 self._count(weakref.ref(cls))
-        for attribute in (*self._wanted, *_CALLED):
+        wanted = self._wanted
+        own_name, specials = name.rpartition(".")[2], self._specials
+        if length_of(own_name) in self.survey.attributes:
+            specials |= LENGTH
+        if entry_of(own_name) in self.survey.attributes:
+            specials |= CONTEXTS
+        for cls in users:
+            more = sorted(specials & vars(cls).keys())
+            more += self._others(vars(cls), classes)
+            wanted = [*wanted, *more] if more else wanted
+        for attribute in wanted:
             for cls in users:
                 if attribute in vars(cls) and attribute not in own:
                     self._class_attribute(cls, attribute)
                     break
+
+    def _held_by(
+        self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]
+    ) -> None:
+        """Visits the attributes that an object itself holds, of those that are wanted."""
+        for attribute in wanted if own else ():
+            if attribute in own:
+                found = functools.partial(member, holder, attribute)
+                place = Place("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
+                self._visit(place, found, own[attribute])
+
+    def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
+        """Attributes that no code names, where code may read any; not those of libraries."""
+        if ANY not in self.survey.attributes:
+            return []
+        is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
+        hidden = "_" if is_mixed else "__"
+        known = self.survey.attributes
+        return [
+            name
+            for name, value in sorted(own.items())
+            if name not in known and not name.startswith(hidden) and is_content(value)
+        ][:_MAX_OTHERS]
 
     def _count(self, holder: Fetch) -> None:
         probe = functools.partial(count_attributes, holder)
@@ -273,10 +315,14 @@ class _Surveyor:
         self._visit(place, fetch, undressed(value))
 
 
+def _is_library(value: Any) -> bool:
+    return isinstance(value, ModuleType) and not is_the_users(value.__name__)
+
+
 def _mark_of_functions(functions: list[FunctionType], value: Any) -> Mark:
     """The mark of a function of the user's, bare or dressed: its code and what it binds."""
     parts: list[Any] = [
-        (hash(without_lines(f.__code__)), content_of(f.__defaults__), content_of(f.__kwdefaults__))
+        (fingerprint(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
         for f in functions
     ]
     if isinstance(value, functools.partial):

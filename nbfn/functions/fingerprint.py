@@ -1,0 +1,60 @@
+"""Fingerprints of code: equal when code does the same, wherever it stands in its file.
+
+A hash of code cannot serve: in Python 3.11 it leaves out the instructions, and it takes ``-1`` and
+``-2``, or ``1`` and ``1.0``, for one constant.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import weakref
+from types import CodeType
+from typing import Any
+
+_known: dict[int, tuple[weakref.ReferenceType[CodeType], str]] = {}
+
+
+def fingerprint(code: CodeType) -> str:
+    """The fingerprint of code, of its constants and of the functions nested in it."""
+    found = _known.get(id(code))
+    if found is not None and found[0]() is code:
+        return found[1]
+    parts = (
+        code.co_code,
+        code.co_exceptiontable,
+        code.co_name,
+        code.co_names,
+        code.co_varnames,
+        code.co_cellvars,
+        code.co_freevars,
+        code.co_flags,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        _text(code.co_consts),
+    )
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    # By address, as code that is equal may differ in its lines, and so in its references.
+    reference = weakref.ref(code, functools.partial(_drop, id(code)))
+    _known[id(code)] = reference, digest
+    return digest
+
+
+def _drop(key: int, gone: weakref.ReferenceType[CodeType]) -> None:
+    found = _known.get(key)
+    if found is not None and found[0] is gone:
+        del _known[key]
+
+
+def _text(constant: Any) -> str:
+    """A constant in words, which differ if its type does."""
+    if isinstance(constant, CodeType):
+        return f"code {fingerprint(constant)}"
+    if isinstance(constant, tuple):
+        return f"({','.join(map(_text, constant))})"
+    if isinstance(constant, frozenset):
+        return f"{{{','.join(sorted(map(_text, constant)))}}}"
+    if type(constant) is int:
+        return hex(constant)  # has no limit of digits
+    return f"{type(constant).__name__} {constant!r}"

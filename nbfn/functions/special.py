@@ -1,0 +1,101 @@
+"""Special methods: which of them code may run although it names none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dis import Instruction
+
+
+def _dunders(names: str, *kinds: str) -> frozenset[str]:
+    return frozenset(f"__{kind}{name}__" for name in names.split() for kind in kinds or [""])
+
+
+_ARITHMETIC = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or"
+
+# What a value stands for, by itself and for any function of a library that it is passed to.
+ALWAYS = (
+    frozenset({"call"})
+    | _dunders("call getattr getattribute get")
+    | _dunders(_ARITHMETIC, "", "r", "i")
+    | _dunders("neg pos abs invert round trunc floor ceil")
+    | _dunders("bool int float complex index array tf_tensor")
+    | _dunders("getitem missing contains iter next reversed")
+)
+EQUALITY = _dunders("eq ne hash")
+ORDER = _dunders("lt le gt ge")
+LENGTH = _dunders("len")
+CONTEXTS = _dunders("enter exit aenter aexit")
+STORES = _dunders("setattr setitem set delitem delattr delete")
+IF_NAMED = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES
+
+_BY_OPERATION = {
+    "STORE_ATTR": STORES,
+    "STORE_SUBSCR": STORES,
+    "DELETE_ATTR": STORES,
+    "DELETE_SUBSCR": STORES,
+}
+_BY_NAME = {
+    **dict.fromkeys(("sorted", "min", "max", "sort"), ORDER),
+    **dict.fromkeys(("index", "count", "remove"), EQUALITY),
+}
+_COMPARES = ("COMPARE_OP", "CONTAINS_OP")
+_WITHS = ("BEFORE_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL")
+_TRUTHS = ("IF_TRUE", "IF_FALSE", "IF_TRUE_OR_POP", "IF_FALSE_OR_POP", "UNARY_NOT")
+_PLACES = ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_NAME")
+_VALUES = (*_PLACES, "LOAD_FAST")
+_BETWEEN = ("COPY", "TO_BOOL", "NOP", "PUSH_NULL")
+
+
+def length_of(name: str) -> str:
+    """What stands for ``__len__`` of the value of this name only."""
+    return f"__len__ {name}"
+
+
+def entry_of(name: str) -> str:
+    """What stands for ``__enter__`` and ``__exit__`` of the value of this name only."""
+    return f"__enter__ {name}"
+
+
+def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
+    """Those that the instructions may run, besides `ALWAYS`."""
+    found: set[str] = set()
+    before = None
+    for i, each in enumerate(instructions):
+        name = each.opname
+        if name in _BETWEEN:
+            continue
+        if name in _COMPARES and not (
+            before and before.opname.startswith(("LOAD_CONST", "LOAD_S"))
+        ):
+            found |= ORDER if each.argval in ("<", "<=", ">", ">=") else EQUALITY
+        elif name.endswith(_TRUTHS):
+            if before and before.opname.startswith(_VALUES):
+                found.add(length_of(str(before.argval)))
+        elif name in _WITHS:
+            # What a call returns is new, or a library's: a tape, a scope.
+            if before and before.opname in _PLACES:
+                found.add(entry_of(str(before.argval)))
+            elif before and before.opname.startswith(("LOAD_FAST", "BINARY")):
+                found |= CONTEXTS
+        elif name in _BY_OPERATION:
+            found |= _BY_OPERATION[name]
+        elif each.argval == "len":
+            found.add(_measured(instructions[i + 1 :]))
+        elif isinstance(each.argval, str):
+            found |= _BY_NAME.get(each.argval, frozenset())
+        before = each
+    return frozenset(found)
+
+
+def _measured(rest: Sequence[Instruction]) -> str:
+    """Whose ``__len__`` a call of `len` runs: that of one name, or of any object."""
+    path = []
+    for each in rest:
+        if each.opname in ("PRECALL", "CALL"):
+            break
+        if each.opname not in _BETWEEN:
+            path.append(each)
+    is_path = bool(path) and all(each.opname.startswith(_VALUES) for each in path)
+    if is_path and path[-1].opname in _PLACES:
+        return length_of(str(path[-1].argval))
+    return "__len__"

@@ -1,0 +1,319 @@
+"""Guards find state that code reads without naming it: by special methods, `getattr` and `vars`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from array import array
+from collections import deque
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+
+THREE = tf.constant(3.0)
+
+CODE = """
+class V:
+    def __init__(self): self.k = 2.0
+    def __getitem__(self, i): return self.k * i
+    def __mul__(self, x): return x * self.k
+    __rmul__ = __mul__
+    def __add__(self, x): return x + self.k
+    def __neg__(self): return -self.k
+    def __len__(self): return int(self.k)
+    def __enter__(self): return self.k
+    def __exit__(self, *_): return None
+    def __iter__(self): return iter([self.k])
+    def __contains__(self, x): return self.k == x
+    def __eq__(self, other): return self.k == other
+    def __lt__(self, other): return self.k < other
+    __hash__ = None
+    def __bool__(self): return self.k == 2.0
+    def __float__(self): return self.k
+    def __getattr__(self, name):
+        if name.startswith("__"): raise AttributeError(name)
+        return self.k
+    def __matmul__(self, x): return helper(self) * x
+    def __call__(self, x): return x * self.k
+
+class Size:
+    def __init__(self): self.k = 2.0
+    def __len__(self): return int(self.k) - 2
+
+def helper(v): return v.k
+
+class Read:
+    def __get__(self, owner, cls=None): return vars(owner)["k"]
+
+class Owner:
+    read = Read()
+    def __init__(self): self.k = 2.0
+
+class Table(dict):
+    def __init__(self, **items): dict.__init__(self, items); self.k = 2.0
+    def total(self): return self.k
+
+v, s, o, t = V(), Size(), Owner(), Table(a=1)
+"""
+
+
+def traced(expression: str, methods: str) -> tuple[dict[str, Any], Any]:
+    """A function of `v`, which has only these of the special methods."""
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "np": np}
+    exec(f"{CODE}\ndef f(x):\n    {expression}", space)
+    for name, value in list(vars(space["V"]).items()):
+        if callable(value) and name.strip("_") not in ("init", *methods.split()):
+            delattr(space["V"], name)
+    return space, nbfn.function(space["f"], autograph=False)
+
+
+@pytest.mark.parametrize(
+    ("expression", "methods"),
+    [
+        ("return x * v[1]", "getitem"),
+        ("return v * x", "mul rmul"),
+        ("return x * float(v)", "float"),
+        ("return 3.0 * v * x", "mul rmul"),
+        ("return v + x", "add"),
+        ("return x * -v", "neg"),
+        ("return x * len(v)", "len"),
+        ("return x if s else -x", ""),
+        ("return -x if not s else x", ""),
+        ("return x * (1 + len(s))", ""),
+        ("return x * (1 + sum(map(len, [s])))", ""),
+        ("return x * (1 + [len(each) for each in [s]][0])", ""),
+        ("with v as k: return x * k", "enter exit"),
+        ("w = v\n    with w as k: return x * k", "enter exit"),
+        ("return x * sum(v)", "iter"),
+        ("return x * [k for k in v][0]", "iter"),
+        ("return x if 2.0 in v else -x", "contains"),
+        ("return x if v == x.shape.rank + 2.0 else -x", "eq"),
+        ("return x if v < x.shape.rank + 5.0 else -x", "lt"),
+        ("return x if sorted([v])[0] < 5.0 else -x", "lt"),
+        ("return x if v else -x", "bool"),
+        ("return x * v.anything", "getattr"),
+        ("return v @ x", "matmul"),
+        ("return v(x)", "call"),
+        ("return x * o.read", ""),
+        ("return x * t.total()", ""),
+        ("return x * getattr(v, 'k')", ""),
+        ("return x * getattr(v, 'k', 1.0)", ""),
+        ("return x * getattr(v, 'K'.lower())", ""),
+        ("return x * getattr(v, 'K'.lower(), 1.0)", ""),
+        ("return x * vars(v)['k']", ""),
+        ("return x * v.__dict__['k']", ""),
+        ("return x * __import__('operator').attrgetter('k')(v)", ""),
+    ],
+)
+def test_state_that_is_read_without_its_name(expression: str, methods: str) -> None:
+    space, f = traced(expression, methods)
+    before = float(f(THREE))
+    f(THREE)
+    assert (len(f.traces), f.hits) == (1, 1)
+    for name in "vsot":
+        space[name].k = 7.0
+    now = float(f(THREE))
+    assert len(f.traces) == 2
+    assert now == float(space["f"](THREE))
+    assert now != before
+    for name in "vsot":
+        space[name].k = 2.0
+    assert float(f(THREE)) == before
+    assert len(f.traces) == 2
+
+
+def test_special_methods_that_are_defined_again_or_read_globals() -> None:
+    space, f = traced("return v * x", "mul")
+    assert float(f(THREE)) == 6.0
+    space["V"].__mul__ = lambda self, x: x + self.k
+    assert float(f(THREE)) == 5.0
+    space, f = traced("return v @ x", "matmul")
+    assert float(f(THREE)) == 6.0
+    exec("def helper(v): return v.k + 1", space)
+    assert float(f(THREE)) == 9.0
+
+
+def test_an_argument_with_special_methods() -> None:
+    class V:
+        k = 2.0
+
+        def __mul__(self, x: Any) -> Any:
+            return x * self.k
+
+    v = V()
+    f = nbfn.function(lambda v, x: v * x)
+    assert float(f(v, THREE)) == 6.0
+    v.k = 7.0
+    assert float(f(v, THREE)) == 21.0
+
+
+@dataclasses.dataclass
+class State:
+    lr: float = 2.0
+    step: int = 0
+    mode: str = "train"
+
+
+@dataclasses.dataclass
+class Agent:
+    lr: float = 2.0
+    seen: Any = dataclasses.field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.seen)
+
+    def __enter__(self) -> Agent:
+        self.seen.append("entered")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seen.append("left")
+
+    def __repr__(self) -> str:
+        return f"{self.seen}"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(SimpleNamespace(shift=1.0), name)
+
+
+def within_a_scope(s: Any, a: Any, x: Any) -> Any:
+    with tf.name_scope("a"):
+        return x * s.lr * a.lr
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda s, a, x: x * s.lr * a.lr,
+        lambda s, a, x: x * s.lr if s.mode == "train" else x,
+        lambda s, a, x: getattr(tf.nn, "re" + "lu")(x) * s.lr * a.lr,
+        lambda s, a, x: x * getattr(s, "lr") + a.shift,  # noqa: B009
+        lambda s, a, x: x * s.lr * a.lr if s.mode and len(x.shape) < 1 else x,
+        within_a_scope,
+        lambda s, a, x: x * s.lr * a.lr if len(x.shape) < x.ndim + 1 else x,
+        lambda s, a, x: x * s.lr if s is not None and a is not None else x,
+    ],
+)
+def test_what_the_code_cannot_read_makes_no_trace(body: Any) -> None:
+    state, agent = State(), Agent()
+    f = nbfn.function(lambda x: body(state, agent, x), autograph=False)
+    for step in range(4):
+        f(THREE)
+        state.step = step
+        agent.seen.append(step)
+    assert (len(f.traces), f.hits) == (1, 3)
+    state.lr = 3.0
+    f(THREE)
+    assert len(f.traces) == 2
+
+
+def test_state_that_special_methods_write_themselves_is_exempt() -> None:
+    class Stream:
+        def __init__(self) -> None:
+            self.position, self.entered = 0, 0
+
+        def __iter__(self) -> Stream:
+            return self
+
+        def __next__(self) -> float:
+            self.position += 1
+            return 1.0
+
+        def __enter__(self) -> Stream:
+            self.entered += 1
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.entered -= 2
+
+    stream = Stream()
+
+    @nbfn.function(autograph=False)
+    def f(x: Any) -> Any:
+        with stream:
+            return x * next(stream)
+
+    for _ in range(4):
+        f(THREE)
+        stream.position += 1
+        stream.entered += 1
+    assert len(f.traces) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "change"),
+    [
+        (deque([1.0, 2.0]), lambda v: v.append(5.0)),
+        (deque([1.0, 2.0]), lambda v: v.__setitem__(0, 5.0)),
+        (deque([[1.0]]), lambda v: v[0].append(5.0)),
+        (bytearray(b"ab"), lambda v: v.__setitem__(0, 9)),
+        (bytearray(b"ab"), lambda v: v.append(9)),
+        (bytearray(1 << 20), lambda v: v.__setitem__(-1, 9)),
+        (array("d", [1.0, 2.0]), lambda v: v.__setitem__(1, 5.0)),
+        (array("d", [1.0] * 100_000), lambda v: v.append(1.0)),
+    ],
+)
+def test_what_sequences_hold(value: Any, change: Any) -> None:
+    f = nbfn.function(lambda x: x if len(value) else -x, autograph=False)
+    for _ in range(3):
+        f(THREE)
+    assert len(f.traces) == 1
+    change(value)
+    f(THREE)
+    assert len(f.traces) == 2
+
+
+def test_objects_in_a_deque_and_in_namespaces() -> None:
+    first = SimpleNamespace(k=1.0)
+    layers: Any = deque([State(), State()])
+    held = SimpleNamespace(state=State())
+    options = argparse.Namespace(rate=2.0, state=State())
+
+    def f(x: Any) -> Any:
+        scale = first.k * layers[1].lr * held.state.lr
+        return x * scale * options.rate * options.state.lr
+
+    g = nbfn.function(f)
+    assert float(g(THREE)) == 48.0
+    for holder, name in (
+        (first, "k"),
+        (layers[1], "lr"),
+        (held.state, "lr"),
+        (options, "rate"),
+        (options.state, "lr"),
+    ):
+        setattr(holder, name, 5.0)
+        assert float(g(THREE)) == pytest.approx(float(f(THREE)))
+
+
+def test_attributes_of_functions_classes_and_slots() -> None:
+    class Slotted:
+        __slots__ = ("k",)
+
+        def __mul__(self, x: Any) -> Any:
+            return x * self.k
+
+    class Options:
+        rate = 2.0
+
+    def h(x: Any) -> Any:
+        return x * h.rate  # type: ignore[attr-defined]
+
+    h.rate = 2.0  # type: ignore[attr-defined]
+    slotted = Slotted()
+    slotted.k = 2.0  # type: ignore[attr-defined]
+
+    def f(x: Any) -> Any:
+        return slotted * h(x) * Options.rate
+
+    g = nbfn.function(f)
+    assert float(g(THREE)) == 24.0
+    for holder, name in ((h, "rate"), (slotted, "k"), (Options, "rate")):
+        setattr(holder, name, 5.0)
+        assert float(g(THREE)) == pytest.approx(float(f(THREE)))
+    assert len(g.traces) == 4
