@@ -65,6 +65,15 @@ def is_array(value: Any) -> bool:
     return tf.is_tensor(value) or isinstance(value, np.ndarray)
 
 
+COMPOSITE = (tf.RaggedTensor, tf.SparseTensor)
+"""Tensors that consist of several."""
+
+
+def as_tensor(value: Any) -> Any:
+    """The value as a tensor; one that consists of several stays what it is."""
+    return value if isinstance(value, COMPOSITE) else tf.convert_to_tensor(value)
+
+
 def to_front(value: Any, axis: int) -> Any:
     """The tensor with this axis first."""
     tensor = tf.convert_to_tensor(value)

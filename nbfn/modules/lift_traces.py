@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from nbfn._tensorflow import Conversion
@@ -15,7 +16,7 @@ from nbfn.modules import context
 from nbfn.modules.fields import is_module
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Streams, same_streams
-from nbfn.modules.lift_axes import flatten, is_array, pack
+from nbfn.modules.lift_axes import as_tensor, flatten, is_array, pack
 from nbfn.modules.lift_values import places_in, scope_of
 from nbfn.modules.lifting import Lift
 from nbfn.modules.methods import marked
@@ -75,10 +76,15 @@ class _Call:
         self.streams = same_streams(lift.store)
         self.variables = lift.leaves(_EVERYTHING)
         self.leaves = flatten(self.form)
-        self.arrays = [i for i, leaf in enumerate(self.leaves) if is_array(leaf)]
+        # A variable is taken by reference, as tf.function does.
+        self.arrays = [
+            i
+            for i, leaf in enumerate(self.leaves)
+            if is_array(leaf) and not isinstance(leaf, tf.Variable)
+        ]
         self.inputs = [
             list(self.variables.values()),
-            [tf.convert_to_tensor(self.leaves[i]) for i in self.arrays],
+            [as_tensor(self.leaves[i]) for i in self.arrays],
             {name: stream.key for name, stream in self.streams.items()},
             {name: _vector(stream.counts) for name, stream in self.streams.items()},
         ]
@@ -87,10 +93,7 @@ class _Call:
         """What decides whether an earlier trace serves."""
         store = self.lift.store
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
-        shapes = [
-            (t.dtype.name, tuple(t.shape.as_list())) if t.shape.rank is not None else None
-            for t in flatten(self.inputs)
-        ]
+        shapes = [tf.type_spec_from_value(tensor) for tensor in flatten(self.inputs)]
         return (
             tuple(_named(thing) for thing in places_in([self.module, static])),
             fingerprint([leaf for leaf in static if not places_in(leaf)]),
@@ -98,6 +101,7 @@ class _Call:
             tuple(self.arrays),
             tuple(self.variables),
             tuple(shapes),
+            keras.config.dtype_policy().name,
             tuple((n, tuple(sorted(s.slots.items()))) for n, s in self.streams.items()),
             (store.mutable, store.initializing, store.keeps_sown, store.sown is not None),
         )
@@ -123,7 +127,7 @@ class _Call:
             )
             writes = inner.writes()
             told[:] = [[_blank(output), _blank(list(writes.values()))], list(writes), inner.drawn]
-            return [tf.convert_to_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
+            return [as_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
 
         traced = tf.function(body, **options).get_concrete_function(*self.inputs)
         return traced, told[0], told[1], told[2]

@@ -82,6 +82,8 @@ def wrap(
         finally:
             leave(self, call)
 
+    if method.__name__ == "<lambda>":
+        method.__name__ = "call"  # AutoGraph would look for a lambda in this file
     method.__nbfn_wrapped__ = True  # type: ignore[attr-defined]
     return method
 

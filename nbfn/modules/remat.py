@@ -10,7 +10,7 @@ import tensorflow as tf
 from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import same_streams
-from nbfn.modules.lift_axes import flatten, is_array, pack
+from nbfn.modules.lift_axes import COMPOSITE, flatten, is_array, pack
 from nbfn.modules.lift_target import transformed
 from nbfn.modules.lifting import Lift
 from nbfn.modules.methods import marked
@@ -74,6 +74,13 @@ def remat(
             return lift.once(fn, (module, *args), kwargs)
         streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
         inputs = [*variables.values(), *flatten([list(args), kwargs])]
+        for value in inputs:
+            if isinstance(value, COMPOSITE):
+                raise TransformError(
+                    f"nn.remat takes dense tensors, found a {type(value).__name__}: its gradient "
+                    "would be lost. Pass its parts, such as .flat_values and .row_splits or "
+                    ".indices and .values, and put it together inside."
+                )
         # Gradients reach what is passed, and only what can have one may be passed.
         passed = [i for i, value in enumerate(inputs) if _is_differentiable(value)]
         told: list[Any] = []

@@ -182,3 +182,12 @@ def test_code_that_autograph_may_not_convert_is_left_alone() -> None:
     jitted = nn.jit(Halving, autograph=False)().bind(bound.state)
     with pytest.raises(tf.errors.OperatorNotAllowedInGraphError):
         jitted(X)
+
+
+def test_a_lambda_is_converted_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), tf.ones([1, 2])))
+    x = tf.ones([1, 2])
+    choose = nn.jit(lambda m, x: m(x) if tf.reduce_sum(x) > 0.0 else x)
+    tf.debugging.assert_near(choose(dense, x), dense(x))
+    tf.debugging.assert_near(choose(dense, -x), -x)
+    assert "AutoGraph could not" not in caplog.text

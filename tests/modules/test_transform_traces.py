@@ -7,6 +7,7 @@ import threading
 import weakref
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -325,3 +326,38 @@ def test_traces_keep_nothing_that_they_capture() -> None:
     dead = calls()
     gc.collect()
     assert [ref() for ref in dead] == [None, None]
+
+
+def test_ragged_and_sparse_tensors_and_variables_go_through_jit() -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    ragged = tf.ragged.constant([[1.0, 2.0], [3.0, 4.0]])
+    near(nn.jit(lambda m, r: m(r.to_tensor()))(dense, ragged), dense(ragged.to_tensor()))
+    sparse = tf.sparse.from_dense([[1.0, 0.0], [0.0, 4.0]])
+    doubled = nn.jit(lambda m, s: tf.sparse.map_values(tf.multiply, s, 2.0))(dense, sparse)
+    near(tf.sparse.to_dense(doubled), [[2.0, 0.0], [0.0, 8.0]])
+    steps = tf.Variable(0.0)
+    for _ in range(2):
+        nn.jit(lambda m, v: v.assign_add(1.0))(dense, steps)
+    assert float(steps) == 2.0
+
+
+@pytest.mark.parametrize(
+    "value", [tf.ragged.constant([[1.0], [2.0]]), tf.sparse.from_dense([[1.0]])]
+)
+def test_remat_refuses_what_it_would_give_no_gradient(value: Any) -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    with pytest.raises(nn.TransformError, match=r"dense tensors, found a (Ragged|Sparse)Tensor"):
+        nn.remat(lambda m, v: v)(dense, value)
+
+
+def test_a_trace_serves_no_other_precision() -> None:
+    before = keras.config.dtype_policy()
+    jitted = nn.jit(nn.Dense)(2)
+    variables = jitted.init(nn.key(0), X)
+    try:
+        for policy in ("float32", "mixed_float16", "float32"):
+            keras.config.set_dtype_policy(policy)
+            expected = "float16" if policy == "mixed_float16" else "float32"
+            assert jitted.apply(variables, X).dtype == expected
+    finally:
+        keras.config.set_dtype_policy(before)
