@@ -17,7 +17,7 @@ from nbfn.modules.store import Path, Store
 from nbfn.modules.tree import leaves, map_leaves
 
 _drawing = threading.Lock()
-"""Held from reading a count to adding to it; no two threads draw the same."""
+"""Held from reading counts to changing them; no two threads draw the same."""
 
 
 class Stream:
@@ -58,8 +58,8 @@ class Stream:
 
     def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
         """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
-        slot = self._slots.setdefault(path, len(self._slots))
-        with tf.init_scope():
+        with _drawing, tf.init_scope():
+            slot = self._slots.setdefault(path, len(self._slots))
             short = slot + 1 - int(tf.size(self.counts))
             if short > 0:
                 self.counts.assign(tf.pad(self.counts, [[0, short]]))
