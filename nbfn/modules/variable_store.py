@@ -58,7 +58,8 @@ class Stream:
 
     def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
         """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
-        with _drawing, tf.init_scope():
+        # Replicas take turns by themselves, and an assignment waits for all of them.
+        with contextlib.nullcontext() if self._replicated else _drawing, tf.init_scope():
             slot = self._slots.setdefault(path, len(self._slots))
             short = slot + 1 - int(tf.size(self.counts))
             if short > 0:
