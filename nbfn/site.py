@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-import sysconfig
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 _NOT_THE_USERS = ("nbfn.", "tensorflow.", "keras.", "contextlib", "importlib.", "IPython.")
 _GENERATED = "__autograph_generated_file"
-_LIBRARIES = (
-    *(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")),
-    os.path.dirname(os.path.abspath(__file__)),
-)
 
 
 @dataclass(frozen=True)
@@ -104,4 +100,13 @@ def _is_the_users(frame: FrameType) -> bool:
 
 def is_library(file: str) -> bool:
     """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
-    return file.startswith(("<", *(folder + os.sep for folder in _LIBRARIES)))
+    return file.startswith(_libraries())
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    import sysconfig  # takes longer than all of this file
+
+    folders = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")]
+    folders.append(os.path.dirname(os.path.abspath(__file__)))
+    return ("<", *(folder + os.sep for folder in folders))

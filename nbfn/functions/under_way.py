@@ -32,14 +32,12 @@ class Doing:
         name: Name of the function.
         identity: The same for the same trace or call only.
         inner: Name of the innermost function that is traced for it, if that is another.
-        lines: Files and lines of the frames, innermost first.
     """
 
     kind: str
     name: str
     identity: tuple[int, int, int | None, bool]
     inner: str | None = None
-    lines: tuple[tuple[str, int], ...] = ()
     _function: Callable[[], Observed | None] = _nothing
     _graph: Callable[[], Any] = _nothing
 
@@ -86,10 +84,14 @@ def doing(thread: int) -> Doing | None:
         name=_name(sample.function, known),
         identity=(sample.identity, id(sample.function), changed, bool(traced)),
         inner=inner if traced and traced[-1].function is not sample.function else None,
-        lines=tuple(_tensorflow.original(stack)) if traced else (),
         _function=_nothing if function is None else weakref.ref(function),
         _graph=_nothing if sample.graph is None else weakref.ref(sample.graph),
     )
+
+
+def lines(thread: int) -> Iterator[tuple[str, int]]:
+    """Files and lines at which a thread is, innermost first, also where AutoGraph has converted."""
+    return _tensorflow.original(_tensorflow.frames(thread))
 
 
 def _function_of(observed: Any) -> Any:

@@ -43,7 +43,8 @@ def vmap(
 
     With ``variable_axes={"params": 0}`` and ``split_rngs={"params": True}`` it is an ensemble: each
     slice has parameters of its own, stacked in one tensor. With ``{"params": None}`` all slices
-    share them.
+    share them. As ``tf.vectorized_map``, an eager call traces anew each time: put it into a
+    tf.function, or into ``nn.jit``, where that matters.
 
     Args:
       target: a module class, or a function whose first argument is a module.
@@ -57,9 +58,6 @@ def vmap(
       axis_size: the size of the axis, where no argument tells it.
       methods: for a class, the methods to transform, or by name a dict of other ``in_axes`` and
         ``out_axes``.
-
-    As ``tf.vectorized_map``, an eager call traces it anew each time: put it into a tf.function, or
-    into ``nn.jit``, where that matters.
 
     Returns:
       The transformed class (``VmapDense``) or function.
@@ -75,7 +73,6 @@ def vmap(
         fn: Callable[..., Any], module: Any, *args: Any, own: Any = None, **kwargs: Any
     ) -> Any:
         options = {"in_axes": in_axes, "out_axes": out_axes, **(own or {})}
-
         mapping = _Mapping(
             *(fn, module, args, kwargs, variable_axes or {}, split_rngs or {}, axis_size),
             **options,

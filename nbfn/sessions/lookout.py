@@ -98,7 +98,7 @@ class Lookout:
             details.append(_count(*operations, "operations", about=True))
             if doing.inner is not None:
                 details.append(f"in {doing.inner}")
-            place = self._place(doing.lines)
+            place = self._place()
             if place is not None:
                 details.append(f"at {place}")
         else:
@@ -129,9 +129,9 @@ class Lookout:
                 f"loop-{id(loop)}", loop.name, loop.unit, extent, seconds, doing.function
             )
 
-    def _place(self, lines: tuple[tuple[str, int], ...]) -> str | None:
-        """The innermost line of the user's."""
-        for file, line in lines:
+    def _place(self) -> str | None:
+        """The innermost line of the user's at which the thread is."""
+        for file, line in _under_way("lines", self._thread, ()):
             cell = self._cell_of(file)
             if cell is not None:
                 return f"{cell}, line {line}"
@@ -186,10 +186,14 @@ def _count(done: int, total: int | None, unit: str, *, about: bool = False) -> s
 
 
 def _doing(thread: int) -> Doing | None:
-    """What the thread does with functions, once the user has imported them."""
-    module = sys.modules.get("nbfn.functions.under_way")
-    look = getattr(module, "doing", None)
-    return None if look is None else look(thread)
+    found: Doing | None = _under_way("doing", thread, None)
+    return found
+
+
+def _under_way(question: str, thread: int, otherwise: Any) -> Any:
+    """What the functions know of the thread, once the user has imported them."""
+    look = getattr(sys.modules.get("nbfn.functions.under_way"), question, None)
+    return otherwise if look is None else look(thread)
 
 
 def _graph_loops() -> list[Any]:

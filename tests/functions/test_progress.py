@@ -175,24 +175,19 @@ def test_a_python_loop_is_unrolled_as_ever_while_it_is_traced(no_loops_of_other_
 
 
 def test_what_xla_compiles_runs_without_counting(no_loops_of_other_tests) -> None:
-    @nbfn.function
     def total(n):
         result = 0
         for i in nbfn.progress(tf.range(n)):
             result += i
         return result
 
-    @nbfn.function(jit_compile=True)
-    def compiled(n):
-        result = 0
-        for i in nbfn.progress(tf.range(n)):
-            result += i
-        return result
+    inner = nbfn.function(total)
 
     @nbfn.function(jit_compile=True)
     def outer(n):
-        return total(n) + 1
+        return inner(n) + 1
 
+    compiled = nbfn.function(total, jit_compile=True)
     assert int(compiled(tf.constant(5))) == 10
     assert int(outer(tf.constant(5))) == 11
     assert no_loops_of_other_tests() == []

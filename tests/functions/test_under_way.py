@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.under_way import Doing, doing
+from nbfn.functions.under_way import Doing, doing, lines
 
 
 class Gate:
@@ -81,7 +81,7 @@ def test_a_trace_with_its_graph_and_the_line_that_autograph_has_converted(gate, 
         assert isinstance(seen, Doing)
         assert (seen.kind, seen.name, seen.inner) == ("trace", "slow", None)
         assert (seen.function is f) == (make is nbfn.function)
-        assert (__file__, line_of(slow, "# here")) in seen.lines
+        assert (__file__, line_of(slow, "# here")) in lines(thread)
         done, total = seen.operations()
         assert done >= 3
         assert total is None

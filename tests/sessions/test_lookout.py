@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions import Doing
+from nbfn.functions.progress import graph_loops
 from nbfn.sessions import lookout as lookout_module
 from nbfn.sessions.lookout import Lookout
 from nbfn.work import Work, working
@@ -111,40 +112,45 @@ def test_a_trace_says_where_it_is(clock) -> None:
 
 
 def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
-    go_on = threading.Event()
-    seen = threading.Event()
+    reached = {i: threading.Event() for i in (3, 6)}
+    go_on = {i: threading.Event() for i in (3, 6)}
 
     def hold(i):
-        if i == 3:
-            seen.set()
-            assert go_on.wait(20)
-        return 0
+        if int(i) in reached:
+            reached[int(i)].set()
+            assert go_on[int(i)].wait(20)
+        return 1
 
     n = tf.Variable(0, name="n")
 
     @nbfn.function
     def train(steps):
         for i in nbfn.progress(tf.range(steps), "training"):
-            n.assign_add(1 + tf.py_function(hold, [i], tf.int32))
+            n.assign_add(tf.py_function(hold, [i], tf.int32))
         return steps
 
     thread = threading.Thread(target=train, args=(tf.constant(8),))
-    lookout = None
     thread.start()
     try:
         assert thread.ident is not None
         lookout = Lookout(thread.ident)
-        assert seen.wait(20)
+        assert reached[3].wait(20)
         lookout.look()
         clock.now += 0.6
-        baseline = lookout.look()
-        assert baseline == {}
-        n.assign_add(10)  # as the loop would
+        assert lookout.look() == {}
+        go_on[3].set()
+        assert reached[6].wait(20)
+        until = time.monotonic() + 20  # iterations may overlap: the one before may not be counted
+        while (int(n), graph_loops()[-1].extent()) != (6, (6, 8)) and time.monotonic() < until:
+            time.sleep(0.01)
         clock.now += 0.6
-        said = sentences(lookout)
-        assert said[0] == f"running train: 1 s, n at {int(n)}"
+        assert sentences(lookout) == [
+            "running train: 1 s, n at 6",
+            "training: 6 of 8 steps, 1 s, about 0 s left",
+        ]
     finally:
-        go_on.set()
+        for event in go_on.values():
+            event.set()
         thread.join()
 
 
