@@ -24,6 +24,7 @@ MAX_OPERATIONS = 5_000
 
 _CELL = "text-align:left;padding:1px 12px 1px 0;vertical-align:top"
 _INSIDE = "margin-left:1.2em"
+_CAPTURES = ("captured", "operation")
 _HEADER = ("operation", "type", "result", "takes", "device", "line")
 
 
@@ -50,7 +51,11 @@ class GraphView:
             rows = list(self._rows(whole, depth))
         left = len(rows) - MAX_ROWS
         rows = rows[:MAX_ROWS]
-        lines = [self.title, *(f"  {each}" for each in self._said()), ""]
+        lines = [self.title, *(f"  {each}" for each in self._said())]
+        if self.graph.captures:
+            captures = (f"{value} as {name}" for name, value in self.graph.captures)
+            lines.append(f"  captures: {_listed(captures)}")
+        lines.append("")
         lines += _aligned([_HEADER, *rows])
         if left > 0:
             lines.append(f"  … {count(left, 'line')} more; --op finds an operation by its name")
@@ -60,6 +65,12 @@ class GraphView:
         """As HTML without scripts and style sheets; every text is escaped."""
         parts = [f"<strong>{escape(self.title)}</strong>"]
         parts += [f"<div>{escape(each)}</div>" for each in self._said()]
+        if self.graph.captures:
+            rows = "".join(_html_row((value, name)) for name, value in self.graph.captures)
+            title = count(len(self.graph.captures), "capture")
+            parts.append(
+                _details(title, f"<table>{_html_head(_CAPTURES)}<tbody>{rows}</tbody></table>")
+            )
         if len(self.graph.operations) > MAX_OPERATIONS:
             parts.append(f"<div>the first {MAX_OPERATIONS:,} operations are shown</div>")
         whole = scopes_of(self.graph.operations[:MAX_OPERATIONS])
@@ -74,8 +85,6 @@ class GraphView:
         yield _summary(scopes_of(graph.operations))
         yield f"inputs: {_listed(f'{name} {spec}' for name, spec in graph.inputs)}"
         yield f"outputs: {_listed(f'{name} {spec}' for name, spec in graph.outputs)}"
-        if graph.captures:
-            yield f"captures: {_listed(f'{value} as {name}' for name, value in graph.captures)}"
 
     # Text ------------------------------------------------------------------------------
 
@@ -97,9 +106,8 @@ class GraphView:
     def _html_scope(self, scope: Scope) -> str:
         parts = []
         if scope.operations:
-            head = "".join(f'<th style="{_CELL}">{escape(each)}</th>' for each in _HEADER)
             rows = "".join(_html_row(_row(each)) for each in scope.operations)
-            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+            parts.append(f"<table>{_html_head(_HEADER)}<tbody>{rows}</tbody></table>")
         parts += [
             _details(f"{name}/ {_summary(inner)}", self._html_scope(inner))
             for name, inner in scope.scopes.items()
@@ -194,6 +202,11 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _html_head(names: Sequence[str]) -> str:
+    head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in names)
+    return f"<thead><tr>{head}</tr></thead>"
 
 
 def _html_row(row: Sequence[str]) -> str:

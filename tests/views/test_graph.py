@@ -81,6 +81,13 @@ def test_html_opens_and_closes_by_scope(trace) -> None:
         assert part in summaries
 
 
+def test_html_keeps_captures_closed(trace) -> None:
+    parser = Closed()
+    parser.feed(graph_view("f", trace).html())
+    assert "1 capture" in parser.summaries
+    assert re.search(r"weights</td><td[^>]*>block/dense/MatMul", graph_view("f", trace).html())
+
+
 def test_both_say_the_same_each_time(trace) -> None:
     assert trace_bundle(trace) == trace_bundle(trace)
     assert trace_bundle(trace)["text/plain"].startswith("trace 1 (x: float32[2, 3])\n")
