@@ -10,7 +10,8 @@ from types import FrameType
 from typing import Any
 
 _NOT_THE_USERS = ("nbfn.", "tensorflow.", "keras.", "contextlib", "importlib.", "IPython.")
-_GENERATED = "__autograph_generated_file"
+GENERATED = "__autograph_generated_file"
+"""Is in the name of each file that AutoGraph writes."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def call_site() -> Site:
 
 def _is_the_users(frame: FrameType) -> bool:
     module = frame.f_globals.get("__name__", "")
-    return not (f"{module}.".startswith(_NOT_THE_USERS) or _GENERATED in frame.f_code.co_filename)
+    return not (f"{module}.".startswith(_NOT_THE_USERS) or GENERATED in frame.f_code.co_filename)
 
 
 def is_library(file: str) -> bool:

@@ -22,8 +22,8 @@ ROOMS = {
     "modules": 1,
     "_tensorflow": 0,
     "protocol": 0,
-    "site": 0,
     "work": 0,
+    "site": -1,
     "errors": -1,
     "_version": -1,
 }

@@ -7,6 +7,8 @@ once.
 
 from nbfn._tensorflow.autograph import (
     Conversion,
+    original_line,
+    origins,
 )
 from nbfn._tensorflow.base import (
     Function,
@@ -23,6 +25,7 @@ from nbfn._tensorflow.cache import (
     concrete_functions,
     discard,
     mute_tracing_warning,
+    new_cache,
     observe,
 )
 from nbfn._tensorflow.calls import (
@@ -170,6 +173,7 @@ __all__ = [
     "look_up",
     "method_owner",
     "mute_tracing_warning",
+    "new_cache",
     "objects",
     "observe",
     "off_trace",
@@ -177,6 +181,8 @@ __all__ = [
     "operation_count",
     "operations_with_effects",
     "original",
+    "original_line",
+    "origins",
     "owned_variables",
     "parameter_names",
     "parameters",

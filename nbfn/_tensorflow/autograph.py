@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 import tensorflow as tf
+
+from nbfn._tensorflow import conversion
+
+try:
+    from tensorflow.python.autograph.impl import api as _api
+except ImportError:
+    _api = None
 
 _autograph: Any = getattr(getattr(tf, "__internal__", None), "autograph", None)
 _KNOWN = all(hasattr(_autograph, name) for name in ("control_status_ctx", "tf_convert"))
@@ -43,3 +51,51 @@ class Conversion:
 def _called(fn: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     # Converted itself, so that conversion is on also below functions that are never converted.
     return fn(*args, **kwargs)
+
+
+def origins(code: CodeType) -> set[tuple[str, int]]:
+    """File and line of what AutoGraph made code from.
+
+    Returns:
+        Those lines that are known; none if AutoGraph did not make it, or does not tell.
+    """
+    own = {line for _, _, line in code.co_lines() if line is not None}
+    found: set[tuple[str, int]] = set()
+    try:
+        for made in _conversions():
+            if getattr(made.module, "__file__", None) == code.co_filename:
+                for place, origin in made.source_map.items():
+                    if place.lineno in own:
+                        found.add((origin.loc.filename, origin.loc.lineno))
+    except (AttributeError, RuntimeError):
+        return set()
+    return found
+
+
+def original_line(file: str, line: int) -> tuple[str, int, str] | None:
+    """File, line and function of what AutoGraph made a line of one of its files from.
+
+    Returns:
+        None if the line is none of AutoGraph's, or where that is not told.
+    """
+    try:
+        for made in _conversions():
+            if getattr(made.module, "__file__", None) == file:
+                origin = made.source_map.get((file, line))
+                if origin is not None:
+                    return (
+                        origin.loc.filename,
+                        origin.loc.lineno,
+                        origin.function_name or "<module>",
+                    )
+    except (AttributeError, RuntimeError):
+        return None
+    return None
+
+
+def _conversions() -> Iterator[Any]:
+    """What AutoGraph has converted so far, each with its module and its source map."""
+    for transpiler in (getattr(_api, "_TRANSPILER", None), conversion.transpiler()):
+        if transpiler is not None:
+            for by_options in list(transpiler._cache._cache.values()):
+                yield from list(by_options.values())

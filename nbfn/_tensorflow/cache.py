@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -31,6 +30,9 @@ class CacheObserver(Protocol):
 
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""
+
+    def is_given_up(self, concrete: Any) -> bool:
+        """Whether an interrupt came before a new trace was noted; takes back what `settled` did."""
 
 
 def _cache_class() -> type | None:
@@ -66,14 +68,21 @@ class DryCache(TraceCache):
         super().__init__()
         self._dry = threading.local()
 
-    @contextmanager
-    def dry(self) -> Iterator[None]:
-        """Look-ups on this thread raise `LookedUp`, so that nothing is traced."""
+    def look_up(self, work: Callable[[], Any]) -> LookedUp | None:
+        """Does what looks something up on this thread, and traces nothing.
+
+        Returns:
+            What was looked up; None if nothing was.
+        """
+        # No context manager: an interrupt that comes as it is left would leave this on.
         self._dry.on = True
         try:
-            yield
+            work()
+        except LookedUp as looked_up:
+            return looked_up
         finally:
             self._dry.on = False
+        return None
 
     def end_dry_run(self, concrete: Any, function_type: Any) -> None:
         """Raises `LookedUp` if this thread makes a dry run."""
@@ -120,11 +129,18 @@ class ObservedCache(DryCache):
         return None
 
     def add(self, fn: Any, context: Any = None) -> None:
-        implicit, renewed = self._observer.settled(fn) or (None, None)
-        if renewed is not None:
-            self._rekey(renewed)
-        super().add(fn, _strict(context, fn.function_type, implicit))
-        self._observer.added(fn)
+        before = list(self._primary.items())
+        try:
+            implicit, renewed = self._observer.settled(fn) or (None, None)
+            if renewed is not None:
+                self._rekey(renewed)
+            super().add(fn, _strict(context, fn.function_type, implicit))
+            self._observer.added(fn)
+        except BaseException as error:
+            # After an interrupt the cache and its observer must know the same traces.
+            if not isinstance(error, Exception) and self._observer.is_given_up(fn):
+                self._fill((context, concrete) for (context, _), concrete in before)
+            raise
 
     def delete(self, function_type: Any, context: Any = None) -> bool:
         implicit = self._observer.implicit(function_type)
@@ -135,12 +151,17 @@ class ObservedCache(DryCache):
         return super().generalize(_strict(context, function_type, implicit), function_type)
 
     def _rekey(self, renewed: Callable[[Any], Any]) -> None:
-        items = list(self._primary.items())
-        self.clear()
-        for (context, _), concrete in items:
+        items = []
+        for (context, _), concrete in self._primary.items():
             if hasattr(context, "_replace"):
                 eager, types, old = context.context
                 context = context._replace(context=(eager, types, renewed(old)))
+            items.append((context, concrete))
+        self._fill(items)
+
+    def _fill(self, items: Iterable[tuple[Any, Any]]) -> None:
+        self.clear()
+        for context, concrete in items:
             super().add(concrete, context)
 
     def discard(self, concrete: Any) -> bool:
@@ -214,6 +235,12 @@ def observe(function: Any, observer: CacheObserver) -> bool:
         return False
     function._function_cache = ObservedCache(observer)
     return True
+
+
+def new_cache() -> dict[str, Any]:
+    """The attribute that holds a trace cache, for a function that comes without one."""
+    cache = getattr(tf.function(lambda: None), "_function_cache", None)
+    return {} if cache is None else {"_function_cache": cache}
 
 
 def discard(function: Any, concrete: Any) -> bool:

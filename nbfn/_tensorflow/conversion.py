@@ -47,6 +47,11 @@ if _CAN_CONVERT:
     _transpiler = _Transpiler()
 
 
+def transpiler() -> Any:
+    """The transpiler of nbfn's own; None if TensorFlow has none to build on."""
+    return _transpiler if _CAN_CONVERT else None
+
+
 def as_statements(fn: Any, options: Any) -> Any:
     """A function that TensorFlow traces as it does `fn`, with more of Python converted.
 

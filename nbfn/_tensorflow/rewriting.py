@@ -28,6 +28,8 @@ def rewritten(function: Node, namer: Any) -> Node:
         return function
     try:
         changed = copy.deepcopy(function)
+        if _says_nothing(changed):
+            changed.body.append(placed(gast.Pass(), changed.body[-1]))
         changed.body = list(_Rewriter(namer).block(changed.body))
     except Exception:  # AutoGraph says what it cannot convert
         return function
@@ -45,7 +47,16 @@ def is_readable(tree: Node, kinds: Any) -> bool:
         isinstance(node, kinds.NamedExpr | kinds.Match)
         or (isinstance(node, kinds.For | kinds.While) and node.orelse)
         or _is_nested_conditional(node, kinds)
+        or _says_nothing(node, kinds)
         for node in kinds.walk(tree)
+    )
+
+
+def _says_nothing(node: Node, kinds: Any = gast) -> bool:
+    """Whether a function has no statement but constants, such as ``...``, which AutoGraph drops."""
+    return isinstance(node, kinds.FunctionDef) and all(
+        isinstance(each, kinds.Expr) and isinstance(each.value, kinds.Constant)
+        for each in node.body
     )
 
 
@@ -104,6 +115,8 @@ class _Rewriter:
                 setattr(node, name, list(self.block(getattr(node, name))))
         for handler in getattr(node, "handlers", ()):
             handler.body = list(self.block(handler.body))
+        if _says_nothing(node):
+            node.body.append(placed(gast.Pass(), node.body[-1]))
         return [*before, node]
 
     # Expressions ----------------------------------------------------------------------

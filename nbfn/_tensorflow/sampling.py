@@ -12,8 +12,8 @@ from typing import Any
 
 from nbfn._tensorflow.base import Function
 from nbfn._tensorflow.elsewhere import TRACES, owner_of_trace
+from nbfn.site import GENERATED
 
-_GENERATED = "__autograph_generated_file"
 _OURS = f"{os.sep}tensorflow{os.sep}python{os.sep}"
 _calls: set[CodeType] = {inspect.unwrap(Function.__call__).__code__}
 
@@ -76,7 +76,7 @@ def original(stack: list[FrameType]) -> Iterator[tuple[str, int]]:
     for position in range(len(stack) - 1, -1, -1):
         frame = stack[position]
         file, line = frame.f_code.co_filename, frame.f_lineno
-        if _GENERATED not in file:
+        if GENERATED not in file:
             yield file, line
             continue
         for source_map in reversed(maps[:position]):

@@ -47,12 +47,27 @@ class ScopedFunction(_Function):  # type: ignore[misc]
             function = owner()
             # AutoGraph puts the converted function into `__wrapped__`.
             call = functools.partial(inner().__wrapped__, *args, **kwargs)
-            return call() if function is None else function.within_trace(call)
+            try:
+                return call() if function is None else function.within_trace(call)
+            except BaseException:
+                _give_up(tf.compat.v1.get_default_graph())
+                raise
 
         inner = weakref.ref(scoped)
         return super()._generate_tracing_options(
             _tf_decorator.make_decorator(fn, scoped), scope_type
         )
+
+
+def _give_up(graph: Any) -> None:
+    """Says that nothing will come of a graph, so that its operations are not put in order.
+
+    TensorFlow does that when a trace ends, however it ends. Of a trace that was interrupted because
+    it had no end, it would take long: quadratic time, if the operations share an iterator.
+    """
+    manager: Any = getattr(graph, "experimental_acd_manager", None)
+    if hasattr(manager, "_n_operations"):
+        manager._n_operations = len(graph.get_operations())
 
 
 def explicit_device() -> str:
@@ -74,12 +89,7 @@ def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
     cache = getattr(function, "_function_cache", None)
     if not isinstance(cache, DryCache) or initialization(function) is not None:
         return None
-    try:
-        with cache.dry():
-            _Function.get_concrete_function(function, *args, **kwargs)
-    except LookedUp as looked_up:
-        return looked_up
-    return None
+    return cache.look_up(lambda: _Function.get_concrete_function(function, *args, **kwargs))
 
 
 def holds_lock(function: Any) -> bool:

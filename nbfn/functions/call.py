@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nbfn.functions.guards import Marks
+    from nbfn.functions.guards import Exemptions, Marks
     from nbfn.functions.retrace import Cause, Wanted
     from nbfn.functions.trace import Trace
 
@@ -22,18 +22,20 @@ class Call:
         added: Traces that it has made.
         wanted: What it needs of a trace, if none was found.
         marks: What the guards saw before tracing began.
+        exemptions: What was exempt from the guards then.
         missed_at: When it was found that a trace must be made.
         trace_seconds: Time spent tracing.
         python_results: Results that are Python values.
         started: When it began.
     """
 
-    counts: bool
+    counts: bool = True
     reason: Cause | None = None
     trace: Trace | None = None
     added: int = 0
     wanted: Wanted | None = None
     marks: Marks = field(default_factory=dict)
+    exemptions: Exemptions | None = None
     missed_at: float = 0.0
     trace_seconds: float = 0.0
     python_results: Any = None

@@ -18,6 +18,8 @@ from nbfn.functions.survey import Place, Survey, survey, survey_objects
 
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
 Marks = Mapping[Place, Mark]
+Numbers = dict[frozenset[tuple[Place, Mark]], int]
+Exemptions = tuple[frozenset[Place], Numbers]
 
 
 def check_on_stale(on_stale: str) -> None:
@@ -42,8 +44,8 @@ class Guards:
         self._owner = owner
         self._survey: Survey | None = None
         self._state = 0
-        self._exempt: set[Place] = set()
-        self._numbers: dict[frozenset[tuple[Place, Mark]], int] = {}
+        self._exempt: frozenset[Place] = frozenset()
+        self._numbers: Numbers = {}
         self._lock = threading.RLock()
 
     @property
@@ -128,9 +130,17 @@ class Guards:
         if not free:
             return None
         with self._lock:
-            self._exempt |= free
-            old, self._numbers, self._survey = self._numbers, {}, None
+            old = self._numbers
+            self._exempt, self._numbers, self._survey = self._exempt | free, {}, None
             return {number: self._number(dict(marks)) for marks, number in old.items()} | {0: 0}
+
+    def exemptions(self) -> Exemptions:
+        """What is exempt now, for `restore`."""
+        return self._exempt, self._numbers
+
+    def restore(self, exemptions: Exemptions) -> None:
+        """Makes exempt again what was."""
+        (self._exempt, self._numbers), self._survey = exemptions, None
 
     @staticmethod
     def _same_names(asked: Marks, known: Marks) -> set[Place]:

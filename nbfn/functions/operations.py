@@ -16,9 +16,8 @@ import tensorflow as tf
 
 from nbfn.functions.capture import short_device
 from nbfn.functions.trace import Trace
-from nbfn.site import is_library
+from nbfn.site import GENERATED, is_library
 
-_GENERATED = "__autograph_generated_file"
 _CALLING = os.path.join("eager", "polymorphic_function")
 """The folder of TensorFlow that calls the Python of a function."""
 
@@ -151,7 +150,7 @@ def _line(operation: tf.Operation) -> int | None:
     for frame in operation.traceback or ():
         if _CALLING in frame.filename:
             found = None  # so far it was the caller
-        elif not is_library(frame.filename) and _GENERATED not in frame.filename:
+        elif not is_library(frame.filename) and GENERATED not in frame.filename:
             found = frame.lineno
     return found
 

@@ -90,12 +90,10 @@ class Recorder(Record):
 
     # Calls ------------------------------------------------------------------------------
 
-    def begin(self, *, counts: bool = True, reason: Cause | None = None) -> Call:
-        """Says that a call begins on this thread; ends with `end`."""
-        call = Call(counts, reason)
-        self._stack().append(call)
+    def begin(self, call: Call) -> None:
+        """Says that a call begins on this thread; it is over when it leaves `calls_here`."""
+        self.calls_here().append(call)
         call.started = time.perf_counter()
-        return call
 
     def hit(self, trace: Trace, seconds: float) -> None:
         """Counts a call that was served by a known trace."""
@@ -111,11 +109,8 @@ class Recorder(Record):
 
     @_harmless
     def end(self, call: Call) -> None:
-        """Says that a call has ended, well or badly."""
+        """Counts a call that has ended, well or badly."""
         seconds = time.perf_counter() - call.started
-        stack = self._stack()
-        while stack and stack.pop() is not call:
-            pass
         trace = call.trace
         if trace is None:
             self.failures += bool(call.missed_at)
@@ -123,22 +118,26 @@ class Recorder(Record):
         if not call.counts:
             return
         with self.lock:
+            now = next(clock)
+            last = "hit"
+            if call.added:
+                last = "retrace" if self._retraced_last(trace) else "trace"
+            # What follows calls nothing, so that no interrupt parts it.
+            self.last = last
             self.calls += 1
+            if last == "hit":
+                self.hits += 1
+                trace.hits += 1
             trace.run_seconds += seconds - call.trace_seconds
             self.run_seconds += seconds - call.trace_seconds
             self.last_trace = trace
-            if call.added:
-                self.last = "retrace" if self._retraced_last(trace) else "trace"
-            else:
-                self.last = "hit"
-                self.hits += 1
-                trace.hits += 1
-            self.changed = trace.last_used = next(clock)
+            self.changed = trace.last_used = now
 
     def _retraced_last(self, trace: Trace) -> bool:
         return bool(self.retraces) and self.retraces[-1].trace == trace.number
 
-    def _stack(self) -> list[Call]:
+    def calls_here(self) -> list[Call]:
+        """The calls that run on this thread, outermost first."""
         try:
             return self._running.stack  # type: ignore[no-any-return]
         except AttributeError:
@@ -148,7 +147,7 @@ class Recorder(Record):
     @property
     def current(self) -> Call | None:
         """The call that runs on this thread."""
-        stack = self._stack()
+        stack = self.calls_here()
         return stack[-1] if stack else None
 
     # The trace cache asks and tells ------------------------------------------------------
@@ -193,6 +192,7 @@ class Recorder(Record):
             return
         call.wanted = self.wanted(function_type)
         call.marks = call.wanted.marks
+        call.exemptions = self.guards.exemptions()
         if call.counts and call.added == 0:
             if self.traces:
                 obey(self, call.wanted)
@@ -222,21 +222,26 @@ class Recorder(Record):
             causes, nearest = causes_of(
                 call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
             )
-            self._made += 1
-            trace = Trace(self._made, concrete, wanted.key, causes[0], site, seconds, self.roots())
+            number, key, now = self._made + 1, id(concrete), next(clock)
+            trace = Trace(number, concrete, wanted.key, causes[0], site, seconds, self.roots())
             trace.context, trace.marks = wanted.context, wanted.marks
+            watch_state(trace, self.on_cache_change)
+            trace.watch_objects(self._gone)
+            retrace = self._retrace(causes, nearest, trace, site) if nearest else None
+            # What follows calls nothing, so that no interrupt parts it.
+            self._made = number
+            self.trace_seconds += seconds
+            self.changed = trace.last_used = now
+            self.traces[key] = trace
             if call is not None:
                 trace.python_results = call.python_results
                 call.trace = trace
                 call.added += 1
                 call.trace_seconds += seconds
-            self.traces[id(concrete)] = trace
-            watch_state(trace, self.on_cache_change)
-            trace.watch_objects(self._gone)
-            self.trace_seconds += seconds
-            if nearest:
-                self._record_retrace(causes, nearest, trace, site)
-            self.changed = trace.last_used = next(clock)
+            if retrace is not None:
+                self.retrace_count += 1
+                self.retraces.append(retrace)
+                self._warn(retrace)
         for listener in list(self.listeners):
             listener(trace)
 
@@ -251,17 +256,17 @@ class Recorder(Record):
             return EMPTY
         return FAILED if self.failures else self.first_cause
 
-    def _record_retrace(
+    def _retrace(
         self,
         causes: tuple[Cause, ...],
         nearest: tuple[Trace, ...],
         trace: Trace,
         site: Site,
         seconds: float | None = None,
-    ) -> None:
-        self.retrace_count += 1
-        retrace = Retrace(
-            number=self.retrace_count,
+    ) -> Retrace:
+        """The next retrace, which is not kept yet."""
+        return Retrace(
+            number=self.retrace_count + 1,
             causes=causes,
             nearest=tuple(each.number for each in nearest),
             trace=trace.number,
@@ -269,7 +274,8 @@ class Recorder(Record):
             trace_seconds=trace.trace_seconds if seconds is None else seconds,
             remedy=remedy_for(self.spoken_name(), causes),
         )
-        self.retraces.append(retrace)
+
+    def _warn(self, retrace: Retrace) -> None:
         self.limit.warn(self.name, len(self.traces), retrace)
         self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 
@@ -285,7 +291,10 @@ class Recorder(Record):
         sentence = f"XLA compiled trace {trace.number} again, for {shapes}"
         cause = Cause("xla_compile", sentence, None, None, shapes)
         with self.lock:
-            self._record_retrace((cause,), (trace,), trace, call_site(), seconds)
+            retrace = self._retrace((cause,), (trace,), trace, call_site(), seconds)
+            self.retrace_count += 1
+            self.retraces.append(retrace)
+            self._warn(retrace)
             self.last = "retrace"
             self.changed = next(clock)
 
@@ -313,6 +322,18 @@ class Recorder(Record):
         with self.lock:
             gone, self._gone[:] = set(self._gone), []
             return [trace for trace in self.traces.values() if trace.number in gone]
+
+    def is_given_up(self, concrete: Any) -> bool:
+        """Whether an interrupt came before a trace was noted; what was exempt for it is taken back.
+
+        What a recorder that is switched off does not note is not given up.
+        """
+        if self.failed is not None or id(concrete) in self.traces:
+            return False
+        call = self.current
+        if call is not None and call.exemptions is not None:
+            self.guards.restore(call.exemptions)
+        return True
 
     def forget(self, concrete: Any) -> None:
         """Says that a trace has left the cache."""

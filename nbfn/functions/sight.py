@@ -75,3 +75,15 @@ class Sight(Answers):
         )
         text = ", ".join(count(number, noun) for number, noun in counts)
         return f"<nbfn.function {self.label}{self.parameters}: {text}>"
+
+
+def owner_of(function: weakref.ReferenceType[Any]) -> Any | None:
+    """The `owner` of a function that is held weakly."""
+    alive = function()
+    return None if alive is None else alive.owner
+
+
+def spoken_name_of(function: weakref.ReferenceType[Any]) -> str | None:
+    """The `spoken_name` of a function that is held weakly."""
+    alive = function()
+    return None if alive is None else alive.spoken_name()

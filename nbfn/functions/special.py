@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dis import Instruction
 
 
@@ -72,11 +72,12 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
             if before and before.opname.startswith(_VALUES):
                 found.add(length_of(str(before.argval)))
         elif name in _WITHS:
-            # What a call returns is new, or a library's: a tape, a scope.
             if before and before.opname in _PLACES:
                 found.add(entry_of(str(before.argval)))
             elif before and before.opname.startswith(("LOAD_FAST", "BINARY")):
                 found |= CONTEXTS
+            else:  # what a call returns: it may be of a class that the call names
+                found |= {entry_of(name) for name in _named_before(instructions[:i])}
         elif name in _BY_OPERATION:
             found |= _BY_OPERATION[name]
         elif each.argval == "len":
@@ -85,6 +86,15 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
             found |= _BY_NAME.get(each.argval, frozenset())
         before = each
     return frozenset(found)
+
+
+def _named_before(instructions: Sequence[Instruction]) -> Iterator[str]:
+    """Names in the expression that ends here."""
+    for each in reversed(instructions):
+        if each.opname.startswith(("STORE", "POP", "RETURN", "RESUME")):
+            return
+        if each.opname in _PLACES:
+            yield str(each.argval)
 
 
 def _measured(rest: Sequence[Instruction]) -> str:

@@ -98,7 +98,20 @@ def survey_objects(
     objects: Iterable[tuple[str, Any]], attributes: frozenset[str]
 ) -> dict[Place, Mark]:
     """The marks of what some objects of the user's hold, as far as code names it."""
-    return _rounds(attributes, list(objects)).survey.marks
+    values = [
+        (name, each)
+        for name, value in objects
+        for each in (value.stands_for() if isinstance(value, StandIn) else [value])
+    ]
+    return _rounds(attributes, values).survey.marks
+
+
+class StandIn:
+    """An argument that stands for others, which are guarded in its place."""
+
+    def stands_for(self) -> Iterable[Any]:
+        """The others."""
+        raise NotImplementedError
 
 
 def _rounds(attributes: frozenset[str], values: list[tuple[str, Any]]) -> _Surveyor:

@@ -9,13 +9,15 @@ import functools
 import itertools
 import time
 import weakref
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions import eviction
+from nbfn.functions.call import Call
 from nbfn.functions.creation import Creations
 from nbfn.functions.definitions import first_cause
 from nbfn.functions.dispatch import Dispatch, Entry
@@ -31,7 +33,7 @@ from nbfn.functions.placement import Run, run
 from nbfn.functions.recorder import Recorder
 from nbfn.functions.refusal import RunEagerly
 from nbfn.functions.retrace import Cause
-from nbfn.functions.sight import Sight
+from nbfn.functions.sight import Sight, owner_of, spoken_name_of
 from nbfn.functions.signature import Cover
 from nbfn.functions.stance import stance_of
 from nbfn.functions.trace import Trace
@@ -47,7 +49,7 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "strategy"),
+    *("_creations", "strategy", "running"),
 )
 
 
@@ -66,9 +68,12 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         converts: Signatures by which Python numbers of a call become tensors.
         known_as: The name it is supposed to have, where no name is found that leads to it.
         strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
+        running: Given the positional arguments, a context in which the user's Python runs, and
+            which gives those that it is called with.
     """
 
     strategy: Any = None
+    running: Callable[[Sequence[Any]], AbstractContextManager[Any]] = nullcontext
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -89,14 +94,14 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             str(self.__dict__.get("_name", "function")),
             functools.partial(roots, self.python_function),
             options.limit(),
-            Guards(self.python_function, functools.partial(_owner_of, own), options.on_stale),
+            Guards(self.python_function, functools.partial(owner_of, own), options.on_stale),
         )
         self.recorder.function_id = self.id
         self.recorder.first_cause = first_cause(self.python_function)
         self._dispatch = Dispatch()
         self._creations = Creations()
         self.known_as: str | None = self.name if self.name.isidentifier() else None
-        self.recorder.spoken_name = functools.partial(_spoken_name_of, own)
+        self.recorder.spoken_name = functools.partial(spoken_name_of, own)
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()
@@ -141,8 +146,10 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         recorder = self.recorder
         fresh = _tensorflow.initialization(self) if not recorder.traces else None
         locked = _tensorflow.holds_lock(self)
-        call = recorder.begin()
+        call, calls = Call(), recorder.calls_here()
+        depth = len(calls)
         try:
+            recorder.begin(call)
             if not self._observed:
                 return self._call_unobserved(args, kwargs), None
             if self._pattern is not None:
@@ -153,6 +160,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         except RunEagerly:
             return self._run_python(self.python_function, args, kwargs), None
         finally:
+            del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
             if fresh is not None and not recorder.traces:
                 _tensorflow.restore_initialization(self, fresh)
             if not locked:
@@ -202,9 +210,16 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
         __tracebackhide__ = True
+
+        @_tensorflow.as_it_is
+        def told(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            with self.running(args) as own:
+                return python(*own, **kwargs)
+
         if self.strategy is None:
-            return python(*args, **kwargs)
-        return self.strategy.run(python, tuple(args), dict(kwargs))
+            return told(*args, **kwargs)
+        return self.strategy.run(told, tuple(args), dict(kwargs))
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
@@ -216,10 +231,11 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         wanted = running.wanted if running is not None else None
         device = wanted.context.device if wanted is not None and wanted.context else ""
         with tf.device(device) if device else nullcontext():
+            run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
-                return with_local_variables(self.label, call)
+                return with_local_variables(self.label, run)
             with self._creations.watched(self.label, self.recorder.is_first_trace):
-                return self._run_python(call.func, call.args, call.keywords)
+                return run()
 
     # Traces on request ------------------------------------------------------------------
 
@@ -237,10 +253,13 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             kwargs: The same by keyword.
             reason: Why it is requested, for the trace's cause.
         """
-        call = self.recorder.begin(counts=False, reason=reason)
+        call, calls = Call(counts=False, reason=reason), self.recorder.calls_here()
+        depth = len(calls)
         try:
+            self.recorder.begin(call)
             return super().get_concrete_function(*args, **kwargs)
         finally:
+            del calls[depth:]
             self.recorder.end(call)
 
     @_tensorflow.as_it_is
@@ -327,20 +346,5 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**_new_cache(), **state})
+        super().__setstate__({**_tensorflow.new_cache(), **state})
         self.start_recording(state.get("_settings"))
-
-
-def _owner_of(function: weakref.ReferenceType[TracedFunction]) -> Any | None:
-    alive = function()
-    return None if alive is None else alive.owner
-
-
-def _spoken_name_of(function: weakref.ReferenceType[TracedFunction]) -> str | None:
-    alive = function()
-    return None if alive is None else alive.spoken_name()
-
-
-def _new_cache() -> dict[str, Any]:
-    cache = getattr(tf.function(lambda: None), "_function_cache", None)
-    return {} if cache is None else {"_function_cache": cache}

@@ -164,7 +164,8 @@ class Trial:
         eagerly = tf.config.functions_run_eagerly()
         tf.config.run_functions_eagerly(True)
         try:
-            return python_function(*self._args, **self._kwargs)
+            with function.running(self._args) as own:
+                return python_function(*own, **self._kwargs)
         finally:
             tf.config.run_functions_eagerly(eagerly)
 

@@ -6,17 +6,20 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.functions.call import Call
 from nbfn.functions.live import live_functions
 from nbfn.functions.observed import Observed
 from nbfn.functions.traced import TracedFunction
 from nbfn.work import Extent
 
 _tensorflow.is_call(TracedFunction.__call__)
+_CALLING = TracedFunction._call_unknown.__code__
 
 
 def _nothing() -> None:
@@ -69,7 +72,11 @@ def doing(thread: int) -> Doing | None:
 
     A trace counts before the call that makes it, and the outermost before those inside it.
     """
-    stack = _tensorflow.frames(thread)
+    return doing_in(_tensorflow.frames(thread))
+
+
+def doing_in(stack: list[FrameType]) -> Doing | None:
+    """What is done with traced functions in these frames, outermost first, as `doing`."""
     found = list(_tensorflow.samples(stack))
     traced = [sample for sample in found if sample.graph is not None]
     if not found:
@@ -87,6 +94,20 @@ def doing(thread: int) -> Doing | None:
         _function=_nothing if function is None else weakref.ref(function),
         _graph=_nothing if sample.graph is None else weakref.ref(sample.graph),
     )
+
+
+def tracing_since(stack: list[FrameType]) -> float | None:
+    """When the outermost function of nbfn's that is traced in these frames began to be.
+
+    Returns:
+        The time on the performance counter; None if there is no such function.
+    """
+    for frame in stack:
+        if frame.f_code is _CALLING:
+            call = frame.f_locals.get("call")
+            if isinstance(call, Call) and call.missed_at:
+                return call.missed_at
+    return None
 
 
 def lines(thread: int) -> Iterator[tuple[str, int]]:

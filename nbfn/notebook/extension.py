@@ -8,11 +8,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.notebook.channel import Channel
 from nbfn.notebook.completion import Completion
+from nbfn.notebook.errors.tracebacks import Tracebacks
 from nbfn.notebook.formatters import register_formatters, unregister_formatters
 from nbfn.notebook.hooks import Hooks
 from nbfn.notebook.line_magics import LineMagics
 from nbfn.notebook.magics import CellMagics
-from nbfn.notebook.tracebacks import Tracebacks
 
 _ATTRIBUTE = "_nbfn"
 

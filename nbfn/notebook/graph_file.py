@@ -7,7 +7,7 @@ from pathlib import Path
 from IPython.core.error import UsageError
 
 from nbfn.functions import Trace
-from nbfn.notebook.options import unquoted
+from nbfn.notebook.cells.options import unquoted
 
 
 def save_graph(trace: Trace, file: str) -> None:

@@ -89,7 +89,7 @@ class Hooks:
         if self._lookout is None:
             if not hasattr(sys.modules.get("nbfn.functions"), "Doing"):
                 return {}
-            from nbfn.notebook.frames import cell_name
+            from nbfn.notebook.cells.frames import cell_name
             from nbfn.sessions.lookout import Lookout
 
             self._lookout = Lookout(self._thread, cell_name)

@@ -139,8 +139,8 @@ class LineMagics(Magics):
             %tf_graph train_step --trace 2
             %tf_graph train_step --op MatMul
         """
+        from nbfn.notebook.cells.options import unquoted
         from nbfn.notebook.graph_file import save_graph
-        from nbfn.notebook.options import unquoted
         from nbfn.views.graph import found_operations, graph_view
 
         arguments = parse_argstring(self.tf_graph, line)
@@ -233,7 +233,7 @@ class LineMagics(Magics):
             %tf_export model predict --overwrite
         """
         from nbfn.errors import NbfnError
-        from nbfn.notebook.options import unquoted
+        from nbfn.notebook.cells.options import unquoted
         from nbfn.sessions.export import ExportExistsError, export
 
         arguments = parse_argstring(self.tf_export, line)

@@ -84,8 +84,8 @@ class CellMagics(Magics):
             loss
         """
         __tracebackhide__ = True
-        from nbfn.notebook.compiler import CellCompiler, is_definitions
-        from nbfn.notebook.options import CellOptions
+        from nbfn.notebook.cells.compiler import CellCompiler, is_definitions
+        from nbfn.notebook.cells.options import CellOptions
 
         arguments = parse_argstring(self.tf_function, line)
         name = arguments.name
@@ -109,7 +109,10 @@ class CellMagics(Magics):
 
     def _run(self, compiler: Any, cell: str, body: Any, arguments: Any) -> Any:
         __tracebackhide__ = True
-        from nbfn.notebook.remarks import remarks_on
+        from nbfn.notebook.cells.compiler import DEFAULT_NAME, MAGIC
+        from nbfn.notebook.cells.refusal import refuse_unknown_deletions
+        from nbfn.notebook.errors.option_names import named_as_options
+        from nbfn.notebook.remarks.remarks import remarks_on
         from nbfn.site import current_cell
 
         name = arguments.name
@@ -119,13 +122,17 @@ class CellMagics(Magics):
         self.forget_dropped()
         kept = self._cells.get(slot)
         remarks = remarks_on(body, namespace)
+        remarks.refuse_endless(not arguments.no_autograph, arguments.stance)
+        file = self.shell.compile.cache(f"{MAGIC}\n{cell}", self.shell.displayhook.prompt_count)
+        refuse_unknown_deletions(body, namespace, file)
         value = None
         if arguments.define or arguments.check:
             kept = traced_cell = compiler.body(cell, body, name, kept)
         if arguments.check:
             print(traced_cell.check(namespace))  # noqa: T201
         if not arguments.define:
-            traced_cell, value = compiler.run(cell, body, name, kept)
+            with named_as_options(name or DEFAULT_NAME):
+                traced_cell, value = compiler.run(cell, body, name, kept)
         cells = self._cells
         if slot.startswith(_TEXT):
             for other in [key for key in cells if key.startswith(_TEXT)]:
@@ -138,7 +145,7 @@ class CellMagics(Magics):
         if shown != self._shown or (traced_cell.traced.recorder.last != "hit" and not eagerly):
             (_show_eager if eagerly else _show)(traced_cell.traced)
             if not arguments.define:
-                remarks.show(traced_cell)
+                remarks.show(traced_cell, value)
         self._shown = shown if running is not None else None
         return value
 

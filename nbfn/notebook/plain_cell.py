@@ -8,7 +8,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.notebook.syntax import as_ipython_reports, transformed
+from nbfn.notebook.cells.syntax import as_ipython_reports, compiled, features, transformed
 
 
 def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
@@ -24,11 +24,12 @@ def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
     __tracebackhide__ = True
     source = "\n" + transformed(cell, shell)
     file = str(shell.compile.cache(source, shell.displayhook.prompt_count))
+    flags = features(shell)
     try:
-        tree = shell.transform_ast(compile(source, file, "exec", ast.PyCF_ONLY_AST))
+        tree = shell.transform_ast(compiled(source, file, flags | ast.PyCF_ONLY_AST))
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        code = compile(tree, file, "exec")
-        value = compile(ast.Expression(last.value), file, "eval") if last else None
+        code = compiled(tree, file, flags)
+        value = compiled(ast.Expression(last.value), file, flags, "eval") if last else None
     except SyntaxError as error:
         if "await" in str(error):
             raise UsageError("this magic's cell cannot await; do it in a cell above") from None

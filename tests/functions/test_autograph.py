@@ -1,4 +1,4 @@
-"""What AutoGraph cannot read: ``:=``, ``match``, ``else`` of loops, nested conditionals."""
+"""What AutoGraph cannot read: ``:=``, ``match``, ``else`` of loops, ``...``, conditionals."""
 
 from __future__ import annotations
 
@@ -130,7 +130,20 @@ def nested_conditional_within(x: Any) -> Any:
     return tf.abs(y if y > 5 else (y * 2 if y > 1 else y * 3)) + 1
 
 
+def functions_that_say_nothing(x: Any) -> Any:
+    def nothing(z: Any) -> None: ...
+
+    class Shape:
+        def area(self) -> None:
+            """Is said by the shapes below it."""
+
+    if tf.reduce_sum(x) > 1:
+        x = x * 2
+    return x if nothing(x) is None and Shape().area() is None else -x
+
+
 FUNCTIONS = [
+    functions_that_say_nothing,
     walrus_in_if,
     walrus_in_while,
     walrus_of_walrus,

@@ -89,6 +89,7 @@ def traced(expression: str, methods: str) -> tuple[dict[str, Any], Any]:
         ("return x * (1 + [len(each) for each in [s]][0])", ""),
         ("with v as k: return x * k", "enter exit"),
         ("w = v\n    with w as k: return x * k", "enter exit"),
+        ("with (lambda own: own)(v) as k: return x * k", "enter exit"),
         ("return x * sum(v)", "iter"),
         ("return x * [k for k in v][0]", "iter"),
         ("return x if 2.0 in v else -x", "contains"),
@@ -317,3 +318,25 @@ def test_attributes_of_functions_classes_and_slots() -> None:
         setattr(holder, name, 5.0)
         assert float(g(THREE)) == pytest.approx(float(f(THREE)))
     assert len(g.traces) == 4
+
+
+RATE = 2.0
+
+
+class Rated:
+    def __enter__(self) -> float:
+        return RATE
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_a_context_of_a_class_that_the_code_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    @nbfn.function(autograph=False)
+    def f(x: Any) -> Any:
+        with Rated() as rate:
+            return x * rate
+
+    assert float(f(THREE)) == 6.0
+    monkeypatch.setitem(globals(), "RATE", 5.0)
+    assert float(f(THREE)) == 15.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ def shell() -> Iterator[InteractiveShell]:
     yield made
     made.run_cell("%unload_ext nbfn").raise_error()
     InteractiveShell.clear_instance()
+    atexit.unregister(made.atexit_operations)  # which keeps the shell, and collects all garbage
 
 
 @pytest.fixture

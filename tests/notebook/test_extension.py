@@ -54,7 +54,7 @@ def test_autoreload_and_reloading_leave_one_of_each(shell) -> None:
         shell.run_cell("import nbfn.notebook.magics").raise_error()
     assert hooks(shell) == 2
     assert len(shell.Completer.custom_matchers) == 1
-    assert shell.custom_exceptions == (Exception,)
+    assert shell.custom_exceptions == (Exception, KeyboardInterrupt)
     shell.run_cell("%autoreload 0").raise_error()
 
 

@@ -127,3 +127,51 @@ def test_a_class_cell_of_modules_that_are_bound(run, shell) -> None:
     after = run("predict(batch)").result
     assert tf.reduce_all(tf.abs(after - 2 * before) < 1e-5)
     assert alive([old]) == []
+
+
+def test_a_body_run_again_and_changed(run, shell) -> None:
+    run(SETUP + "class Box: pass\nbox = Box()")
+    run("%%tf_function step\nbox.last = x + 1\nmade = Box(); made.value = x * 2")
+    first = weakref.ref(shell.user_ns["step"])
+    graphs = graphs_of(shell.user_ns["step"])
+    run("%%tf_function step\nbox.last = x + 1\nmade = Box(); made.value = x * 2")
+    assert shell.user_ns["step"] is first()
+    run("%%tf_function step\nbox.last = x + 2\nmade = Box(); made.value = x * 3")
+    assert (shell.user_ns["box"].last.numpy(), shell.user_ns["made"].value.numpy()) == (4.0, 6.0)
+    assert alive([first, *graphs]) == []
+
+
+def test_what_a_cell_made_is_not_kept(run, shell) -> None:
+    run(SETUP + "class Box: pass\nbox = Box()")
+    run("%%tf_function step\nmade = Box(); made.value = x * 2; made.up = box\nf = lambda z: z + x")
+    references = [weakref.ref(shell.user_ns[name]) for name in ("made", "f", "box")]
+    run("del made, f; box = None")
+    assert alive(references) == []
+    run("box = Box()")
+    run("%%tf_function step\nmade = Box(); made.value = x * 2; made.up = box\nf = lambda z: z + x")
+    assert shell.user_ns["made"].up is shell.user_ns["box"]
+    assert run("f(tf.constant(1.0))").result.numpy() == 3.0
+
+
+def test_a_class_that_a_body_makes_instances_of_is_defined_again(run, shell) -> None:
+    run(SETUP + "class Box: pass")
+    for _ in range(2):
+        run("%%tf_function step\nmade = Box(); made.value = x * 2")
+        assert type(shell.user_ns["made"]) is shell.user_ns["Box"]
+        run("class Box: pass")
+
+
+def test_annotations_are_what_they_are_in_an_ordinary_cell(run, shell) -> None:
+    cell = (
+        "import dataclasses\n@dataclasses.dataclass\nclass P:\n    n: int = 1\n"
+        "def f(z: tf.Tensor) -> int:\n    return z"
+    )
+    run(cell)
+    eager = (dict(shell.user_ns["P"].__annotations__), dict(shell.user_ns["f"].__annotations__))
+    run("%%tf_function\n" + cell)
+    assert dict(shell.user_ns["P"].__annotations__) == eager[0]
+    assert shell.user_ns["f"].python_function.__annotations__ == eager[1]
+    run(SETUP)
+    run("%%tf_function\n" + cell + "\ny = x + 1")
+    assert dict(shell.user_ns["P"].__annotations__) == eager[0]
+    assert dict(shell.user_ns["f"].__annotations__) == eager[1]

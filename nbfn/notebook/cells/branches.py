@@ -1,0 +1,165 @@
+"""Changes in place where they have no meaning: in what TensorFlow decides, and on replicas."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.notebook.cells.contents import Content, is_graph_tensor
+from nbfn.notebook.cells.frames import is_cell
+from nbfn.notebook.cells.in_place import InPlaceError, named_by
+from nbfn.notebook.cells.paths import Path, as_text
+
+_STAGED = {"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "ReduceDataset"}
+_CHANGING = {
+    *("append", "extend", "insert", "remove", "sort", "reverse", "appendleft", "popleft"),
+    *("pop", "popitem", "clear", "update", "setdefault", "add", "discard"),
+}
+_CONTAINERS = (list, dict, set, deque, bytearray)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A statement that changes something in place.
+
+    Attributes:
+        what: What it changes, as the user wrote it.
+        line: Its line.
+        headers: Lines of the branches and loops around it.
+        roots: Names through which it may change something; None if it surely does.
+    """
+
+    what: str
+    line: int
+    headers: frozenset[int]
+    roots: frozenset[str] | None = None
+
+
+def effects_in_branches(body: Iterable[ast.stmt], namespace: Mapping[str, Any]) -> Iterator[Effect]:
+    """Finds statements that change something in place inside a branch or a loop."""
+    for statement in body:
+        yield from _effects(statement, frozenset(), namespace)
+
+
+def _effects(
+    node: ast.AST, headers: frozenset[int], namespace: Mapping[str, Any]
+) -> Iterator[Effect]:
+    if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        return
+    if isinstance(node, ast.If | ast.While | ast.For):
+        headers |= {node.lineno}
+    elif headers and isinstance(node, ast.expr | ast.stmt):
+        for what in _changed_by(node, namespace):
+            yield Effect(ast.unparse(what), node.lineno, headers)
+        if isinstance(node, ast.Call) and isinstance(owner := _first(node.func), ast.Name):
+            roots = frozenset(named_by(namespace.get(owner.id), namespace) | {owner.id})
+            yield Effect(f"{ast.unparse(node.func)}(…)", node.lineno, headers, roots)
+    for child in ast.iter_child_nodes(node):
+        yield from _effects(child, headers, namespace)
+
+
+def _changed_by(node: ast.AST, namespace: Mapping[str, Any]) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in _CHANGING and _may_be_container(node.func.value, namespace):
+            yield node.func.value
+    elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        yield node.value
+    elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+        yield node
+    elif isinstance(node, ast.AugAssign) and isinstance(_root(node.target, namespace), _CONTAINERS):
+        yield node.target
+
+
+def _may_be_container(node: ast.expr, namespace: Mapping[str, Any]) -> bool:
+    """Whether an expression may stand for a container, as far as the notebook's names tell."""
+    if not isinstance(node, ast.Name):
+        return not isinstance(_root(node, namespace), ModuleType)
+    return node.id not in namespace or isinstance(namespace[node.id], _CONTAINERS)
+
+
+def _root(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
+    first = _first(node)
+    return namespace.get(first.id) if isinstance(first, ast.Name) else None
+
+
+def _first(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node
+
+
+def is_decided(value: Any) -> bool:
+    """Whether a value is what a branch or a loop of the graph gives, which may not run."""
+    operation = getattr(value, "op", None) if is_graph_tensor(value) else None
+    while operation is not None and operation.type == "Identity":
+        operation = operation.inputs[0].op
+    return operation is not None and operation.type in _STAGED
+
+
+def refuse_staged(effects: Iterable[Effect], changed: Iterable[Path], file: str) -> None:
+    """Refuses changes in branches and loops that the graph being traced has made its own.
+
+    Args:
+        effects: What may be changed there.
+        changed: The ways to what has changed.
+        file: The file of the cell's function.
+
+    Raises:
+        InPlaceError: Naming what is changed, and the line.
+    """
+    names = {path[0][1] for path in changed if path}
+    pending = [each for each in effects if each.roots is None or each.roots & names]
+    if not pending:
+        return
+    staged = set()
+    for operation in tf.compat.v1.get_default_graph().get_operations():
+        if operation.type in _STAGED:
+            own = [frame for frame in operation.traceback or () if is_cell(frame.filename)]
+            # A branch that Python decides may call what makes one, such as a variable.
+            if own and own[-1].filename == file:
+                staged.add(own[-1].lineno)
+    for effect in pending:
+        if effect.headers & staged:
+            raise InPlaceError(
+                f"`{effect.what}` is changed in a branch or a loop that TensorFlow decides, at "
+                f"line {effect.line}; Python changes it whether or not that runs. "
+                "Assign to a name there, and change the container after it"
+            )
+
+
+def refuse_two_owners(results: Iterable[str], changes: Mapping[Path, Content]) -> None:
+    """Refuses a name that the cell assigns, and a function that it calls by ``global`` as well.
+
+    In a traced cell they are two: what the cell reads and leaves is its own.
+
+    Raises:
+        InPlaceError: Naming the name.
+    """
+    both = sorted(set(results) & set(changes[()].items)) if () in changes else []
+    if both:
+        raise InPlaceError(
+            f"`{both[0]}` is assigned by the cell, and by `global` in a function that it calls; "
+            "in a traced cell these are two. Return the value from the function and assign it"
+        )
+
+
+def refuse_on_replicas(changed: Iterable[Path]) -> None:
+    """Refuses changes in place by a cell that several replicas run, each for itself.
+
+    Raises:
+        InPlaceError: Naming what is changed.
+    """
+    context = tf.distribute.get_replica_context()
+    if context is not None and context.num_replicas_in_sync > 1:
+        for path in changed:
+            raise InPlaceError(
+                f"`{as_text(path) or 'a global name'}` is changed in place by each of "
+                f"{context.num_replicas_in_sync} replicas. Assign to a name, and change the "
+                "container in a cell below"
+            )

@@ -1,0 +1,142 @@
+"""What something changeable holds, kept so that a change can be told and taken back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn.notebook.cells.kinds import is_tensor
+from nbfn.notebook.cells.objects import (
+    ABSENT,
+    CONTAINERS,
+    attributes,
+    fill_items,
+    has_attributes,
+    is_plain,
+    items,
+    set_attribute,
+)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What something holds, or what has changed of it.
+
+    Attributes:
+        items: A plain copy of its items; None if it has none, or they have not changed.
+        attributes: Its attributes, `ABSENT` for those that were taken away.
+    """
+
+    items: Any
+    attributes: dict[str, Any]
+
+
+_NONE: dict[str, Any] = {}
+
+
+def content_of(value: Any) -> Content:
+    """What a container, an array, an object, a class, a function or a module holds now."""
+    if type(value) is list or type(value) is dict:
+        return Content(value.copy(), _NONE)
+    return Content(items(value), attributes(value) if _shows_attributes(value) else {})
+
+
+def _shows_attributes(value: Any) -> bool:
+    if isinstance(value, (type, CellType, FunctionType, ModuleType)):
+        return True
+    if isinstance(value, (*CONTAINERS, np.ndarray)):  # a library's may keep notes of its own
+        return is_plain(type(value)) and has_attributes(value)
+    return has_attributes(value)
+
+
+def parts_of(content: Content) -> Iterator[tuple[tuple[str, Any], Any]]:
+    """The items and attributes, each with the step that leads to it."""
+    if isinstance(content.items, dict):
+        yield from ((("item", key), item) for key, item in content.items.items())
+    elif isinstance(content.items, (list, deque)):
+        yield from ((("item", number), item) for number, item in enumerate(content.items))
+    yield from ((("attribute", name), item) for name, item in content.attributes.items())
+
+
+def changed(value: Any, before: Content, built: bool) -> Content | None:
+    """What has changed; None if nothing has that counts.
+
+    Args:
+        value: The value.
+        before: What it held.
+        built: Whether only what holds a graph's tensor counts.
+    """
+    now = content_of(value)
+    if not now.attributes and not before.attributes and _same_items(before.items, now.items):
+        return None
+    new = {n: item for n, item in now.attributes.items() if item is not _in(before, n)}
+    gone = dict.fromkeys(before.attributes.keys() - now.attributes.keys(), ABSENT)
+    if built:
+        new, gone = {n: item for n, item in new.items() if holds_graph_tensor(item)}, {}
+    same = _same_items(before.items, now.items) or (built and not holds_graph_tensor(now.items))
+    if same and not new and not gone:
+        return None
+    return Content(None if same else now.items, {**new, **gone})
+
+
+def _in(content: Content, name: str) -> Any:
+    return content.attributes.get(name, ABSENT)
+
+
+def _same_items(before: Any, now: Any) -> bool:
+    if isinstance(before, np.ndarray):
+        alike = before.dtype == now.dtype and not now.dtype.hasobject
+        return alike and bool(before.tobytes() == now.tobytes())
+    if isinstance(before, dict):
+        return list(before) == list(now) and all(now[key] is before[key] for key in before)
+    if isinstance(before, (list, deque)):
+        return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
+    return bool(before == now)
+
+
+def put_back(value: Any, before: Content, now: Content) -> None:
+    """Gives back what has changed."""
+    if now.items is not None:
+        fill_items(value, before.items)
+    for name in now.attributes:
+        set_attribute(value, name, _in(before, name))
+
+
+def fill(value: Any, content: Content) -> None:
+    """Gives the items and attributes that have changed."""
+    if content.items is not None:
+        fill_items(value, content.items)
+    for name, item in content.attributes.items():
+        set_attribute(value, name, item)
+
+
+# Tensors of a graph --------------------------------------------------------------------
+
+
+def is_graph_tensor(value: Any) -> bool:
+    """Whether a value is a tensor of a graph, which means nothing outside it."""
+    return is_tensor(value) and not _is_eager(value)
+
+
+def _is_eager(value: Any) -> bool:
+    parts = tf.nest.flatten(value, expand_composites=True)
+    return all(hasattr(part, "numpy") for part in parts)
+
+
+def holds_graph_tensor(value: Any) -> bool:
+    """Whether a value is, or is a nest with, a tensor of a graph."""
+    return any(is_graph_tensor(leaf) for leaf in leaves(value))
+
+
+def leaves(value: Any) -> list[Any]:
+    """The leaves of a nest; none if the user's classes in it do not let it be flattened."""
+    try:
+        return list(tf.nest.flatten(value))
+    except Exception:  # they may do anything
+        return []

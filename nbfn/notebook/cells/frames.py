@@ -1,0 +1,187 @@
+"""Which frames of a traceback are the user's, and frames for lines that only a message names."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from IPython.core.getipython import get_ipython
+
+import nbfn
+
+_TENSORFLOW = ("tensorflow", "keras")
+_PACKAGES = (*_TENSORFLOW, "IPython", "ipykernel", "executing")
+_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
+_NBFN = Path(nbfn.__file__).parent
+_GENERATED = "__autograph_generated_file"
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+?)(?:  \*+)?$')
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of code that a message names."""
+
+    file: str
+    number: int
+    function: str
+
+
+_shown_as: dict[str, str] = {}
+
+
+def show_as(file: str, other: str) -> None:
+    """Says that lines of a generated source are shown as those of the cell it was made of."""
+    _shown_as[file] = other
+
+
+def as_shown(line: Line) -> Line:
+    """The line of the cell that a line of its generated source was made of."""
+    return replace(line, file=_shown_as.get(line.file, line.file))
+
+
+def cell_name(file: str) -> str | None:
+    """What a user calls the cell whose source a file name stands for: ``In [3]``."""
+    shell = get_ipython()
+    name = None if shell is None else shell.compile.format_code_name(_shown_as.get(file, file))
+    return None if name is None else str(name[1]).replace("In[", "In [")
+
+
+def is_cell(file: str) -> bool:
+    """Whether a file name is that of a cell."""
+    shell = get_ipython()
+    return shell is not None and shell.compile.format_code_name(file) is not None
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is the user's: a cell or a module, but none of the machinery."""
+    if is_cell(file):
+        return True
+    path = Path(file)
+    if _GENERATED in file or path.is_relative_to(_NBFN) or file.startswith("<"):
+        return False
+    if _belongs_to(path, _PACKAGES):
+        return False
+    return is_installed(file) or not path.is_relative_to(_LIBRARY)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to an installed package, whosever."""
+    parts = Path(file).parts
+    return "site-packages" in parts or "dist-packages" in parts
+
+
+def is_machinery(file: str) -> bool:
+    """Whether a file belongs to nbfn, TensorFlow or Keras."""
+    path = Path(file)
+    return _GENERATED in file or path.is_relative_to(_NBFN) or _belongs_to(path, _TENSORFLOW)
+
+
+def _belongs_to(path: Path, packages: Iterable[str]) -> bool:
+    """Whether a file is one of these packages', wherever they are installed."""
+    folders = (
+        folder
+        for package in packages
+        for folder in getattr(sys.modules.get(package), "__path__", ())
+    )
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def walk(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    """The entries of a traceback, outermost first."""
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def lines_in(text: str) -> list[Line]:
+    """The lines of the user's code that a message names, outermost first."""
+    found = []
+    for each in text.splitlines():
+        match = _FRAME.match(each)
+        if match is None:
+            continue
+        file = _rooted(match["file"])
+        if is_users(file):
+            found.append(Line(file, int(match["line"]), match["name"]))
+    cells = [number for number, line in enumerate(found) if is_cell(line.file)]
+    return found[cells[0] :] if cells else found
+
+
+def _rooted(file: str) -> str:
+    """The file that a message names; XLA leaves the root out where all files share it."""
+    rooted = os.sep + file
+    return rooted if not file.startswith((os.sep, "<")) and linecache.getlines(rooted) else file
+
+
+def is_frame(line: str) -> bool:
+    """Whether a line of a message names a line of code."""
+    return _FRAME.match(line) is not None
+
+
+def without_machinery(text: str) -> str:
+    """A message without the lines of code that it quotes from the machinery."""
+    kept: list[str] = []
+    indent: int | None = None
+    own = {(line.file, line.number) for line in lines_in(text)}
+    for line in text.splitlines():
+        depth = len(line) - len(line.lstrip())
+        match = _FRAME.match(line)
+        if match is not None:
+            indent = None if (match["file"], int(match["line"])) in own else depth
+        elif indent is not None and depth <= indent:
+            indent = None
+        if indent is None:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def linked(entries: Sequence[TracebackType]) -> TracebackType | None:
+    """A traceback of these entries only."""
+    chained: TracebackType | None = None
+    for entry in reversed(entries):
+        chained = TracebackType(chained, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return chained
+
+
+def entry_for(line: Line) -> TracebackType:
+    """A traceback entry that shows a line which no frame stands at any more."""
+    first, name = _definition_around(line)
+    code = compile("\n" * (line.number - first) + "raise RuntimeError", line.file, "exec")
+    try:
+        exec(code.replace(co_name=name, co_qualname=name, co_firstlineno=first), {})
+    except RuntimeError as error:
+        entries = list(walk(error.__traceback__))
+        return entries[-1]
+    raise AssertionError
+
+
+def _definition_around(line: Line) -> tuple[int, str]:
+    """The first line and the name of the function that a line is in.
+
+    IPython shows lines of that function. A line of a cell's own is in the module, as without nbfn.
+    """
+    lines = linecache.getlines(line.file)
+    if lines and lines[0].startswith("%%"):
+        lines = ["\n", *lines[1:]]
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:
+        return 1, line.function
+    first, name = 1, "<module>"
+    for node in ast.walk(tree):  # from the outermost
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line.number <= _last(node):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            name = node.name
+    return first, name
+
+
+def _last(node: ast.FunctionDef) -> int:
+    return node.end_lineno or node.lineno

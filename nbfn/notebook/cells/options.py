@@ -1,0 +1,180 @@
+"""The options of ``%%tf_function``: what its line says, and what follows from it."""
+
+from __future__ import annotations
+
+import inspect
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from nbfn.notebook.cells.names import Names
+from nbfn.notebook.cells.signature import signature_of
+
+
+@dataclass(frozen=True)
+class CellOptions:
+    """What the line of ``%%tf_function`` says of the functions that the cell becomes.
+
+    Attributes:
+        function: The options of ``nbfn.function`` that differ from its defaults.
+        signature: The input signature, as the user wrote it.
+        inputs: The arguments that a body is to have; None if nbfn is to choose.
+        outputs: The names that a body is to leave; None for all.
+        device: The device that a body runs on.
+        strategy_name: The name of the strategy on whose replicas the functions run.
+        stance: The stance that a body runs under, and that calls of functions take.
+    """
+
+    function: tuple[tuple[str, Any], ...] = ()
+    signature: str | None = None
+    inputs: tuple[str, ...] | None = None
+    outputs: tuple[str, ...] | None = None
+    device: str | None = None
+    strategy_name: str | None = None
+    stance: str | None = None
+
+    @classmethod
+    def of(cls, arguments: Namespace) -> CellOptions:
+        """The options of a parsed line.
+
+        Raises:
+            UsageError: If a number is out of range.
+        """
+        if arguments.max_traces < 1:
+            raise UsageError(f"--max-traces is {arguments.max_traces}, expected at least 1")
+        if arguments.strategy is not None:
+            _refuse_beside_strategy(arguments)
+        given = {
+            "jit_compile": arguments.jit or None,
+            "autograph": False if arguments.no_autograph else None,
+            "reduce_retracing": arguments.relax or None,
+            "max_traces": arguments.max_traces if arguments.max_traces != 16 else None,
+            "on_limit": arguments.on_limit if arguments.on_limit != "warn" else None,
+            "on_stale": arguments.on_stale,
+            "local_state": arguments.local_state or None,
+        }
+        return cls(
+            tuple((name, value) for name, value in given.items() if value is not None),
+            unquoted(arguments.signature),
+            _names(arguments.inputs),
+            _names(arguments.outputs),
+            unquoted(arguments.device),
+            arguments.strategy,
+            arguments.stance,
+        )
+
+    @property
+    def lasting(self) -> Any:
+        """The options that belong to a function, and not to one run of it."""
+        return self.function, self.signature
+
+    @property
+    def has_local_state(self) -> bool:
+        """Whether variables live for one call."""
+        return ("local_state", True) in self.function
+
+    def of_function(self, python_function: Callable[..., Any], namespace: Any) -> dict[str, Any]:
+        """The options of ``nbfn.function`` for one function.
+
+        Raises:
+            UsageError: If the signature does not fit the function.
+        """
+        options = dict(self.function)
+        if self.signature is not None:
+            parameters = list(inspect.signature(python_function).parameters)
+            options["input_signature"] = signature_of(self.signature, parameters, namespace)
+        return options
+
+    def strategy(self, namespace: Mapping[str, Any]) -> Any:
+        """The strategy of that name.
+
+        Raises:
+            UsageError: If the notebook has none.
+        """
+        if self.strategy_name is None:
+            return None
+        found = namespace.get(self.strategy_name)
+        if not hasattr(found, "run") or not hasattr(found, "scope"):
+            raise UsageError(
+                f"--strategy: `{self.strategy_name}` is no tf.distribute strategy of the notebook"
+            )
+        return found
+
+    def device_scope(self) -> str | None:
+        """The device that a body runs on.
+
+        Raises:
+            UsageError: If there is none.
+        """
+        if self.device is None:
+            return None
+        import tensorflow as tf
+
+        known = [device.name for device in tf.config.list_logical_devices()]
+        try:
+            wanted = tf.DeviceSpec.from_string(self.device)
+        except ValueError:
+            wanted = None
+        if wanted is None or not any(
+            _is_meant(wanted, tf.DeviceSpec.from_string(name)) for name in known
+        ):
+            short = ", ".join(":".join(name.split(":")[-2:]) for name in known)
+            raise UsageError(f"--device: there is no `{self.device}`; there is {short}")
+        return self.device
+
+    def refuse_for_definitions(self) -> None:
+        """Refuses the options that mean something for a body only."""
+        for option, value, advice in (
+            ("--inputs", self.inputs, "the parameters say what a function takes"),
+            ("--outputs", self.outputs, "`return` says what a function gives"),
+            ("--device", self.device, "put `with tf.device(…):` into the function"),
+        ):
+            if value is not None:
+                raise UsageError(f"{option} is for a cell that runs; {advice}")
+
+    def chosen_outputs(self, names: Names) -> Sequence[str]:
+        """The names that a body leaves.
+
+        Raises:
+            UsageError: If the cell does not assign a name that was asked for.
+        """
+        assigned = names.bound
+        for name in self.outputs or ():
+            if name not in (*names.writes, *names.may_write):
+                raise UsageError(f"--outputs: the cell does not assign `{name}`")
+        return assigned if self.outputs is None else self.outputs
+
+
+def _refuse_beside_strategy(arguments: Namespace) -> None:
+    for option, given, why in (
+        ("--device", arguments.device, "the strategy says on which devices its replicas run"),
+        ("--local-state", arguments.local_state, "the strategy makes the variables"),
+        ("--check", arguments.check, "leave --strategy out to compare one replica"),
+    ):
+        if given:
+            raise UsageError(f"{option} does not go with --strategy; {why}")
+
+
+def _is_meant(wanted: Any, device: Any) -> bool:
+    """Whether a specification, which may leave parts out, means a device."""
+    return bool(device.make_merged_spec(wanted) == device)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in unquoted(text).split(",") if name.strip())  # type: ignore[union-attr]
+    for name in names:
+        if not name.isidentifier():
+            raise UsageError(f"`{name}` is no name")
+    return names
+
+
+def unquoted(text: str | None) -> str | None:
+    """An argument of a magic without the quotes that IPython leaves around it."""
+    if text is not None and len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    return text

@@ -1,0 +1,164 @@
+"""What a traced cell hands back: the graph's tensors, and Python values as they were traced."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.notebook.cells import in_place
+from nbfn.notebook.cells.branches import (
+    Effect,
+    is_decided,
+    refuse_on_replicas,
+    refuse_staged,
+    refuse_two_owners,
+)
+from nbfn.notebook.cells.contents import Content
+from nbfn.notebook.cells.definitions import Definitions
+from nbfn.notebook.cells.given import taken
+from nbfn.notebook.cells.in_place import Contents
+from nbfn.notebook.cells.parting import Parting
+from nbfn.notebook.cells.parts import Parts
+from nbfn.notebook.cells.paths import Path, as_text
+
+VALUE = "__value__"
+"""The key of the last expression among the results."""
+
+RESULT = "result"
+"""The name of the last expression among the outputs of the function."""
+
+
+class Outputs:
+    """Parts the results of a traced cell, and puts them together again after a call.
+
+    The part that is no tensor is kept with each trace: Python values and arrays as they are, other
+    objects strongly until the notebook has them, and weakly from then on.
+
+    An eager run of the cell goes the same way: what it leaves is parted and put together.
+
+    Attributes:
+        namespace: The notebook's names.
+        definitions: What the cell defines.
+        local_state: Whether variables that the cell makes end with the call.
+        latest: The parts that `collect` found last.
+        keep: Is given the parts, to keep them with the trace that is being made.
+        note: Notes what the cell may change in place.
+        contents: What that was before the call.
+        ran_eagerly: Whether the last call ran the cell's Python, and no graph.
+        effects: Statements of the cell that change something in place, in a branch or a loop.
+    """
+
+    def __init__(
+        self, namespace: dict[str, Any], definitions: Definitions, local_state: bool = False
+    ) -> None:
+        self.namespace = namespace
+        self.definitions = definitions
+        self.local_state = local_state
+        self.latest: Parts | None = None
+        self.keep: Callable[[Any], None] = lambda _: None
+        self.note: Callable[[], Contents] = functools.partial(Contents, namespace, ())
+        self.contents: Contents | None = None
+        self.ran_eagerly = False
+        self.effects: tuple[Effect, ...] = ()
+
+    @contextmanager
+    def running(self, names: Sequence[str], arguments: Sequence[Any]) -> Iterator[list[Any]]:
+        """Runs the cell's Python: gives what it is to be called with, and notes what that holds.
+
+        The function may be called without its cell, by its name or for an export. It then changes
+        nothing in place; what it would have changed is among its results.
+        """
+        __tracebackhide__ = True
+        alone = self.contents is None
+        contents = self.contents = self.contents or self.note()
+        own = [taken(argument) for argument in arguments]
+        for name, value in zip(names, own, strict=False):
+            contents.add_given(name, value)
+        try:
+            yield own
+        except BaseException:
+            if alone:
+                contents.put_back()
+            raise
+        finally:
+            if alone:
+                self.contents = None
+
+    @tf.autograph.experimental.do_not_convert
+    def collect(self, results: dict[str, Any], possible: dict[str, Callable[[], Any]]) -> Any:
+        """Is called at the end of the cell, while it is traced or run eagerly.
+
+        Args:
+            results: The names that the cell surely assigned.
+            possible: Gives the values of the names that it may have assigned or taken away.
+
+        Returns:
+            The graph's outputs: the tensors among the results, by name.
+        """
+        self.ran_eagerly = tf.executing_eagerly()
+        deleted = []
+        for name, read in possible.items():
+            try:
+                results[name] = read()
+            except NameError:
+                deleted.append(name)
+        if VALUE in results:  # what has a name goes by it
+            results[VALUE] = results.pop(VALUE)
+        changes = self.contents.changes() if self.contents is not None else {}
+        if not self.ran_eagerly:
+            self._refuse(results, changes)
+        parts, outputs = self._part(results, changes)
+        parts.deleted = tuple(deleted)
+        parts.decided = frozenset(name for name in results if is_decided(results[name]))
+        if self.contents is not None:
+            self.contents.put_back(all_of_it=False)
+        self.latest = parts
+        self.keep(parts)
+        return outputs
+
+    def _refuse(self, results: dict[str, Any], changes: dict[Path, Content]) -> None:
+        """Refuses what the graph cannot tell of."""
+        refuse_two_owners(results, changes)
+        refuse_on_replicas(changes)
+        for path, content in changes.items():
+            in_place.refuse_inner_tensors(path, [content.items, *content.attributes.values()])
+        for name, value in results.items():
+            in_place.refuse_inner_tensors((("name", name),), value)
+        refuse_staged(self.effects, changes, self.definitions.function_file)
+
+    def _part(self, results: dict[str, Any], changes: dict[Path, Content]) -> tuple[Parts, Any]:
+        """Parts what the cell leaves; what is one object in two places stays one."""
+        contents = self.contents
+        known, given = (contents.paths, contents.given) if contents is not None else ({}, ())
+        parting = Parting(known, given, self.namespace, self.definitions, self.local_state)
+        parts = Parts({})
+        outputs: dict[str, Any] = {}
+        alone = results.keys() == {VALUE} and not changes
+        for name, value in results.items():
+            key = _free(RESULT, results) if name == VALUE else name
+            at = () if alone else (key,)
+            kept = len(parting.kept)
+            parts.results[name], returned = parting.part_result(name, value, at)
+            if len(parting.kept) > kept:
+                parts.kept[name] = type(parting.kept[kept]).__name__
+            named = name == VALUE and any(
+                value is other for n, other in results.items() if n != name
+            )
+            if returned is not None and not named:
+                outputs[key] = returned
+        for path, content in changes.items():
+            key = _free(as_text(path) or "globals", outputs)
+            parts.changes[path], returned = parting.part_content(content, (key,))
+            if returned is not None:
+                outputs[key] = returned
+        return parts, outputs[_free(RESULT, results)] if alone and outputs else outputs
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    while name in taken:
+        name += "_"
+    return name

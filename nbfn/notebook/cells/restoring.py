@@ -1,0 +1,109 @@
+"""What one call left, in the order in which the notebook can take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nbfn.notebook.cells.contents import Content, fill
+from nbfn.notebook.cells.joining import Joining
+from nbfn.notebook.cells.objects import ABSENT
+from nbfn.notebook.cells.parts import GONE, Defined, Known, Parts, within
+from nbfn.notebook.cells.paths import Path, find
+
+
+@dataclass(frozen=True)
+class Left:
+    """What one call left.
+
+    Attributes:
+        results: The results by name.
+        changes: What was there before, and what has changed of it.
+        lost: Names whose value did not outlive the trace.
+    """
+
+    results: dict[str, Any]
+    changes: list[tuple[Any, Content]]
+    lost: list[str]
+
+    def apply(self, namespace: dict[str, Any]) -> None:
+        """Puts it into the notebook."""
+        for value, content in self.changes:
+            if value is namespace:
+                namespace.update(content.items)
+            else:
+                fill(value, content)
+        namespace.update(self.results)
+
+
+def restore(parts: Parts, returned: Any, namespace: dict[str, Any]) -> Left:
+    """Puts together what one call left.
+
+    Args:
+        parts: The parts of the trace that served.
+        returned: What the graph returned.
+        namespace: The notebook's names. A class that the cell defines is defined anew, with the
+            names that the cell leaves, so these are there when this ends.
+    """
+    joining = Joining(
+        returned,
+        lambda path: _found(namespace, path),
+        lambda part: _defined(namespace, part),
+    )
+    changed = {path: _found(namespace, path) for path in parts.changes}
+    everything = list(parts.all())
+    for part in everything:
+        if isinstance(part, Known):
+            joining.join(part)  # before its name is given to something else
+    results: dict[str, Any] = {}
+    pending = sorted(
+        (part for part in everything if isinstance(part, Defined)),
+        key=lambda part: part.code.co_firstlineno,
+    )
+    while True:
+        waiting = {id(part) for part in pending}
+        for name, part in parts.results.items():
+            if name not in results and not any(id(each) in waiting for each in within(part)):
+                results[name] = joining.join(part)
+        if not pending:
+            break
+        namespace.update(_kept(results))
+        joining.join(pending.pop(0))
+    changes = [
+        (changed[path], _joined(joining, content))
+        for path, content in parts.changes.items()
+        if changed[path] is not GONE
+    ]
+    ordered = {name: results[name] for name in parts.results}
+    return Left(_kept(ordered), changes, [n for n, value in ordered.items() if value is GONE])
+
+
+def _kept(results: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in results.items() if value is not GONE}
+
+
+def _joined(joining: Joining, content: Content) -> Content:
+    items = joining.join(content.items)
+    named = {name: joining.join(part) for name, part in content.attributes.items()}
+    return Content(None if items is GONE else items, _kept(named))
+
+
+def _found(namespace: dict[str, Any], path: Path) -> Any:
+    try:
+        return find(namespace, path) if path else namespace
+    except (LookupError, AttributeError, ValueError):  # the notebook has changed since
+        return GONE
+
+
+def _defined(namespace: dict[str, Any], part: Defined) -> Any:
+    before = namespace.get(part.name, ABSENT)
+    try:
+        exec(part.code, namespace)
+        return namespace[part.name]
+    except Exception:  # it read a name that the cell has taken away since
+        return GONE
+    finally:
+        if before is ABSENT:
+            namespace.pop(part.name, None)
+        else:
+            namespace[part.name] = before

@@ -1,0 +1,1 @@
+"""Errors and interrupts as the user should see them."""

@@ -1,0 +1,92 @@
+"""Where Python decides or goes through something by a tensor: what to write instead."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+
+from nbfn.notebook.cells.frames import Line
+
+_FUNCTIONS = {
+    "any": "tf.reduce_any",
+    "all": "tf.reduce_all",
+    "max": "tf.maximum, or tf.reduce_max for the items of one tensor",
+    "min": "tf.minimum, or tf.reduce_min for the items of one tensor",
+    "sum": "tf.reduce_sum",
+    "sorted": "tf.sort",
+    "enumerate": "tf.range for the numbers, and an index",
+    "zip": "tf.range and indices",
+    "reversed": "tf.reverse",
+    "map": "tf.map_fn",
+    "filter": "tf.boolean_mask",
+    "list": "tf.unstack, where the size is known",
+    "tuple": "tf.unstack, where the size is known",
+}
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def around(line: Line) -> list[ast.AST]:
+    """The statements and expressions that a line of code belongs to, outermost first."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(line.file)))
+    except SyntaxError:
+        return []
+    return list(_around(tree, line.number))
+
+
+def _around(node: ast.AST, number: int) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        first = getattr(child, "lineno", None)
+        if first is None:
+            yield from _around(child, number)
+        elif first <= number <= (getattr(child, "end_lineno", None) or first):
+            yield child
+            yield from _around(child, number)
+
+
+def instead(line: Line) -> str | None:
+    """What to write instead of the code on a line, where Python needs a tensor's value."""
+    nodes = around(line)
+    generators = (
+        node for node in nodes if isinstance(node, ast.FunctionDef) and _is_generator(node)
+    )
+    for node in nodes:
+        if isinstance(node, ast.Assert):
+            return "`assert` needs the value; tf.debugging.Assert checks at each call"
+        if isinstance(node, _COMPREHENSIONS):
+            return (
+                "a comprehension is Python's; write a loop with a tf.TensorArray, or use "
+                "tf.map_fn or tf.boolean_mask"
+            )
+        if isinstance(node, ast.Lambda):
+            break
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            function = _FUNCTIONS.get(node.func.id)
+            if function is not None:
+                return f"`{node.func.id}` is Python's; use {function}"
+    if next(generators, None) is not None:
+        return "AutoGraph leaves generators as they are; write a loop with a tf.TensorArray"
+    return None
+
+
+def _is_generator(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node))
+
+
+def raises_in_branch(line: Line) -> bool:
+    """Whether a line is a ``raise`` in a branch or a loop."""
+    nodes = around(line)
+    return any(isinstance(node, ast.Raise) for node in nodes) and any(
+        isinstance(node, ast.If | ast.While | ast.For) for node in nodes
+    )
+
+
+def in_try(line: Line) -> bool:
+    """Whether a line is in a ``try`` block that catches something."""
+    return any(
+        isinstance(node, ast.Try)
+        and node.handlers
+        and node.body[0].lineno <= line.number <= (node.body[-1].end_lineno or 0)
+        for node in around(line)
+    )

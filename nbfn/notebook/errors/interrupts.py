@@ -1,0 +1,60 @@
+"""What is said of an interrupt: in the middle of what it came, and at which of the user's lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from nbfn import _tensorflow
+from nbfn.functions.under_way import doing_in, tracing_since
+from nbfn.notebook.cells.frames import Line, is_cell, is_installed, is_users
+from nbfn.site import GENERATED
+
+
+def line_of(entry: TracebackType) -> Line | None:
+    """The user's line at which an interrupt found a frame; None if it is no line of the user's.
+
+    What AutoGraph has made of the user's code counts, which an error names in its message and an
+    interrupt does not. Installed packages do not: an interrupt says nothing about them.
+    """
+    code = entry.tb_frame.f_code
+    if GENERATED in code.co_filename:
+        found = _tensorflow.original_line(code.co_filename, entry.tb_lineno)
+        return None if found is None or not is_users(found[0]) else Line(*found)
+    if is_cell(code.co_filename) or (
+        is_users(code.co_filename) and not is_installed(code.co_filename)
+    ):
+        return Line(code.co_filename, entry.tb_lineno, code.co_name)
+    return None
+
+
+def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:
+    """The entries without those of a converted function above its innermost one.
+
+    AutoGraph makes functions of the bodies of loops and branches, so one of the user's functions
+    has several frames, whose lines lie within each other.
+    """
+    files = [entry.tb_frame.f_code.co_filename for entry in entries]
+    kept = []
+    for number, file in enumerate(files):
+        following = next((f for f in files[number + 1 :] if is_cell(f) or GENERATED in f), None)
+        if not (GENERATED in file and following == file):
+            kept.append(entries[number])
+    return kept
+
+
+def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackType]) -> None:
+    """Adds to an interrupt what it came into, once."""
+    if getattr(error, "__notes__", ()):
+        return
+    stack = [entry.tb_frame for entry in entries]
+    doing = doing_in(stack)
+    if doing is None or doing.kind != "trace":
+        return
+    since = tracing_since(stack)
+    took = "" if since is None else f" for {time.perf_counter() - since:,.0f} s"
+    operations, _ = doing.operations()
+    error.add_note(
+        f"interrupted while `{doing.name}` was traced{took}, at {operations:,} operations"
+    )

@@ -1,0 +1,312 @@
+"""What to do about the errors that users of TensorFlow meet most, as notes on the error."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.notebook.cells.contents import is_graph_tensor
+from nbfn.notebook.cells.frames import Line, is_users, walk
+from nbfn.notebook.cells.unchanged import is_of_a_cell
+from nbfn.notebook.errors.decisions import in_try, instead, raises_in_branch
+from nbfn.notebook.errors.option_names import names_option
+from nbfn.notebook.errors.tracebacks import parsed
+
+Advise = Callable[["Failure"], str | None]
+
+
+class Failure:
+    """An error, and what is known of the place where it happened.
+
+    Attributes:
+        error: The error.
+        message: Its message, without quoted lines of code.
+        line: The user's innermost line.
+        namespace: The notebook's names.
+    """
+
+    def __init__(
+        self, error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
+    ) -> None:
+        self.error = error
+        self.namespace = namespace
+        _, self.message, quoted = parsed(error)
+        own = [e for e in walk(traceback) if is_users(e.tb_frame.f_code.co_filename)]
+        self.line: Line | None = quoted[-1] if quoted else None
+        if self.line is None and own:
+            code = own[-1].tb_frame.f_code
+            self.line = Line(code.co_filename, own[-1].tb_lineno, code.co_name)
+
+    @property
+    def place(self) -> str:
+        """The place as the beginning of a sentence."""
+        return "" if self.line is None else f"line {self.line.number}: "
+
+    def operands(self) -> Iterator[tuple[str, Any]]:
+        """Names on the failing line and the tensors that they stand for."""
+        if self.line is None:
+            return
+        source = linecache.getline(self.line.file, self.line.number).strip()
+        scope = {**self.namespace, **self._locals()}
+        for name in dict.fromkeys(_expressions(source)):
+            value = scope.get(name.split(".")[0])
+            for attribute in name.split(".")[1:]:
+                value = getattr(value, attribute, None)
+            if hasattr(value, "shape") and hasattr(value, "dtype"):
+                yield name, value
+
+    def unsupported(self) -> str | None:
+        """What AutoGraph cannot convert in the function or cell of the failing line."""
+        if self.line is None:
+            return None
+        try:
+            tree = ast.parse("".join(linecache.getlines(self.line.file)))
+        except SyntaxError:
+            return None
+        for node in ast.walk(tree):
+            kind = {ast.NamedExpr: "`:=`", ast.Match: "`match`"}.get(type(node))
+            if kind is not None and isinstance(node, ast.expr | ast.stmt):
+                return f"{kind} (line {node.lineno})"
+        return None
+
+    def functions(self) -> Iterator[str]:
+        """Names of the functions that ran when the error was raised."""
+        error: BaseException | None = self.error
+        while error is not None:
+            for entry in walk(error.__traceback__):
+                yield entry.tb_frame.f_code.co_name
+            error = error.__context__
+
+    def _locals(self) -> dict[str, Any]:
+        """What the failing function's names stood for."""
+        assert self.line is not None
+        found: dict[str, Any] = {}
+        error: BaseException | None = self.error
+        while error is not None:
+            for entry in walk(error.__traceback__):
+                code = entry.tb_frame.f_code
+                if code.co_name.removeprefix("tf__") == self.line.function:
+                    found.update(entry.tb_frame.f_locals)
+            error = error.__context__
+        return found
+
+
+def _expressions(source: str) -> Iterator[str]:
+    """Names and dotted names in a line, as far as it can be parsed alone."""
+    for text in (source, source.rstrip(":"), f"{source} pass"):
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                yield ast.unparse(node)
+        return
+    yield from re.findall(r"[A-Za-z_][\w.]*", source)
+
+
+def add_notes(
+    error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
+) -> None:
+    """Adds to an error what to do about it, once."""
+    if getattr(error, "__notes__", ()):
+        return
+    failure = Failure(error, traceback, namespace)
+    for pattern, advise in _ADVICE:
+        if re.search(pattern, failure.message):
+            note = advise(failure)
+            if note:
+                error.add_note(note)
+                return
+    note = _raised(failure) or _not_caught(failure)
+    if note:
+        error.add_note(note)
+
+
+def _created(failure: Failure) -> str:
+    return (
+        f"{failure.place}a traced function may create variables on its first call only. Create "
+        "the variable in a cell above; or once, where it is None before; or let it live for one "
+        "call, with local_state=True (in a cell: --local-state)"
+    )
+
+
+def _leaked(failure: Failure) -> str:
+    holders = [
+        name
+        for name, value in failure.namespace.items()
+        if not name.startswith("_") and _holds_graph_tensor(value)
+    ]
+    what = ", ".join(f"`{name}`" for name in holders) or "what it was kept in"
+    return (
+        f"a tensor of a traced function's graph has left it: {what} holds one. It has a value "
+        "only while the function runs; return it from the function instead"
+    )
+
+
+def _holds_graph_tensor(value: Any) -> bool:
+    try:
+        leaves = tf.nest.flatten(vars(value) if hasattr(value, "__dict__") else value)
+        return any(is_graph_tensor(leaf) for leaf in [value, *leaves])
+    except Exception:  # a user's object may do anything here
+        return False
+
+
+def _condition(failure: Failure) -> str:
+    other = None if failure.line is None else instead(failure.line)
+    if other is not None:
+        return f"{failure.place}a tensor has no value while it is traced, and {other}"
+    unsupported = failure.unsupported()
+    if unsupported is not None:
+        return (
+            f"AutoGraph leaves a function with {unsupported} as it is, so Python decides by a "
+            "tensor. Write it as a statement of its own, or in a function of its own"
+        )
+    return (
+        f"{failure.place}Python decides here by a tensor, whose value is not known while the "
+        "function is traced. Leave AutoGraph on (no autograph=False, no --no-autograph), or use "
+        "tf.cond, tf.while_loop or tf.where"
+    )
+
+
+def _raised(failure: Failure) -> str | None:
+    """On a ``raise`` that ran because TensorFlow traces both ways of a branch."""
+    staged = any(name in ("_tf_if_stmt", "_tf_while_stmt") for name in failure.functions())
+    if not (staged and failure.line is not None and raises_in_branch(failure.line)):
+        return None
+    return (
+        f"{failure.place}TensorFlow decides by a tensor whether this runs, and traces it in any "
+        "case, so Python raises. tf.debugging.Assert raises at the calls that come here"
+    )
+
+
+def _not_caught(failure: Failure) -> str | None:
+    """On an error of the runtime, which no ``except`` of a traced function can catch."""
+    if not isinstance(failure.error, tf.errors.OpError):
+        return None
+    if failure.line is None or not in_try(failure.line):
+        return None
+    return (
+        f"{failure.place}`except` catches what Python raises while the function is traced; this "
+        "was raised when its graph ran. Catch it around the call"
+    )
+
+
+def _loop(failure: Failure) -> str:
+    name = re.search(r"'(\w+)' must be defined", failure.message)
+    what = f"`{name[1]}`" if name else "a name"
+    return (
+        f"{failure.place}a loop that may run no turn gives {what} its first value; assign it, "
+        "with its dtype and shape, above the loop"
+    )
+
+
+def _return(failure: Failure) -> str:
+    return (
+        f"{failure.place}a loop of TensorFlow cannot be left by `return`; assign the result to a "
+        "name, `break`, and return it after the loop"
+    )
+
+
+def _endless(failure: Failure) -> str:
+    return (
+        f"{failure.place}Python decides the first turn and a tensor the next ones; begin with a "
+        "tensor: `while tf.constant(True):`"
+    )
+
+
+def _shapes(failure: Failure) -> str | None:
+    known = [
+        f"`{name}` is {tf.dtypes.as_dtype(value.dtype).name}{_shape(value)}"
+        for name, value in failure.operands()
+    ]
+    return f"{failure.place}{', '.join(known)}" if known else None
+
+
+def _shape(value: Any) -> str:
+    shape = value.shape
+    if getattr(shape, "rank", 0) is None:
+        return "[...]"
+    return f"[{', '.join('None' if size is None else str(size) for size in shape)}]"
+
+
+def _dead(failure: Failure) -> str:
+    return (
+        f"{failure.place}a variable that the trace captured is gone or has no value. Run the "
+        "cells again that make it and that define the function, so that the function is traced "
+        "with the variable that is there now"
+    )
+
+
+def _array(failure: Failure) -> str:
+    return (
+        f"{failure.place}NumPy needs a value, which a tensor has not while it is traced. Use "
+        "TensorFlow's function of that name, or do it in a cell below"
+    )
+
+
+def _attribute(failure: Failure) -> str | None:
+    name = re.search(r"attribute '(\w+)'", failure.message)
+    if name is None:
+        return None
+    if name[1] == "numpy":
+        return f"{failure.place}a tensor has no value while it is traced; do it in a cell below"
+    return (
+        f"{failure.place}`.{name[1]}` is an array's; an array that is an argument of a traced "
+        "cell is a tensor there. Leave it out of --inputs, or use TensorFlow's function"
+    )
+
+
+def _option(failure: Failure) -> str | None:
+    """How the line of the cell that made the function says what the message names in Python."""
+    option = names_option(failure.message)
+    for name in re.findall(r"`(\w+)`", failure.message):
+        if option is not None and is_of_a_cell(failure.namespace.get(name)):
+            return f"`{name}` was made by %%tf_function, on whose line this is `{option}`"
+    return None
+
+
+def _format(failure: Failure) -> str:
+    return (
+        f"{failure.place}a tensor has no value while it is traced. tf.strings.format puts values "
+        "into a text, tf.print shows them; or do it in a cell below"
+    )
+
+
+def _branch(failure: Failure) -> str:
+    return (
+        f"{failure.place}TensorFlow decides this by a tensor, so both ways must leave a value of "
+        "one dtype: assign the name before it"
+    )
+
+
+_ADVICE: tuple[tuple[str, Advise], ...] = (
+    (r"^trace \d+ of `.*` is stale|, max_traces is \d+", _option),
+    (r"singleton tf\.Variables|create variables on non-first|non-first call", _created),
+    (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leaked),
+    (r"as a Python `bool`|[Ii]terating over a symbolic", _condition),
+    (
+        r"Dimensions must be equal|[Ii]ncompatible shapes|Shapes? .* (must|are)|Matrix size|"
+        r"must be (at least )?rank|required broadcastable shapes|In\[0\]|Cannot reshape|"
+        r"Input to reshape|ConcatOp",
+        _shapes,
+    ),
+    (r"Could not find variable|variable has been deleted|uninitialized|FailedPrecond", _dead),
+    (r"symbolic.*(NumPy|numpy) array", _array),
+    (r"unsupported format string passed to \w*Tensor|must be real number, not \w*Tensor", _format),
+    (r"'(Symbolic)?Tensor' object has no attribute", _attribute),
+    (r"must be defined before the loop$", _loop),
+    (r"return statement cannot be placed inside this TensorFlow loop", _return),
+    (r"condition of while loop started as non-Tensor", _endless),
+    (
+        r"must also be initialized|must also have a return|must also return|is None at the end|"
+        r"different dtypes",
+        _branch,
+    ),
+)

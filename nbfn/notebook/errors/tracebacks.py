@@ -1,0 +1,251 @@
+"""Errors as the user should see them: the lines of the user's code, and no machinery between."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbfn.errors import NbfnError
+from nbfn.notebook.cells.frames import (
+    Line,
+    as_shown,
+    entry_for,
+    is_frame,
+    is_machinery,
+    is_users,
+    lines_in,
+    linked,
+    walk,
+    without_machinery,
+)
+
+_IN_USER_CODE = "in user code:"
+_DETECTED = "Detected at node"
+_CREATED = "The op is created at:"
+_UNSUPPORTED = re.compile(r"Detected unsupported operations .*")
+_ATTRIBUTES = re.compile(r"\[_XlaMustCompile=[^\]]*\]|\[\](?= on )|(?<=\))\{\{node [^}]*\}\}")
+_SHOWN = (Exception, KeyboardInterrupt)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of an error.
+
+    Attributes:
+        name: The name of its class.
+        message: Its message, without the lines of code that it quotes.
+        traceback: The user's frames, and one for each line of the user's that the message quotes.
+    """
+
+    name: str
+    message: str
+    traceback: TracebackType | None
+
+
+def shown(error: BaseException, traceback: TracebackType | None) -> Shown | None:
+    """What to show of an error; None if it never was in the machinery and so needs nothing."""
+    entries = list(walk(traceback))
+    if not any(is_machinery(entry.tb_frame.f_code.co_filename) for entry in entries):
+        return None
+    if isinstance(error, KeyboardInterrupt):
+        from nbfn.notebook.errors.interrupts import innermost, line_of
+
+        return Shown("KeyboardInterrupt", str(error), linked(_own(innermost(entries), line_of)))
+    name, message, lines = parsed(error)
+    own = _own(entries, _line_of, message)
+    there = {(entry.tb_frame.f_code.co_filename, entry.tb_lineno) for entry in own}
+    for quoted in map(as_shown, lines):
+        in_cell = within(quoted, message)
+        if in_cell is not None and (in_cell.file, in_cell.number) not in there:
+            own.append(entry_for(in_cell))
+    return Shown(name, message, linked(own))
+
+
+def _own(
+    entries: list[TracebackType],
+    line_of: Callable[[TracebackType], Line | None],
+    message: str = "",
+) -> list[TracebackType]:
+    """The user's entries, each at the line that is shown for it."""
+    own: list[TracebackType] = []
+    for entry, inner in zip(entries, [*entries[1:], None], strict=True):
+        line = line_of(entry)
+        if line is None or (inner is not None and _runs_a_magic(inner)):
+            continue
+        in_cell = within(as_shown(line), message)
+        if line.file == entry.tb_frame.f_code.co_filename and as_shown(line) == line:
+            own.append(entry)
+        elif in_cell is not None:
+            own.append(entry_for(in_cell))
+    return own
+
+
+def _line_of(entry: TracebackType) -> Line | None:
+    code = entry.tb_frame.f_code
+    line = Line(code.co_filename, entry.tb_lineno, code.co_name)
+    return line if is_users(line.file) else None
+
+
+def within(line: Line, message: str) -> Line | None:
+    """A line of a cell; one beyond its end, which nbfn has added, is the one the message names."""
+    if linecache.getline(line.file, line.number):
+        return line
+    named = re.search(r"at line (\d+)", message)
+    return replace(line, number=int(named[1])) if named else None
+
+
+def _runs_a_magic(entry: TracebackType) -> bool:
+    """Whether a frame runs a cell magic, whose lines follow below."""
+    return entry.tb_frame.f_code.co_name == "run_cell_magic"
+
+
+def parsed(error: BaseException) -> tuple[str, str, list[Line]]:
+    """Parts an error of TensorFlow into its class, what happened, and the user's lines."""
+    text = str(error)
+    name = type(error).__name__
+    if text.startswith(_IN_USER_CODE):
+        return _traced(name, text)
+    if _CREATED in text:
+        return name, *_compiled(text)
+    if _DETECTED in text:
+        return name, *_run(text)
+    return name, without_machinery(text), []
+
+
+def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
+    """A message of AutoGraph: lines of code, an empty line, the error as ``Class: message``.
+
+    Where AutoGraph cannot make an error of the same class, the message has its name.
+    """
+    body = text.removeprefix(_IN_USER_CODE).split("\n")
+    last = max((i for i, line in enumerate(body) if is_frame(line)), default=-1)
+    rest = textwrap.dedent("\n".join(body[last + 2 :])).strip("\n")
+    kind, found, message = rest.partition(":")
+    if not (found and kind.isidentifier()):
+        return name, rest, lines_in(text)
+    return kind, message.lstrip(" "), lines_in(text)
+
+
+def _run(text: str) -> tuple[str, list[Line]]:
+    """A message of the runtime: where each failing node was defined, then what happened."""
+    lines = text.split("\n")
+    last = max((i for i, line in enumerate(lines) if is_frame(line)), default=-1)
+    rest = [line for line in lines[last + 1 :] if line.strip()]
+    quoted = lines_in(text[text.index(_DETECTED) :].split("\n\n" + _DETECTED)[0])
+    return "\n".join(rest) or lines[0], _within_functions(quoted)
+
+
+def _compiled(text: str) -> tuple[str, list[Line]]:
+    """A message of XLA: what it cannot compile, and where that operation was made."""
+    what, where = text.split(_CREATED, 1)
+    said = _UNSUPPORTED.search(what)
+    frames = itertools.takewhile(is_frame, where.strip().split("\n"))
+    message = _ATTRIBUTES.sub("", said[0] if said else what.strip())
+    return message, _within_functions(lines_in("\n".join(frames)))
+
+
+def _within_functions(quoted: list[Line]) -> list[Line]:
+    """The lines without those that call the function, of which there are frames."""
+    inner = [line for line in quoted if line.function != "<module>"]
+    return inner or quoted[-1:]
+
+
+class Tracebacks:
+    """Shows errors of one shell; what another extension shows stays as it is."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._registered = False
+
+    def register(self) -> None:
+        """Registers with the shell, unless another handler has."""
+        if not self._shell.custom_exceptions:
+            self._shell.set_custom_exc(_SHOWN, _show)
+            self._registered = True
+
+    def unregister(self) -> None:
+        """Takes the registration back."""
+        if self._registered and self._shell.custom_exceptions == _SHOWN:
+            self._shell.custom_exceptions = ()
+        self._registered = False
+
+
+def _show(
+    shell: InteractiveShell,
+    kind: type[BaseException],
+    error: BaseException,
+    traceback: TracebackType | None,
+    tb_offset: int | None = None,
+) -> None:
+    """Is called by the shell with each error; the whole traceback stays reachable by ``%tb``."""
+    whole: Any = (kind, error, traceback)
+    try:
+        _show_whole_or_part(shell, whole, tb_offset)
+    except KeyboardInterrupt:  # once more, by someone who wants no traceback
+        shell.showtraceback(whole, exception_only=True, running_compiled_code=True)
+
+
+def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | None) -> None:
+    kind, error, traceback = whole
+    view = None
+    try:
+        # An interrupted import leaves a part of it.
+        imported = hasattr(sys.modules.get("tensorflow"), "function")
+        if imported and not _has_its_own_view(error):
+            view = shown(error, traceback)
+            _note(error, traceback, shell.user_ns)
+    except Exception:  # an error must be shown, whatever becomes of its dress
+        view = None
+    if view is None or (view.traceback is None and not isinstance(error, NbfnError)):
+        shell.showtraceback(whole, tb_offset=tb_offset, running_compiled_code=True)
+        return
+    stand_in = _stand_in(kind, error, view)
+    exception: Any = (type(stand_in), stand_in, view.traceback)
+    shell.showtraceback(exception, tb_offset=0, running_compiled_code=True)
+    sys.last_type, sys.last_value, sys.last_traceback = kind, error, traceback
+    sys.last_exc = error  # type: ignore[attr-defined]
+
+
+def _note(
+    error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
+) -> None:
+    """Adds what there is to say about an error, as a note."""
+    if isinstance(error, KeyboardInterrupt):
+        from nbfn.notebook.errors.interrupts import add_note_of_interrupt
+
+        add_note_of_interrupt(error, list(walk(traceback)))
+    else:
+        from nbfn.notebook.errors.notes import add_notes
+
+        add_notes(error, traceback, namespace)
+
+
+def _has_its_own_view(error: BaseException) -> bool:
+    """Whether IPython shows an error in its own way: in one line, or as the error itself says."""
+    return isinstance(error, UsageError | SyntaxError) or hasattr(error, "_render_traceback_")
+
+
+def _stand_in(kind: type[BaseException], error: BaseException, view: Shown) -> Exception:
+    """An error of the same name, with the message to show and the notes of the error."""
+    made: Any = type(view.name, (Exception,), {"__module__": kind.__module__})(view.message)
+    for note in getattr(error, "__notes__", ()):
+        made.add_note(note)
+    cause = error.__cause__
+    if cause is not None and not is_machinery_only(cause.__traceback__):
+        made.__cause__ = cause
+    return made  # type: ignore[no-any-return]
+
+
+def is_machinery_only(traceback: TracebackType | None) -> bool:
+    """Whether no frame of a traceback is the user's."""
+    return not any(is_users(entry.tb_frame.f_code.co_filename) for entry in walk(traceback))

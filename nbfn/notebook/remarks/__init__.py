@@ -1,0 +1,1 @@
+"""What Python does in a cell, and a trace does not repeat."""

@@ -1,0 +1,45 @@
+"""The source of a function's code, as a tree."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+import tokenize
+from types import CodeType
+from typing import Any
+
+
+@functools.lru_cache(1024)
+def source_of(code: CodeType) -> ast.FunctionDef | ast.Lambda | None:
+    """The source of a function's code, with the lines of its file.
+
+    Returns:
+        None if there is no source, or several functions of it may be the one.
+    """
+    first = code.co_firstlineno
+    try:
+        lines = inspect.getblock(linecache.getlines(code.co_filename)[first - 1 :])
+        text = "".join(lines)
+        is_indented = text[:1].isspace()
+        tree = ast.parse(f"if 1:\n{text}" if is_indented else text)
+    except (SyntaxError, IndexError, ValueError, tokenize.TokenError):
+        return None
+    ast.increment_lineno(tree, first - 1 - is_indented)
+    kind: Any = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
+    found = [node for node in ast.walk(tree) if isinstance(node, kind) and _is_of(node, code)]
+    return found[0] if len(found) == 1 or (found and kind is ast.FunctionDef) else None
+
+
+def _is_of(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
+    count = code.co_argcount + code.co_kwonlyargcount
+    has_name = getattr(node, "name", "<lambda>") == code.co_name
+    return has_name and set(code.co_varnames[:count]) <= set(parameters(node.args))
+
+
+def parameters(arguments: ast.arguments) -> list[str]:
+    """The names of a function's parameters."""
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    return [each.arg for each in every]

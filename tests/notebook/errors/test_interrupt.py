@@ -1,0 +1,275 @@
+"""An interrupt in a trace, a run or an export: the session is whole, and the next call works."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import tensorflow as tf
+from IPython.utils.capture import capture_output
+
+from nbfn.notebook.errors import tracebacks
+from nbfn.site import current_cell
+from tests.environments import HERE, OTHERS
+from tests.interrupting import interrupted_at, points_in, some
+from tests.kernel import running_kernel
+
+SAMPLE = 15
+"""Interrupts for each kind of cell; NBFN_POINTS sets another number."""
+
+SETUP = """
+import signal, nbfn
+x = tf.constant([1.0, 2.0]); v = tf.Variable(1.0); L = []; due = True
+def interrupt():
+    global due
+    if due:
+        due = False
+        signal.raise_signal(signal.SIGINT)
+"""
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """Interrupts the main thread, as a kernel's interrupt does."""
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def test_in_a_trace_of_a_body(run, shell, refused) -> None:
+    run(SETUP)
+    cell = "%%tf_function step\nL.append(x)\nv.assign_add(1.0)\ninterrupt()\ny = x * 2"
+    assert "KeyboardInterrupt" in refused(cell)
+    assert (shell.user_ns["L"], shell.user_ns["v"].numpy()) == ([], 1.0)
+    assert "y" not in shell.user_ns
+    assert "step" not in shell.user_ns
+    shell.user_ns["due"] = False
+    run(cell)
+    assert shell.user_ns["y"].numpy().tolist() == [2.0, 4.0]
+    assert (len(shell.user_ns["L"]), shell.user_ns["v"].numpy()) == (1, 2.0)
+
+
+def test_in_a_trace_of_a_function(run, shell, refused) -> None:
+    run(SETUP)
+    run("%%tf_function\ndef f(x):\n    interrupt()\n    return x * v")
+    assert "KeyboardInterrupt" in refused("f(x)")
+    assert (shell.user_ns["f"].calls, shell.user_ns["f"].traces) == (0, ())
+    shell.user_ns["due"] = False
+    assert run("f(x)").result.numpy().tolist() == [1.0, 2.0]
+    assert (shell.user_ns["f"].calls, len(shell.user_ns["f"].traces)) == (1, 1)
+
+
+def test_in_a_run(run, shell, refused) -> None:
+    run(SETUP)
+    cell = (
+        "%%tf_function step\nfor i in tf.range(n):\n    v.assign_add(1.0)\n    x = tf.sin(x)\ny = x"
+    )
+    run("n = tf.constant(1)")
+    run(cell)
+    run(cell)  # `y` and `i` are there now, and are its inputs
+    run("n = tf.constant(200_000)")
+    with interrupted_after(0.1):
+        text = refused(cell)
+    assert "KeyboardInterrupt" in text
+    run("n = tf.constant(1)")
+    run(cell)
+    assert len(shell.user_ns["step"].traces) == 1
+    assert shell.user_ns["step"].hits >= 1
+
+
+def test_in_an_export(run, shell, refused, tmp_path) -> None:
+    run(SETUP)
+    run("%%tf_function\ndef f(x):\n    return x * v")
+    run("f(x)")
+    shell.user_ns["path"] = str(tmp_path / "model")
+    with interrupted_after(0.7):
+        started = time.monotonic()
+        text = refused("nbfn.export(path, f)")
+        assert time.monotonic() - started < 60
+    assert "KeyboardInterrupt" in text
+    assert list(tmp_path.iterdir()) == []
+    assert run("f(x)").result.numpy().tolist() == [1.0, 2.0]
+    run("nbfn.export(path, f, verify=False)")
+    assert (tmp_path / "model" / "saved_model.pb").exists()
+
+
+MACHINERY = ("site-packages", "nbfn/", "autograph", "run_cell_magic", "polymorphic")
+
+
+def shown(text: str) -> list[str]:
+    """The lines of code that an error points at."""
+    assert [word for word in MACHINERY if word in text] == []
+    return [" ".join(line[5:].split()) for line in text.splitlines() if line.startswith("---->")]
+
+
+def test_shows_the_lines_of_the_user_only(run, refused) -> None:
+    run(SETUP)
+    run("%%tf_function\ndef f(x):\n    for _ in range(2):\n        interrupt()\n    return g(x)")
+    run("def g(x):\n    interrupt()\n    return x")
+    text = refused("# a comment\nf(x)")
+    assert shown(text) == [
+        "2 f(x)",
+        "4 interrupt()",
+        "7 signal.raise_signal(signal.SIGINT)",
+    ]
+    assert "interrupted while `f` was traced for 0 s, at" in text
+    run("due = True\ndef interrupt_():\n    interrupt()\ninterrupt, f_interrupt = print, interrupt")
+    run("def g(x):\n    f_interrupt()\n    return x")
+    assert shown(refused("f(x)"))[:3] == ["1 f(x)", "5 return g(x)", "2 f_interrupt()"]
+
+
+def test_shows_the_line_of_a_body(run, refused) -> None:
+    run(SETUP)
+    text = refused("%%tf_function step\ny = x\nwhile True:\n    y = y + 1.0\n    interrupt()")
+    assert shown(text)[0] == "5 interrupt()"
+    assert "interrupted while `step` was traced for 0 s, at" in text
+
+
+def test_the_whole_traceback_stays_reachable(run, refused) -> None:
+    run(SETUP)
+    run("%%tf_function\ndef f(x):\n    interrupt()")
+    refused("f(x)")
+    assert sys.last_type is KeyboardInterrupt
+    files = [frame.filename for frame in traceback.extract_tb(sys.last_traceback)]
+    assert any("polymorphic_function" in file for file in files)
+
+
+def test_without_tensorflow_is_shown_as_ever(run, refused, shell) -> None:
+    run(SETUP)
+    cell = "due = True\ndef f():\n    interrupt()\nf()"
+    text = refused(cell)
+    shell.custom_exceptions = ()
+    assert _numbered_alike(text) == _numbered_alike(refused(cell))
+    assert "----> 3     interrupt()" in text
+
+
+def _numbered_alike(text: str) -> str:
+    return re.sub(r"In\[\d+\]", "In[]", text)
+
+
+def test_a_second_one_while_the_first_is_shown(run, refused, shell, monkeypatch) -> None:
+    def interrupted(*_) -> None:
+        raise KeyboardInterrupt
+
+    run(SETUP)
+    run("%%tf_function\ndef f(x):\n    interrupt()\n    return x")
+    before = shell.custom_exceptions
+    monkeypatch.setattr(tracebacks, "shown", interrupted)
+    text = refused("f(x)")
+    assert "KeyboardInterrupt" in text
+    assert "---->" not in text
+    assert shell.custom_exceptions == before
+    assert run("f(x)").result.numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_trace_that_comes_to_nothing_is_not_put_in_order(run, refused, shell) -> None:
+    run(SETUP)
+    run(
+        "%%tf_function\ndef f(x):\n    graphs.append(tf.compat.v1.get_default_graph())\n"
+        "    v.assign_add(1.0)\n    v.assign_add(1.0)\n    interrupt()\n    return v.read_value()"
+    )
+    run("graphs = []")
+    refused("f(x)")
+    run("f(x)")
+    ordered = [
+        sum(len(operation.control_inputs) for operation in graph.get_operations())
+        for graph in shell.user_ns["graphs"]
+    ]
+    assert ordered[0] == 0
+    assert ordered[1] > 0
+
+
+@pytest.mark.parametrize("environment", [HERE, *OTHERS], ids=lambda each: each.name)
+def test_in_a_real_kernel(environment) -> None:
+    if not environment.is_there:
+        pytest.skip(f"{environment.name} is not here")
+    with running_kernel(environment) as kernel:
+        kernel.run("%load_ext nbfn\nimport tensorflow as tf, itertools, os, signal, nbfn")
+        kernel.run(
+            "%%tf_function\ndef f(x, last):\n    for i in itertools.count():\n"
+            "        if i == last:\n            os.kill(os.getpid(), signal.SIGINT)\n"
+            "        if i > last > 5:\n            break\n"
+            "        x = x + 1.0\n    return x"
+        )
+        reply = kernel.run("f(tf.ones([2]), 5)")
+        [error] = [each for each in reply.outputs if "ename" in each]
+        assert error["ename"] == "KeyboardInterrupt"
+        assert shown(reply.text)[0] == "1 f(tf.ones([2]), 5)"
+        assert len(shown(reply.text)) == 2
+        assert "interrupted while `f` was traced" in reply.text
+        assert "(0, 0)" in kernel.run("f.calls, len(f.traces)").text
+        kernel.run("%%time\nf(tf.ones([2]), 4)")
+        assert "polymorphic_function" in kernel.run("%tb").text
+
+
+@pytest.fixture(autouse=True)
+def python_handles_interrupts() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+CELL = """%%tf_function step
+L.append(x)
+d["k"] = d["k"] + x[0]
+v.assign_add(1.0)
+y = x * rate
+y[0]"""
+
+
+# Python drops an interrupt that comes while a generator is closed.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("runs_before", [0, 1])
+def test_at_any_point_of_a_cell(run, shell, runs_before: int) -> None:
+    names = shell.user_ns
+
+    def prepare() -> None:
+        names.pop("step", None)
+        names.update(rate=2.0, L=[], d={"k": tf.constant(1.0)}, v=tf.Variable(0.0))
+        names["x"] = tf.constant([1.0, 2.0])
+        names.pop("y", None)
+        for _ in range(runs_before):
+            run(CELL)
+
+    def state() -> tuple[int, float, bool]:
+        return len(names["L"]), float(names["d"]["k"]), "y" in names
+
+    def work() -> None:
+        with capture_output(display=True):
+            shell.run_cell(CELL, store_history=True)
+
+    prepare()
+    found = {}
+    for number in some(points_in(work), SAMPLE):
+        prepare()
+        before = state()
+        place = interrupted_at(number, work)
+        after = (before[0] + 1, before[1] + 1.0, True)
+        wrong = []
+        if state() not in (before, after):
+            wrong.append(f"{state()}, neither {before} nor {after}")
+        if names["v"].numpy() not in (before[0], before[0] + 1):
+            wrong.append(f"v is {names['v'].numpy()}")
+        if current_cell() is not None:
+            wrong.append("a cell is still entered")
+        if shell.custom_exceptions != (Exception, KeyboardInterrupt):
+            wrong.append("errors are shown otherwise")
+        length = state()[0]
+        runs = [(run(CELL).result.numpy(), state()) for _ in range(2)]
+        if runs != [(2.0, (length + more, 1.0 + length + more, True)) for more in (1, 2)]:
+            wrong.append(f"then {runs}")
+        if names["step"].recorder.current is not None:
+            wrong.append("a call is still open")
+        if wrong:
+            found[f"{number}: {place}"] = wrong
+    assert found == {}

@@ -1,0 +1,165 @@
+"""What a user sees of an error: the lines of the cell, what to do, and no machinery."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+MACHINERY = (
+    "site-packages",
+    "nbfn/",
+    "autograph/impl",
+    "__outputs__",
+    "run_cell_magic",
+    "in user code",
+)
+
+
+@pytest.fixture
+def fails(run, refused):
+    """Runs a failing cell; returns what the user sees, in which no machinery may be."""
+    run("import numpy as np\nx = tf.ones([2]); w = tf.ones([3, 3]); v = tf.Variable(1.0)")
+
+    def fails_(cell: str) -> str:
+        text = refused(cell)
+        assert [word for word in MACHINERY if word in text] == []
+        return text
+
+    return fails_
+
+
+@pytest.mark.parametrize("magic", ["%%tf_function", "%%tf_function --no-autograph"])
+def test_a_failing_body_shows_its_line(fails, magic: str) -> None:
+    text = fails(magic + "\n\na = 1\nb = x @ w\n")
+    assert "line 4\n" in text
+    assert "----> 4 b = x @ w" in text
+    assert "ValueError: Shape must be rank 2 but is rank 1" in text
+    assert "line 4: `x` is float32[2], `w` is float32[3, 3]" in text
+
+
+def test_a_failing_function_shows_the_call_and_its_own_lines(fails, run) -> None:
+    run("%%tf_function\ndef f(x):\n    return g(x)\ndef g(x):\n    return x @ w\n")
+    text = fails("# a comment\nf(tf.ones([2, 2]))")
+    for line in (
+        "----> 2 f(tf.ones([2, 2]))",
+        "----> 3     return g(x)",
+        "----> 5     return x @ w",
+    ):
+        assert line in text
+    assert "`x` is float32[2, 2], `w` is float32[3, 3]" in text
+
+
+def test_a_failing_run_shows_the_line_that_made_the_operation(fails, run) -> None:
+    run("%%tf_function\ndef f(x, n):\n    y = x * 2\n    return tf.reshape(y, [2, n])\n")
+    text = fails("f(x, tf.constant(3))")
+    assert "----> 1 f(x, tf.constant(3))" in text
+    assert "----> 4     return tf.reshape(y, [2, n])" in text
+    assert "InvalidArgumentError: Input to reshape is a tensor with 2 values" in text
+    assert "Detected at node" not in text
+
+
+def test_an_error_of_python_has_its_own_name(fails) -> None:
+    text = fails("%%tf_function\ny = 1 / 0")
+    assert "ZeroDivisionError: division by zero" in text
+    assert "StagingError" not in text
+
+
+@pytest.mark.parametrize(
+    ("cell", "note"),
+    [
+        (
+            "%%tf_function --no-autograph\nif x[0] > 1:\n    y = 1",
+            "line 2: Python decides here by a tensor",
+        ),
+        (
+            "%%tf_function\ny = x if w[0, 0] and (z := x[0] > 1) else w",
+            "AutoGraph leaves a function with `:=` (line 2) as it is",
+        ),
+        ("%%tf_function\ny = x.numpy()", "line 2: a tensor has no value while it is traced"),
+        ("%%tf_function -i x\ny = x.mean()", "`.mean` is an array's"),
+        ("%%tf_function\ny = np.sin(x)", "line 2: NumPy needs a value"),
+        ("%%tf_function\nif x[0] > 1:\n    fresh = 1", "line 2: TensorFlow decides this by a tens"),
+        (
+            "handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[])\n"
+            "tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)",
+            "line 2: a variable that the trace captured is gone",
+        ),
+        ("x @ w", "line 1: `x` is float32[2], `w` is float32[3, 3]"),
+    ],
+)
+def test_common_errors_say_what_to_do(fails, cell: str, note: str) -> None:
+    assert note in fails(cell)
+
+
+def test_a_variable_that_is_created_on_each_call(fails) -> None:
+    text = fails("%%tf_function\nz = tf.Variable(1.0)")
+    assert "----> 2 z = tf.Variable(1.0)" in text
+    assert "use --local-state" in text
+
+
+def test_a_leaked_tensor_is_found_in_the_notebook(fails, run) -> None:
+    run("%%tf_function\ndef h(x):\n    leak.append(x * 2)\n    return x\n")
+    run("leak = []; h(x)")
+    text = fails("leak[0] + 1")
+    assert "`leak` holds one" in text
+    assert "line 3, in h" in text
+
+
+def test_the_whole_traceback_stays_reachable(run, refused, shell) -> None:
+    run("x = tf.ones([2])")
+    refused("%%tf_function\ny = x @ x")
+    assert "site-packages/tensorflow" in refused("%tb\n1 / 0") + str(sys.last_traceback.tb_frame)
+    frames = []
+    traceback = sys.last_value.__traceback__
+    while traceback is not None:
+        frames.append(traceback.tb_frame.f_code.co_filename)
+        traceback = traceback.tb_next
+    assert frames
+
+
+def test_errors_without_tensorflow_are_shown_as_ever(refused) -> None:
+    text = refused("def f():\n    return 1 / 0\nf()")
+    assert "----> 2     return 1 / 0" in text
+    assert "ZeroDivisionError" in text
+
+
+def test_another_extensions_handler_stays(shell) -> None:
+    shell.run_cell("%unload_ext nbfn").raise_error()
+    assert shell.custom_exceptions == ()
+    shell.set_custom_exc((KeyError,), lambda *_, **__: None)
+    shell.run_cell("%load_ext nbfn").raise_error()
+    assert shell.custom_exceptions == (KeyError,)
+    shell.run_cell("%unload_ext nbfn").raise_error()
+    assert shell.custom_exceptions == (KeyError,)
+    shell.custom_exceptions = ()
+
+
+@pytest.mark.parametrize(
+    ("define", "call", "lines"),
+    [
+        ("", "%%tf_function --jit\ny = tf.strings.as_string(x)", ["2 y = tf.strings.as_string(x)"]),
+        (
+            "%%tf_function --jit\ndef f(x):\n    return tf.strings.as_string(x)",
+            "f(x)",
+            ["1 f(x)", "3     return tf.strings.as_string(x)"],
+        ),
+        (
+            "import nbfn\n@nbfn.function(jit_compile=True)\ndef f(x):\n"
+            "    return tf.strings.as_string(x)\n@nbfn.function\ndef g(x):\n    return f(x)",
+            "g(x)",
+            ["1 g(x)", "7     return f(x)", "4     return tf.strings.as_string(x)"],
+        ),
+    ],
+    ids=["body", "function", "nested"],
+)
+def test_what_xla_cannot_compile(fails, run, define: str, call: str, lines: list[str]) -> None:
+    if define:
+        run(define)
+    for _ in range(2):  # the second call is a hit
+        text = fails(call)
+        assert [line[6:] for line in text.splitlines() if line.startswith("---->")] == lines
+        assert "InvalidArgumentError: Detected unsupported operations" in text
+        assert "AsString (No registered 'AsString' OpKernel for XLA_CPU_JIT" in text
+        assert "TF_DUMP_GRAPH_PREFIX" not in text
+        assert "_XlaMustCompile" not in text
