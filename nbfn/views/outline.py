@@ -6,11 +6,13 @@ same when nothing has changed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
 _STYLE = "text-align:left;padding:2px 12px 2px 0"
+_HANGING = "padding-left:1.5em;text-indent:-1.5em"
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,14 @@ class Outline:
     def html(self) -> str:
         """As HTML without scripts and style sheets; every text is escaped."""
         parts = [f"<strong>{escape(self.title)}</strong>"]
-        parts += [f"<div>{escape(line)}</div>" for line in self.lines]
+        parts += [f'<div style="{_HANGING}">{_marked(line)}</div>' for line in self.lines]
         parts += [_html_table(table) for table in self.tables if table.rows]
         return f"<div>{''.join(parts)}</div>"
+
+
+def _marked(line: str) -> str:
+    """A sentence, escaped, with what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(line))
 
 
 def _text_table(table: Table) -> list[str]:

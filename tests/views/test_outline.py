@@ -16,7 +16,8 @@ HOSTILE = "<img src=x onerror=alert(1)>&"
 
 
 def plain(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).strip()
+    text = re.sub(r"<[^>]+>", " ", re.sub(r"</?code>", "`", html))
+    return re.sub(r"\s+", " ", text).strip()
 
 
 def test_every_text_is_escaped() -> None:
@@ -25,6 +26,11 @@ def test_every_text_is_escaped() -> None:
     assert "<img" not in html
     assert html.count("&lt;img") == 5
     assert outline.text().count("<img") == 5
+
+
+def test_code_in_sentences_is_shown_as_code() -> None:
+    html = Outline("title", ["line 2: `a<b>()` ran, and `c`; a ` alone stays"]).html()
+    assert "line 2: <code>a&lt;b&gt;()</code> ran, and <code>c</code>; a ` alone stays" in html
 
 
 def test_empty_tables_are_left_out() -> None:

@@ -279,6 +279,14 @@ def _format(failure: Failure) -> str:
     )
 
 
+def _uncompiled(failure: Failure) -> str:
+    operations = ", ".join(dict.fromkeys(re.findall(r"(\w+) \(No registered", failure.message)))
+    return (
+        f"{failure.place}XLA has no {operations or 'such operation'}; do it outside of what is "
+        "compiled, or leave jit_compile=True (in a cell: --jit) out"
+    )
+
+
 def _branch(failure: Failure) -> str:
     return (
         f"{failure.place}TensorFlow decides this by a tensor, so both ways must leave a value of "
@@ -289,6 +297,7 @@ def _branch(failure: Failure) -> str:
 _ADVICE: tuple[tuple[str, Advise], ...] = (
     (r"^trace \d+ of `.*` is stale|, max_traces is \d+", _option),
     (r"singleton tf\.Variables|create variables on non-first|non-first call", _created),
+    (r"Detected unsupported operations when trying to compile graph", _uncompiled),
     (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leaked),
     (r"as a Python `bool`|[Ii]terating over a symbolic", _condition),
     (

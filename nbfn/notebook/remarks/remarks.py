@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,6 +98,7 @@ class Remarks:
             said.append(
                 f"{names}: a NumPy array is a tensor in a traced cell, and so is its result"
             )
+        said.sort(key=_first_line)
         return [*said, *self._kept(traced_cell), *self._missing(traced_cell)]
 
     @staticmethod
@@ -161,6 +163,11 @@ class Remarks:
 
             outline = Outline("This cell differs from an eager one:", said)
             display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
+
+
+def _first_line(sentence: str) -> float:
+    found = re.match(r"lines? (\d+)", sentence)
+    return float(found[1]) if found else math.inf
 
 
 def remarks_on(body: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> Remarks:

@@ -160,6 +160,7 @@ def test_what_xla_cannot_compile(fails, run, define: str, call: str, lines: list
         text = fails(call)
         assert [line[6:] for line in text.splitlines() if line.startswith("---->")] == lines
         assert "InvalidArgumentError: Detected unsupported operations" in text
+        assert "XLA has no AsString; do it outside of what is compiled" in text
         assert "AsString (No registered 'AsString' OpKernel for XLA_CPU_JIT" in text
         assert "TF_DUMP_GRAPH_PREFIX" not in text
         assert "_XlaMustCompile" not in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
 import textwrap
 
@@ -506,3 +507,15 @@ def test_what_is_made_again_or_was_there_is_not_said(run, cell: str) -> None:
         "class Box: pass"
     )
     assert "later runs" not in run(f"%%tf_function\n{cell}").text
+
+
+def test_sentences_stand_in_the_order_of_the_lines(run) -> None:
+    run("x = tf.constant(2.0)")
+    cell = (
+        "if x > 1:\n    label = 'big'\nelse:\n    label = 'small'\nprint(1)\n"
+        "note = f'{tf.reduce_sum(x)}'\nnumber = int(x)"
+    )
+    said = run(f"%%tf_function\n{cell}").text.partition("differs from an eager one:")[2]
+    lines = [int(each) for each in re.findall(r"line (\d+):", said)]
+    assert len(lines) >= 4
+    assert lines == sorted(lines)
