@@ -101,7 +101,7 @@ class TracedCell:
         __tracebackhide__ = True
         self._forget_stale_globals()
         before = self.traced.last_trace
-        with self.watching(namespace), self.surroundings.entered():
+        with self.outputs.calling(), self.surroundings.entered():
             returned = self.traced(*self.arguments(namespace))
             parts = self.outputs.latest  # None after a hit, which runs no Python
             trace = self.traced.last_trace
@@ -139,13 +139,10 @@ class TracedCell:
             else value
             for value in self.arguments(namespace)
         ]
-        with self.watching(namespace) as contents, self.surroundings.entered():
-            try:
-                report = check(self.traced, arguments, {})
-            finally:
-                contents.put_back()
+        with self.outputs.calling(), self.surroundings.entered():
+            report = check(self.traced, arguments, {})
         # What a cell changes in place leaves through the graph.
-        told = {*contents.names(), *(name for name in self.inputs)}
+        told = {*self.contents(namespace).names(), *self.inputs}
         return replace(
             report,
             differences=tuple(
@@ -161,21 +158,6 @@ class TracedCell:
         contents = Contents(namespace, self.captured)
         contents.add_code(self.traced.python_function.__code__)
         return contents
-
-    @contextmanager
-    def watching(self, namespace: dict[str, Any]) -> Iterator[Contents]:
-        """Notes what the cell may change in place; gives it back if the call fails."""
-        contents = self.contents(namespace)
-        self.outputs.latest = None
-        self.outputs.ran_eagerly = False
-        self.outputs.contents = contents
-        try:
-            yield contents
-        except BaseException:
-            contents.put_back()
-            raise
-        finally:
-            self.outputs.contents = None
 
     def _forget_stale_globals(self) -> None:
         """Drops traces that assign globals, whose values they have computed once and for all."""

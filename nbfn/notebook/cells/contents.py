@@ -15,6 +15,7 @@ from nbfn.notebook.cells.kinds import is_tensor
 from nbfn.notebook.cells.objects import (
     ABSENT,
     CONTAINERS,
+    Elements,
     attributes,
     fill_items,
     has_attributes,
@@ -82,7 +83,20 @@ def changed(value: Any, before: Content, built: bool) -> Content | None:
     same = _same_items(before.items, now.items) or (built and not holds_graph_tensor(now.items))
     if same and not new and not gone:
         return None
-    return Content(None if same else now.items, {**new, **gone})
+    items = None if same else _changed_items(before.items, now.items)
+    return Content(items, {**new, **gone})
+
+
+def _changed_items(before: Any, now: Any) -> Any:
+    """The items now; of an array, those that have changed."""
+    if not isinstance(now, np.ndarray) or now.dtype.hasobject:
+        return now
+    old, new = (
+        np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(each.size, -1)
+        for each in (before, now)
+    )
+    numbers = np.flatnonzero((old != new).any(axis=1))
+    return Elements(numbers, now.reshape(-1)[numbers])
 
 
 def _in(content: Content, name: str) -> Any:

@@ -9,6 +9,7 @@ import enum
 from array import array
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from nbfn.notebook.cells.kinds import is_named_tuple, is_variable
 from nbfn.site import is_library
 
 MAX_ITEMS = 100_000
+MAX_BYTES = 200_000_000
 CONTAINERS = (list, dict, set, deque, bytearray, array)
 """What can be filled again in place; more of a container than its items are its attributes."""
 
@@ -84,7 +86,7 @@ def is_changeable(value: Any) -> bool:
     if type(value) is list or type(value) is dict:
         return len(value) <= MAX_ITEMS
     if isinstance(value, np.ndarray):
-        return value.size <= MAX_ITEMS and value.flags.writeable
+        return value.nbytes <= MAX_BYTES and value.flags.writeable
     if isinstance(value, CONTAINERS):
         return len(value) <= MAX_ITEMS
     if is_variable(value):
@@ -187,6 +189,14 @@ def _is_pythons(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """Some elements of an array, by their numbers in it."""
+
+    numbers: np.ndarray
+    values: np.ndarray
+
+
 # Items ---------------------------------------------------------------------------------
 
 
@@ -204,7 +214,9 @@ def fill_items(container: Any, content: Any) -> None:
     """Gives a container or an array other items, in place."""
     # What TensorFlow puts around lists and dicts must learn of it; the user's classes must not.
     cls: Any = base_of(type(container)) if is_plain(type(container)) else type(container)
-    if isinstance(container, np.ndarray):
+    if isinstance(content, Elements):
+        container.flat[content.numbers] = content.values
+    elif isinstance(container, np.ndarray):
         container[...] = content
     elif isinstance(container, (list, bytearray, array)):
         cls.__setitem__(container, slice(None), content)

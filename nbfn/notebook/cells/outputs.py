@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -47,7 +48,6 @@ class Outputs:
         latest: The parts that `collect` found last.
         keep: Is given the parts, to keep them with the trace that is being made.
         note: Notes what the cell may change in place.
-        contents: What that was before the call.
         ran_eagerly: Whether the last call ran the cell's Python, and no graph.
         effects: Statements of the cell that change something in place, in a branch or a loop.
     """
@@ -61,32 +61,44 @@ class Outputs:
         self.latest: Parts | None = None
         self.keep: Callable[[Any], None] = lambda _: None
         self.note: Callable[[], Contents] = functools.partial(Contents, namespace, ())
-        self.contents: Contents | None = None
+        self._of_thread = threading.local()  # each replica runs the cell's Python on its own
+        self._undone: list[Contents] = []
         self.ran_eagerly = False
         self.effects: tuple[Effect, ...] = ()
 
     @contextmanager
+    def calling(self) -> Iterator[None]:
+        """A call of the function by its cell; if it fails, all is as it was before."""
+        self.latest, self.ran_eagerly = None, False
+        self._undone = []
+        try:
+            yield
+        except BaseException:
+            for contents in self._undone:
+                contents.put_back()
+            raise
+        finally:
+            self._undone = []
+
+    @contextmanager
     def running(self, names: Sequence[str], arguments: Sequence[Any]) -> Iterator[list[Any]]:
-        """Runs the cell's Python: gives what it is to be called with, and notes what that holds.
+        """Runs the cell's Python: gives what it is to be called with, and notes what it may change.
 
         The function may be called without its cell, by its name or for an export. It then changes
         nothing in place; what it would have changed is among its results.
         """
         __tracebackhide__ = True
-        alone = self.contents is None
-        contents = self.contents = self.contents or self.note()
+        contents = self._of_thread.contents = self.note()
         own = [taken(argument) for argument in arguments]
         for name, value in zip(names, own, strict=False):
             contents.add_given(name, value)
         try:
             yield own
         except BaseException:
-            if alone:
-                contents.put_back()
+            contents.put_back()
             raise
         finally:
-            if alone:
-                self.contents = None
+            self._of_thread.contents = None
 
     @tf.autograph.experimental.do_not_convert
     def collect(self, results: dict[str, Any], possible: dict[str, Callable[[], Any]]) -> Any:
@@ -108,14 +120,15 @@ class Outputs:
                 deleted.append(name)
         if VALUE in results:  # what has a name goes by it
             results[VALUE] = results.pop(VALUE)
-        changes = self.contents.changes() if self.contents is not None else {}
+        contents: Contents = self._of_thread.contents
+        changes = contents.changes()
         if not self.ran_eagerly:
             self._refuse(results, changes)
-        parts, outputs = self._part(results, changes)
+        parts, outputs = self._part(results, changes, contents)
         parts.deleted = tuple(deleted)
         parts.decided = frozenset(name for name in results if is_decided(results[name]))
-        if self.contents is not None:
-            self.contents.put_back(all_of_it=False)
+        self._undone.append(contents)
+        contents.put_back(all_of_it=False)
         self.latest = parts
         self.keep(parts)
         return outputs
@@ -130,11 +143,13 @@ class Outputs:
             in_place.refuse_inner_tensors((("name", name),), value)
         refuse_staged(self.effects, changes, self.definitions.function_file)
 
-    def _part(self, results: dict[str, Any], changes: dict[Path, Content]) -> tuple[Parts, Any]:
+    def _part(
+        self, results: dict[str, Any], changes: dict[Path, Content], contents: Contents
+    ) -> tuple[Parts, Any]:
         """Parts what the cell leaves; what is one object in two places stays one."""
-        contents = self.contents
-        known, given = (contents.paths, contents.given) if contents is not None else ({}, ())
-        parting = Parting(known, given, self.namespace, self.definitions, self.local_state)
+        parting = Parting(
+            contents.paths, contents.given, self.namespace, self.definitions, self.local_state
+        )
         parts = Parts({})
         outputs: dict[str, Any] = {}
         alone = results.keys() == {VALUE} and not changes

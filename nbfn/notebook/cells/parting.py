@@ -16,13 +16,13 @@ from nbfn.notebook.cells.contents import Content, holds_graph_tensor
 from nbfn.notebook.cells.definitions import Definitions
 from nbfn.notebook.cells.in_place import functions_of
 from nbfn.notebook.cells.kinds import LITERALS, is_tensor, is_variable
-from nbfn.notebook.cells.objects import ABSENT, attributes, is_plain
+from nbfn.notebook.cells.objects import ABSENT, Elements, attributes, is_plain
 from nbfn.notebook.cells.parts import GONE, Defined, Held, Known, Made, Slot
 from nbfn.notebook.cells.paths import Path
 from nbfn.notebook.cells.recipes import Recipe, filling, function_recipe, recipe_of
 
 _STREAMS = (tf.data.Dataset, tf.data.Iterator, tf.TensorArray)
-_CONSTANTS = (tf.DType, tf.TensorShape, np.dtype, range, slice, type(...))
+_CONSTANTS = (Elements, tf.DType, tf.TensorShape, np.dtype, range, slice, type(...))
 
 
 class Parting:

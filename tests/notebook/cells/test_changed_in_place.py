@@ -7,6 +7,13 @@ import pytest
 from tests.notebook.sides import assert_the_same
 
 CASES = [
+    ("a = np.zeros(300_000)", "a[7] = n\na[9] = -0.0", "[float(a[7]), str(a[9]), a.sum()]"),
+    (
+        "a = np.zeros(300_000, np.float32); far = 12_347; k = iter(range(9))",
+        "a[7] = n",
+        "[a[far].item(), a[7].item(), a.__setitem__(far, next(k)), a.__setitem__(7, 0)]",
+    ),
+    ("a = np.ones((3, 4))[:, ::2]", "a[1] = 5.0\na *= 2", "a"),
     (
         "class T:\n    v = None\n    def step(self, z):\n        if self.v is None:\n"
         "            self.v = tf.Variable(z)\n        self.last = z\n        return self.v + z\n"
