@@ -9,6 +9,8 @@ from dis import Instruction
 ANY = "*"
 _BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "__getattribute__"})
 _ALL = frozenset({"vars", "__dict__", "asdict", "astuple"})
+_COPYING = frozenset({"copy", "dataclasses"})
+_COPIES = frozenset({"copy", "deepcopy", "replace"})
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
 _NAMES = (*_GLOBALS, "LOAD_ATTR", "LOAD_METHOD")
 
@@ -34,7 +36,9 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
     for i, each in enumerate(instructions):
         if each.opname not in _NAMES:
             continue
-        if each.argval in _ALL:
+        before = instructions[i - 1].argval if i else None
+        copies = each.opname in _GLOBALS or before in _COPYING
+        if each.argval in _ALL or (each.argval in _COPIES and copies):
             attributes.add(ANY)
         elif each.argval in _BY_TEXT:
             attributes |= texts

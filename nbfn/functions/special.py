@@ -25,6 +25,8 @@ EQUALITY = _dunders("eq ne hash")
 ORDER = _dunders("lt le gt ge")
 LENGTH = _dunders("len")
 CONTEXTS = _dunders("enter exit aenter aexit")
+MAKING = _dunders("init new post_init")
+"""What code runs that calls a class."""
 STORES = _dunders("setattr setitem set delitem delattr delete")
 IF_NAMED = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES
 

@@ -18,6 +18,7 @@ from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, Si
 from typing import Any
 
 from nbfn import _tensorflow
+from nbfn.functions import special
 from nbfn.functions.dynamic import ANY
 from nbfn.functions.fingerprint import fingerprint
 from nbfn.functions.marks import ABSENT, Mark, content_of, is_content, is_immutable, mark, serial
@@ -34,7 +35,6 @@ from nbfn.functions.reading import (
     undressed,
 )
 from nbfn.functions.reads import is_the_users, reads
-from nbfn.functions.special import ALWAYS, CONTEXTS, IF_NAMED, LENGTH, entry_of, length_of
 
 _MAX_ROUNDS = 4
 _MAX_OBJECTS = 1000
@@ -150,7 +150,7 @@ class _Surveyor:
         self.survey = Survey(attributes=attributes)
         self.named: frozenset[str] = frozenset()
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
-        self._specials = ALWAYS | (attributes & IF_NAMED)
+        self._specials = special.ALWAYS | (attributes & special.IF_NAMED)
         self._seen: set[int] = set()
         self._counted: set[int] = set()
 
@@ -277,10 +277,12 @@ class _Surveyor:
                 self._count(weakref.ref(cls))
         wanted = self._wanted
         own_name, specials = name.rpartition(".")[2], self._specials
-        if length_of(own_name) in self.survey.attributes:
-            specials |= LENGTH
-        if entry_of(own_name) in self.survey.attributes:
-            specials |= CONTEXTS
+        if isinstance(value, type):
+            specials |= special.MAKING
+        if special.length_of(own_name) in self.survey.attributes:
+            specials |= special.LENGTH
+        if special.entry_of(own_name) in self.survey.attributes:
+            specials |= special.CONTEXTS
         for cls in users:
             more = sorted(specials & vars(cls).keys())
             more += self._others(vars(cls), classes)

@@ -99,7 +99,7 @@ class TracedCell:
             The value of the last expression; None if the cell does not end in one.
         """
         __tracebackhide__ = True
-        self._forget_stale_globals()
+        self._forget_what_serves_once()
         before = self.traced.last_trace
         with self.outputs.calling(), self.surroundings.entered():
             returned = self.traced(*self.arguments(namespace))
@@ -159,8 +159,8 @@ class TracedCell:
         contents.add_code(self.traced.python_function.__code__)
         return contents
 
-    def _forget_stale_globals(self) -> None:
-        """Drops traces that assign globals, whose values they have computed once and for all."""
+    def _forget_what_serves_once(self) -> None:
+        """Drops traces that serve one call only."""
         for trace in self.traced.traces:
-            if trace.python_results is not None and () in trace.python_results.changes:
+            if trace.python_results is not None and trace.python_results.serves_once:
                 self.traced.evict(trace)

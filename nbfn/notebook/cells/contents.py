@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -16,12 +17,14 @@ from nbfn.notebook.cells.objects import (
     ABSENT,
     CONTAINERS,
     Elements,
+    append_items,
     attributes,
     fill_items,
     has_attributes,
     is_plain,
     items,
     set_attribute,
+    set_items,
 )
 
 
@@ -32,10 +35,20 @@ class Content:
     Attributes:
         items: A plain copy of its items; None if it has none, or they have not changed.
         attributes: Its attributes, `ABSENT` for those that were taken away.
+        how: What the items are: ``"all"`` of them; those to ``"append"``; a dict of those to
+            ``"set"``, by key or number, or a set of those to add.
+        removed: Keys or members that are gone, where the items are those to set.
     """
 
     items: Any
     attributes: dict[str, Any]
+    how: str = "all"
+    removed: tuple[Any, ...] = ()
+
+    @property
+    def is_absolute(self) -> bool:
+        """Whether all items are told, whatever they were before."""
+        return self.how == "all" and not isinstance(self.items, (Elements, type(None)))
 
 
 _NONE: dict[str, Any] = {}
@@ -83,14 +96,50 @@ def changed(value: Any, before: Content, built: bool) -> Content | None:
     same = _same_items(before.items, now.items) or (built and not holds_graph_tensor(now.items))
     if same and not new and not gone:
         return None
-    items = None if same else _changed_items(before.items, now.items)
-    return Content(items, {**new, **gone})
+    attributes = {**new, **gone}
+    return Content(None, attributes) if same else _change(before.items, now.items, attributes)
 
 
-def _changed_items(before: Any, now: Any) -> Any:
-    """The items now; of an array, those that have changed."""
-    if not isinstance(now, np.ndarray) or now.dtype.hasobject:
-        return now
+def _change(before: Any, now: Any, attributes: dict[str, Any]) -> Content:
+    """The least that makes the items of before those of now.
+
+    What else the user puts there later, which the trace knows nothing of, then stays.
+    """
+    if isinstance(now, np.ndarray) and not now.dtype.hasobject:
+        return Content(_elements(before, now), attributes)
+    if isinstance(now, dict):
+        items = {k: item for k, item in now.items() if k not in before or item is not before[k]}
+        gone = tuple(key for key in before if key not in now)
+        if list(now) == [key for key in before if key in now] + [k for k in now if k not in before]:
+            return Content(items, attributes, "set", gone)
+    elif isinstance(now, set):
+        return Content(now - before, attributes, "set", tuple(before - now))
+    elif isinstance(now, (list, deque, bytearray, array)):
+        old, new = list(before), list(now)
+        if _alike(new[: len(old)], old):
+            return Content(new[len(old) :], attributes, "append")
+        if isinstance(now, deque) and (added := _pushed(old, new)):
+            return Content(new[-added:], attributes, "append")
+        if len(old) == len(new):
+            items = {n: item for n, item in enumerate(new) if item is not old[n]}
+            return Content(items, attributes, "set")
+    return Content(now, attributes)
+
+
+def _alike(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
+
+
+def _pushed(old: list[Any], new: list[Any]) -> int:
+    """How many items were appended to a full deque; 0 if something else was done."""
+    if len(old) == len(new):
+        for added in range(1, len(old) + 1):
+            if _alike(old[added:], new[: len(new) - added]):
+                return added
+    return 0
+
+
+def _elements(before: np.ndarray, now: np.ndarray) -> Elements:
     old, new = (
         np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(each.size, -1)
         for each in (before, now)
@@ -124,7 +173,11 @@ def put_back(value: Any, before: Content, now: Content) -> None:
 
 def fill(value: Any, content: Content) -> None:
     """Gives the items and attributes that have changed."""
-    if content.items is not None:
+    if content.how == "append":
+        append_items(value, content.items)
+    elif content.how == "set":
+        set_items(value, content.items, content.removed)
+    elif content.items is not None:
         fill_items(value, content.items)
     for name, item in content.attributes.items():
         set_attribute(value, name, item)

@@ -7,6 +7,7 @@ object's tensors, and a constant that says how to make the object around them.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from nbfn.notebook.cells.parts import GONE, Held, Slot, within
 from nbfn.notebook.cells.paths import Path
 from nbfn.notebook.cells.recipes import recipe_of
 
-MAX_TEMPLATES = 64
+MAX_TEMPLATES = 16
 
 
 class Template(StandIn):
@@ -86,7 +87,8 @@ class _Argument(Parting):
     def _part(self, value: Any, at: Path) -> tuple[Any, Any]:
         if is_tensor(value):
             return Slot(at), value
-        recipe = recipe_of(value) if is_object(value) else None
+        is_array = isinstance(value, np.ndarray)
+        recipe = recipe_of(value) if is_array or is_object(value) else None
         return (Held(value), None) if recipe is None else self._made(value, at, recipe)
 
 
@@ -107,9 +109,11 @@ def _structure(value: Any, seen: dict[int, int]) -> Any:
         return seen[id(value)]
     seen[id(value)] = len(seen)
     if isinstance(value, np.ndarray):
-        return (id(value), value.dtype.str, value.shape, value.tobytes())
+        content = hashlib.blake2b(value.tobytes()).digest() if not value.dtype.hasobject else b""
+        objects = tuple(map(id, value.flat)) if value.dtype.hasobject else ()
+        return (value.dtype.str, value.shape, content, *objects)
     recipe = recipe_of(value) if is_object(value) else None
     if recipe is None:
         return id(value)
     parts = {**recipe.needed, **recipe.rest}
-    return (type(value), *((step, _structure(item, seen)) for step, item in parts.items()))
+    return (id(type(value)), *((step, _structure(item, seen)) for step, item in parts.items()))

@@ -8,10 +8,12 @@ before the trace is put back, and the new content leaves through the graph, as o
 from __future__ import annotations
 
 import dis
+import functools
+import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from types import CodeType, FunctionType, MethodType, ModuleType
+from dataclasses import dataclass, replace
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -159,8 +161,11 @@ class Contents:
             return
         elif (function := function_of(value)) is not None:
             self._walk_function(function, path)
-        elif isinstance(value, MethodType):
+        elif isinstance(value, MethodType | BuiltinMethodType):
             self._walk(value.__self__, (*path, ("owner", "")))
+        elif isinstance(value, functools.partial):
+            for part in ("func", "args", "keywords"):
+                self._walk(getattr(value, part), (*path, ("partial", part)))
         elif isinstance(value, tuple):
             for number, item in enumerate(value[:MAX_CONTAINERS]):
                 self._walk(item, (*path, ("item", number)), built)
@@ -190,7 +195,10 @@ class Contents:
         if is_the_users(cls.__module__):
             if cls is not value:
                 self._walk(cls, (*path, ("class", "")))
-            for member in vars(cls).values():
+            own = path if cls is value else (*path, ("class", ""))
+            for name, member in list(vars(cls).items()):
+                if inspect.isfunction(member):
+                    self._walk(member, (*own, ("attribute", name)))
                 for function in functions_of(member):
                     self._walk_names(function)
 
@@ -270,7 +278,9 @@ class Contents:
     def _without_new(self, now: Content) -> Content:
         """What has changed, but for what holds a new variable."""
         named = {n: item for n, item in now.attributes.items() if not self._is_new(item)}
-        return Content(None if self._is_new(now.items) else now.items, named)
+        if self._is_new(now.items):
+            return Content(None, named)
+        return replace(now, attributes=named)
 
     def _is_new(self, value: Any) -> bool:
         """Whether a value is, or holds, a variable that was not there before, and no tensor."""

@@ -153,13 +153,18 @@ def is_input(value: Any, parts: int = _MAX_PARTS) -> bool:
     if isinstance(value, tf.distribute.DistributedValues):
         return True
     if is_nest(value):
-        if isinstance(value, dict) and len({type(key) for key in value}) > 1:
-            return False  # TensorFlow sorts the keys
+        if isinstance(value, dict) and not _can_be_sorted(value):
+            return False  # as TensorFlow does
         items = list(value.values()) if isinstance(value, dict) else list(value)
         return 0 < len(items) <= parts and all(
             item is None or is_input(item, parts - len(items)) for item in items
         )
     return False
+
+
+def _can_be_sorted(keys: Iterable[Any]) -> bool:
+    kinds = {type(key) for key in keys}
+    return len(kinds) <= 1 and kinds <= {str, bytes, int, float, bool}
 
 
 def is_tensor_or_array(value: Any) -> bool:

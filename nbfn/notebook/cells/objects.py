@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from array import array
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import CellType, FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any
@@ -212,8 +212,7 @@ def items(value: Any) -> Any:
 
 def fill_items(container: Any, content: Any) -> None:
     """Gives a container or an array other items, in place."""
-    # What TensorFlow puts around lists and dicts must learn of it; the user's classes must not.
-    cls: Any = base_of(type(container)) if is_plain(type(container)) else type(container)
+    cls = _class_of(container)
     if isinstance(content, Elements):
         container.flat[content.numbers] = content.values
     elif isinstance(container, np.ndarray):
@@ -233,6 +232,30 @@ def fill_items(container: Any, content: Any) -> None:
     else:
         cls.clear(container)
         cls.extend(container, content)
+
+
+def append_items(container: Any, content: Any) -> None:
+    """Appends items to a list, a deque or a buffer."""
+    _class_of(container).extend(container, content)
+
+
+def set_items(container: Any, content: Any, removed: Iterable[Any]) -> None:
+    """Sets items by key or number, or adds members; and takes others away."""
+    cls = _class_of(container)
+    if isinstance(container, set):
+        cls.difference_update(container, removed)
+        cls.update(container, content)
+        return
+    for key in removed:
+        if key in container:
+            cls.__delitem__(container, key)
+    for key, item in content.items():
+        cls.__setitem__(container, key, item)
+
+
+def _class_of(container: Any) -> Any:
+    # What TensorFlow puts around lists and dicts must learn of it; the user's classes must not.
+    return base_of(type(container)) if is_plain(type(container)) else type(container)
 
 
 def needs(value: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -150,9 +150,17 @@ class Outputs:
         parting = Parting(
             contents.paths, contents.given, self.namespace, self.definitions, self.local_state
         )
+        given = {contents.paths[each] for each in contents.given}
         parts = Parts({})
+        changed: dict[str, Any] = {}
+        for path, content in changes.items():
+            key = _free(as_text(path) or "globals", {*results, *changed, RESULT})
+            parts.changes[path], changed[key] = parting.part_content(content, (key,))
+            if path not in given and content.is_absolute:
+                parts.serves_once = True
+        changed = {key: returned for key, returned in changed.items() if returned is not None}
         outputs: dict[str, Any] = {}
-        alone = results.keys() == {VALUE} and not changes
+        alone = results.keys() == {VALUE} and not changed
         for name, value in results.items():
             key = _free(RESULT, results) if name == VALUE else name
             at = () if alone else (key,)
@@ -165,15 +173,11 @@ class Outputs:
             )
             if returned is not None and not named:
                 outputs[key] = returned
-        for path, content in changes.items():
-            key = _free(as_text(path) or "globals", outputs)
-            parts.changes[path], returned = parting.part_content(content, (key,))
-            if returned is not None:
-                outputs[key] = returned
+        outputs |= changed
         return parts, outputs[_free(RESULT, results)] if alone and outputs else outputs
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
+def _free(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
-from types import FunctionType
+from dataclasses import replace
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,14 @@ from nbfn.notebook.cells.contents import Content, holds_graph_tensor
 from nbfn.notebook.cells.definitions import Definitions
 from nbfn.notebook.cells.in_place import functions_of
 from nbfn.notebook.cells.kinds import LITERALS, is_tensor, is_variable
-from nbfn.notebook.cells.objects import ABSENT, Elements, attributes, is_plain
+from nbfn.notebook.cells.objects import (
+    ABSENT,
+    Elements,
+    attributes,
+    content_of_cell,
+    is_object,
+    is_plain,
+)
 from nbfn.notebook.cells.parts import GONE, Defined, Held, Known, Made, Slot
 from nbfn.notebook.cells.paths import Path
 from nbfn.notebook.cells.recipes import Recipe, filling, function_recipe, recipe_of
@@ -97,12 +105,13 @@ class Parting:
         """Parts what has changed of something; the parts are in a content of the same structure."""
         if not content.attributes:
             part, skeleton = self.part(content.items, at)
-            return Content(part, {}), skeleton
+            return replace(content, items=part), skeleton
         parts, returned = {}, {}
         for name, item in {"[]": content.items, **content.attributes}.items():
             parts[name], returned[name] = self.part(item, (*at, name))
         kept = {name: skeleton for name, skeleton in returned.items() if skeleton is not None}
-        return Content(parts.pop("[]"), parts), kept or None
+        items = parts.pop("[]")
+        return replace(content, items=items, attributes=parts), kept or None
 
     def _part(self, value: Any, at: Path) -> tuple[Any, Any]:
         if isinstance(value, tf.GradientTape):
@@ -176,9 +185,16 @@ class Parting:
 
     def _function(self, value: FunctionType, at: Path) -> tuple[Any, Any]:
         code = self._definitions.code_of(value)
+        if code is None and any(map(self._is_new, value.__closure__ or ())):
+            code = value.__code__
         if code is None:
             return self._held(value), None
         return self._made(value, at, function_recipe(value, code))
+
+    def _is_new(self, cell: CellType) -> bool:
+        """Whether a cell of a closure holds an object that was not there before the trace."""
+        held = content_of_cell(cell)
+        return is_object(held) and id(held) not in self._known and not isinstance(held, LITERALS)
 
     def _class(self, value: type, at: Path) -> tuple[Any, Any]:
         """A class: of the cell, it is defined anew; else, its functions are."""

@@ -118,6 +118,8 @@ class Parts:
         changes: What stands for what has changed of each thing that was there before.
         deleted: Names that the cell took away on the way it went.
         decided: Names of results that TensorFlow decides to write or not.
+        serves_once: Whether a later call needs another trace, because this one tells only how
+            something is at its end, or because it assigns globals.
         kept: Names of results that hold what only a trace makes, and the class of that.
     """
 
@@ -125,6 +127,7 @@ class Parts:
     changes: dict[Path, Content] = field(default_factory=dict)
     deleted: tuple[str, ...] = ()
     decided: frozenset[str] = frozenset()
+    serves_once: bool = False
     kept: dict[str, str] = field(default_factory=dict)
 
     def all(self) -> Iterable[Any]:

@@ -35,6 +35,8 @@ def find(namespace: Mapping[str, Any], path: Path) -> Any:
             value = attributes(function_of(value) or value)[key]
         elif kind == "class":
             value = type(value)
+        elif kind == "partial":
+            value = getattr(value, key)
         elif kind == "memory":
             value = owner_of(value)
         elif kind == "owner":

@@ -15,9 +15,7 @@ import numpy as np
 
 from nbfn.functions.reads import is_the_users
 from nbfn.notebook.cells.objects import (
-    ABSENT,
     attributes,
-    content_of_cell,
     fill_items,
     is_object,
     items,
@@ -70,6 +68,8 @@ def recipe_of(value: Any) -> Recipe | None:
         return Recipe(cls, _numbered(getattr(value, name) for name in _DESCRIPTORS[cls]))
     if cls is functools.partial:
         return Recipe(_partial, _numbered((value.func, value.args, value.keywords)))
+    if cls is CellType:
+        return Recipe(CellType, {}, attributes(value), filling(None, 0, list(attributes(value))))
     if cls in _ITERATORS:
         return _iterator(value)
     if cls in _COPIED:
@@ -140,27 +140,25 @@ def function_recipe(function: FunctionType, code: CodeType) -> Recipe:
             values.
     """
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    closed = [content_of_cell(cells.get(name)) for name in code.co_freevars]
+    closed = [cells.get(name) or CellType() for name in code.co_freevars]
     named = {name: item for name, item in vars(function).items() if name not in _OF_AUTOGRAPH}
     scope, name, doc = function.__globals__, function.__name__, function.__doc__
     qualified = function.__qualname__
     if qualified == function.__code__.co_qualname:
         qualified = code.co_qualname
 
-    def make() -> FunctionType:
-        made = FunctionType(code, scope, name, None, tuple(CellType() for _ in closed))
+    def make(*closure: CellType) -> FunctionType:
+        made = FunctionType(code, scope, name, None, closure)
         made.__doc__, made.__qualname__ = doc, qualified
         return made
 
     def fill(made: FunctionType, rest: list[Any]) -> None:
         made.__defaults__, made.__kwdefaults__, made.__annotations__, *others = rest
-        for cell, item in zip(made.__closure__ or (), others, strict=False):
-            if item is not ABSENT:
-                cell.cell_contents = item
-        vars(made).update(zip(named, others[len(closed) :], strict=True))
+        vars(made).update(zip(named, others, strict=True))
 
     own = (function.__defaults__, function.__kwdefaults__, function.__annotations__)
-    return Recipe(make, {}, _numbered((*own, *closed, *named.values())), fill)
+    rest = {f"[{n}]": item for n, item in enumerate((*own, *named.values()))}
+    return Recipe(make, _numbered(closed), rest, fill)
 
 
 def _array(value: np.ndarray) -> Recipe:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from nbfn.notebook.cells.contents import Content, fill
+from nbfn.notebook.cells import contents
+from nbfn.notebook.cells.contents import Content, content_of, fill
 from nbfn.notebook.cells.joining import Joining
 from nbfn.notebook.cells.objects import ABSENT
 from nbfn.notebook.cells.parts import GONE, Defined, Known, Parts, within
@@ -60,6 +61,11 @@ def restore(parts: Parts, returned: Any, namespace: dict[str, Any]) -> Left:
         (part for part in everything if isinstance(part, Defined)),
         key=lambda part: part.code.co_firstlineno,
     )
+    before = {
+        path: content_of(value)
+        for path, value in changed.items()
+        if pending and path and value is not GONE
+    }
     while True:
         waiting = {id(part) for part in pending}
         for name, part in parts.results.items():
@@ -69,6 +75,10 @@ def restore(parts: Parts, returned: Any, namespace: dict[str, Any]) -> Left:
             break
         namespace.update(_kept(results))
         joining.join(pending.pop(0))
+    for path, content in before.items():
+        now = contents.changed(changed[path], content, built=False)
+        if now is not None:  # by a statement that has run again; the trace tells of it too
+            contents.put_back(changed[path], content, now)
     changes = [
         (changed[path], _joined(joining, content))
         for path, content in parts.changes.items()
@@ -85,7 +95,9 @@ def _kept(results: dict[str, Any]) -> dict[str, Any]:
 def _joined(joining: Joining, content: Content) -> Content:
     items = joining.join(content.items)
     named = {name: joining.join(part) for name, part in content.attributes.items()}
-    return Content(None if items is GONE else items, _kept(named))
+    if items is GONE:
+        return Content(None, _kept(named))
+    return replace(content, items=items, attributes=_kept(named))
 
 
 def _found(namespace: dict[str, Any], path: Path) -> Any:

@@ -206,7 +206,9 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
             _note(error, traceback, shell.user_ns)
     except Exception:  # an error must be shown, whatever becomes of its dress
         view = None
-    if view is None or (view.traceback is None and not isinstance(error, NbfnError)):
+    if view is None or (
+        view.traceback is None and not isinstance(error, NbfnError | KeyboardInterrupt)
+    ):
         shell.showtraceback(whole, tb_offset=tb_offset, running_compiled_code=True)
         return
     stand_in = _stand_in(kind, error, view)
