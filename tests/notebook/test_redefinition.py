@@ -144,8 +144,9 @@ def test_a_body_run_again_and_changed(run, shell) -> None:
 def test_what_a_cell_made_is_not_kept(run, shell) -> None:
     run(SETUP + "class Box: pass\nbox = Box()")
     run("%%tf_function step\nmade = Box(); made.value = x * 2; made.up = box\nf = lambda z: z + x")
-    references = [weakref.ref(shell.user_ns[name]) for name in ("made", "f", "box")]
-    run("del made, f; box = None")
+    run("%%tf_function\npart = tf.Module()")
+    references = [weakref.ref(shell.user_ns[name]) for name in ("made", "f", "box", "part")]
+    run("del made, f, part; box = None")
     assert alive(references) == []
     run("box = Box()")
     run("%%tf_function step\nmade = Box(); made.value = x * 2; made.up = box\nf = lambda z: z + x")

@@ -74,7 +74,7 @@ class Outputs:
         try:
             yield
         except BaseException:
-            for contents in self._undone:
+            for contents in reversed(self._undone):
                 contents.put_back()
             raise
         finally:

@@ -7,6 +7,7 @@ import pytest
 from tests.notebook.sides import assert_the_same
 
 CASES = [
+    ("A = [x]; A0 = A", "class K: pass\nk = K()\nk.p = A\nA = [n]", "[A, A0, k]"),
     (
         "A = [x]; B = [y]; A0 = A",
         "A, B = B, A\nclass K: pass\nk = K()\nk.p = A; k.q = B",

@@ -151,3 +151,30 @@ def test_a_function_called_by_its_name_that_fails_leaves_all_as_it_was(run, shel
     with pytest.raises(KeyError, match="wrong"):
         run("step(tf.constant([1.0]), wrong=True)")
     assert [each.numpy() for each in shell.user_ns["L"]] == [1.0]
+
+
+def test_a_branch_of_python_that_calls_one_of_tensorflow(run, shell) -> None:
+    run("def decided(z):\n    if tf.reduce_sum(z) > 4:\n        z = z + 1\n    return z")
+    run("x = tf.constant(1.0); n = 3; L = []")
+    run("%%tf_function\nif n > 2:\n    L.append(decided(x))")  # both decide on line 2
+    assert [each.numpy() for each in shell.user_ns["L"]] == [1.0]
+
+
+def test_a_new_variable_of_a_call_that_fails_does_not_stay(run, shell, refused) -> None:
+    run("x = tf.constant(1.0); made = []")
+    cell = (
+        "%%tf_function\nif not made:\n    made.append(tf.Variable(1.0))\n"
+        "tf.debugging.assert_less(x, 1.0)\nz = made[0] + x"
+    )
+    assert "InvalidArgumentError" in refused(cell)
+    assert shell.user_ns["made"] == []
+    run("x = tf.constant(-1.0)")
+    run(cell)
+    assert (len(shell.user_ns["made"]), shell.user_ns["z"].numpy()) == (1, 0.0)
+
+
+def test_a_list_with_what_ended_with_the_trace_is_not_left(run, shell) -> None:
+    run("x = tf.constant(1.0)")
+    text = run("%%tf_function\nwith tf.GradientTape() as tape:\n    y = x\npair = [tape, x]").text
+    assert "`pair` ended with the trace" in text
+    assert "pair" not in shell.user_ns
