@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from types import CellType, FunctionType
@@ -29,6 +30,9 @@ from nbfn.notebook.cells.parts import GONE, Defined, Held, Known, Made, Slot
 from nbfn.notebook.cells.paths import Path
 from nbfn.notebook.cells.recipes import Recipe, filling, function_recipe, recipe_of
 
+_BUFFERS = (io.StringIO, io.BytesIO)
+_HOLDING = {"queue", "_queue", "threading", "_thread", "weakref", "asyncio"}
+"""Modules of Python whose objects hold what happens to them."""
 _STREAMS = (tf.data.Dataset, tf.data.Iterator, tf.TensorArray)
 _CONSTANTS = (Elements, tf.DType, tf.TensorShape, np.dtype, range, slice, type(...))
 
@@ -137,6 +141,7 @@ class Parting:
 
     def _held(self, value: Any) -> Held:
         has_state = is_variable(value) or hasattr(type(value), "_trackable_children")
+        has_state |= isinstance(value, _BUFFERS) or type(value).__module__ in _HOLDING
         was_there = any(value is each for each in list(self._namespace.values()))
         if (has_state or isinstance(value, Generator)) and not was_there:
             self.kept.append(value)
