@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.notebook.cells.contents import Content, is_graph_tensor
-from nbfn.notebook.cells.frames import is_cell
+from nbfn.notebook.cells.frames import cell_name, is_users
 from nbfn.notebook.cells.in_place import InPlaceError, named_by
 from nbfn.notebook.cells.paths import Path, as_text
 
@@ -33,12 +34,19 @@ class Effect:
         line: Its line.
         headers: Lines of the branches and loops around it.
         roots: Names through which it may change something; None if it surely does.
+        is_assignment: Whether it gives a value to an attribute.
     """
 
     what: str
     line: int
     headers: frozenset[int]
     roots: frozenset[str] | None = None
+    is_assignment: bool = False
+
+    @property
+    def last(self) -> str:
+        """The last name of what it changes."""
+        return self.what.rpartition(".")[2]
 
 
 def effects_in_branches(body: Iterable[ast.stmt], namespace: Mapping[str, Any]) -> Iterator[Effect]:
@@ -55,8 +63,9 @@ def _effects(
     if isinstance(node, ast.If | ast.While | ast.For):
         headers |= {node.lineno}
     elif headers and isinstance(node, ast.expr | ast.stmt):
+        is_assignment = isinstance(node, ast.Attribute)
         for what in _changed_by(node, namespace):
-            yield Effect(ast.unparse(what), node.lineno, headers)
+            yield Effect(ast.unparse(what), node.lineno, headers, None, is_assignment)
         if isinstance(node, ast.Call) and isinstance(owner := _first(node.func), ast.Name):
             roots = frozenset(named_by(namespace.get(owner.id), namespace) | {owner.id})
             yield Effect(f"{ast.unparse(node.func)}(…)", node.lineno, headers, roots)
@@ -113,24 +122,47 @@ def refuse_staged(effects: Iterable[Effect], changed: Iterable[Path], file: str)
     Raises:
         InPlaceError: Naming what is changed, and the line.
     """
-    names = {path[0][1] for path in changed if path}
+    changed = [path for path in changed if path]
+    names = {path[0][1] for path in changed}
     pending = [each for each in effects if each.roots is None or each.roots & names]
-    if not pending:
+    if not (pending or changed):
         return
-    staged = set()
+    staged = set(_staged())
+    found = [(each, "") for each in pending if any((file, line) in staged for line in each.headers)]
+    last = {str(path[-1][1]) for path in changed}
+    for other, line in sorted(staged):
+        if other != file:
+            place = f" of {cell_name(other) or other}"
+            found += [(each, place) for each in _effects_below(other, line) if each.last in last]
+    for effect, place in found:
+        raise InPlaceError(
+            f"`{effect.what}` is changed in a branch or a loop that TensorFlow decides, at "
+            f"line {effect.line}{place}; Python changes it whether or not that runs. "
+            "Assign to a name there, and change the container after it"
+        )
+
+
+def _staged() -> Iterator[tuple[str, int]]:
+    """File and line of each branch and loop that the graph being traced has made its own."""
     for operation in tf.compat.v1.get_default_graph().get_operations():
         if operation.type in _STAGED:
-            own = [frame for frame in operation.traceback or () if is_cell(frame.filename)]
-            # A branch that Python decides may call what makes one, such as a variable.
-            if own and own[-1].filename == file:
-                staged.add(own[-1].lineno)
-    for effect in pending:
-        if effect.headers & staged:
-            raise InPlaceError(
-                f"`{effect.what}` is changed in a branch or a loop that TensorFlow decides, at "
-                f"line {effect.line}; Python changes it whether or not that runs. "
-                "Assign to a name there, and change the container after it"
-            )
+            own = [frame for frame in operation.traceback or () if is_users(frame.filename)]
+            if own:  # a branch that Python decides may call what makes one, such as a variable
+                yield own[-1].filename, own[-1].lineno
+
+
+def _effects_below(file: str, line: int) -> Iterator[Effect]:
+    """Containers that a branch or a loop of a function of the user's changes in place."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While | ast.For) and node.lineno == line:
+            for effect in _effects(node, frozenset(), {}):
+                # AutoGraph makes an attribute that is assigned an output of the branch.
+                if effect.roots is None and not effect.is_assignment:
+                    yield effect
 
 
 def refuse_two_owners(results: Iterable[str], changes: Mapping[Path, Content]) -> None:

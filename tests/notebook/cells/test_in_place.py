@@ -178,3 +178,43 @@ def test_a_list_with_what_ended_with_the_trace_is_not_left(run, shell) -> None:
     text = run("%%tf_function\nwith tf.GradientTape() as tape:\n    y = x\npair = [tape, x]").text
     assert "`pair` ended with the trace" in text
     assert "pair" not in shell.user_ns
+
+
+HELPERS = """
+x = tf.constant(1.0); log = []
+class Meter:
+    def __init__(self): self.seen = []; self.best = 0.0
+    def keep(self, z):
+        if z > 100.0:
+            self.seen.append('large')
+        return z
+    def note(self, z):
+        if z > 100.0:
+            z = z * 2
+            self.best = z
+        self.seen.append('any')
+        return z
+m = Meter()
+def often(z):
+    for i in tf.range(3):
+        log.append('a')
+        z = z + 1
+    return z
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "what"), [("m.keep(x)", "`self.seen` is"), ("often(x)", "`log` is")]
+)
+def test_a_change_in_a_branch_of_a_helper_is_refused(run, shell, refused, cell, what) -> None:
+    run(HELPERS)
+    text = refused(f"%%tf_function\n{cell}")
+    assert f"{what} changed in a branch or a loop that TensorFlow decides, at line" in text
+    assert "of In [1]" in text
+    assert (shell.user_ns["log"], shell.user_ns["m"].seen) == ([], [])
+
+
+def test_a_change_beside_a_branch_of_a_helper_is_not(run, shell) -> None:
+    run(HELPERS)
+    run("%%tf_function\nm.note(x)")
+    assert (shell.user_ns["m"].seen, shell.user_ns["m"].best.numpy()) == (["any"], 0.0)
