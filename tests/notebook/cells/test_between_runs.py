@@ -6,7 +6,17 @@ import pytest
 
 from tests.notebook.sides import assert_the_same
 
+DEEP = """
+L = [3, 1, 2]; o = types.SimpleNamespace(nest=[[[[[[L]]]]]])
+def innermost(each):
+    while isinstance(each[0], list): each = each[0]
+    return each
+"""
+"""A list that lies deeper than guards look."""
+
 CASES = [
+    (DEEP, "innermost(o.nest).append(n)", "[L, L.insert(0, 7)]"),
+    (DEEP, "innermost(o.nest).sort()", "[L, L.append(0)]"),
     (
         """CFG={'made':0,'lr':.1}
 class M:
