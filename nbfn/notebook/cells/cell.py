@@ -86,7 +86,9 @@ class TracedCell:
 
     def arguments(self, namespace: Mapping[str, Any]) -> list[Any]:
         """What the function is given for the inputs."""
-        values = (namespace[n] if n in namespace else self.builtins[n] for n in self.inputs)
+        values = [namespace[n] if n in namespace else self.builtins[n] for n in self.inputs]
+        if tf.config.functions_run_eagerly():
+            return values
         return [
             self.templates.given(value) if is_object(value) and not is_input(value) else value
             for value in values

@@ -23,7 +23,7 @@ from nbfn.notebook.cells.definitions import Definitions
 from nbfn.notebook.cells.given import taken
 from nbfn.notebook.cells.in_place import Contents
 from nbfn.notebook.cells.parting import Parting
-from nbfn.notebook.cells.parts import Parts
+from nbfn.notebook.cells.parts import Held, Parts
 from nbfn.notebook.cells.paths import Path, as_text
 
 VALUE = "__value__"
@@ -120,11 +120,14 @@ class Outputs:
                 deleted.append(name)
         if VALUE in results:  # what has a name goes by it
             results[VALUE] = results.pop(VALUE)
-        contents: Contents = self._of_thread.contents
+        noted = getattr(self._of_thread, "contents", None)
+        contents = noted or self.note()
         changes = contents.changes()
         if not self.ran_eagerly:
             self._refuse(results, changes)
         parts, outputs = self._part(results, changes, contents)
+        if noted is None:  # TensorFlow itself calls the Python where all functions run eagerly
+            parts.results = {name: Held(value) for name, value in results.items()}
         parts.deleted = tuple(deleted)
         parts.decided = frozenset(name for name in results if is_decided(results[name]))
         self._undone.append(contents)

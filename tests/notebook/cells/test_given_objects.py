@@ -70,6 +70,18 @@ def test_other_tensors_find_the_trace_and_other_values_do_not(run, shell) -> Non
     assert (len(step.traces), shell.user_ns["s"].n) == (2, 2)
 
 
+def test_where_all_functions_run_eagerly(run, shell) -> None:
+    run("class Box: pass\nb = Box(); b.t = tf.constant(1.0); first = b; L = []")
+    tf.config.run_functions_eagerly(True)
+    try:
+        run("%%tf_function step\nb.n = 1\nL.append(b.t)\nold = b\nb = Box()\nb.t = old.t * 2")
+    finally:
+        tf.config.run_functions_eagerly(False)
+    names = shell.user_ns
+    assert names["old"] is names["first"]
+    assert (names["first"].n, names["b"].t.numpy(), len(names["L"])) == (1, 2.0, 1)
+
+
 def test_an_object_that_was_given_is_not_kept(run, shell) -> None:
     run("class Box: pass\nclass Part(tf.Module): pass")
     for value in (1.0, 2.0, 3.0):
