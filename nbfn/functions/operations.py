@@ -168,7 +168,7 @@ def _shape(shape: tf.TensorShape) -> str:
 def _called(node: Any) -> tuple[str, ...]:
     """Names of the functions that a node calls."""
     names: list[str] = []
-    for value in node.attr.values():
+    for _, value in sorted(node.attr.items()):  # a map of protobuf has a new order in each copy
         names += [value.func.name] if value.func.name else []
         names += [function.name for function in value.list.func]
     return tuple(names)

@@ -28,7 +28,7 @@ class Cell(nn.Module):
 def near(a: Any, b: Any) -> None:
     tf.nest.assert_same_structure(a, b)
     for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
-        tf.debugging.assert_near(x, y, atol=1e-5)
+        tf.debugging.assert_near(x, y, atol=1e-5, rtol=1e-4)  # processors round differently
 
 
 def cells(**options: Any) -> Any:
