@@ -1,4 +1,4 @@
-"""Attributes that code reads without writing their names behind a dot: by `getattr` and `vars`."""
+"""Attributes that code reads without their names behind a dot: by `getattr`, `vars`, a copy."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import functools
 import sys
-import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
@@ -13,6 +12,7 @@ from typing import Any
 
 from nbfn.functions.dynamic import dynamic
 from nbfn.functions.special import special_methods
+from nbfn.site import is_library
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"})
@@ -61,9 +61,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-_LIBRARIES = tuple(
-    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
 _NOT_THE_USERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
 
 
@@ -79,4 +76,4 @@ def is_the_users(module: Any) -> bool:
 @functools.lru_cache(1024)
 def _is_outside_libraries(module: str) -> bool:
     file = getattr(sys.modules.get(module), "__file__", None)
-    return isinstance(file, str) and not file.startswith(_LIBRARIES)
+    return isinstance(file, str) and not is_library(file)

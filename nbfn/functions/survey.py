@@ -11,6 +11,7 @@ import argparse
 import builtins
 import functools
 import weakref
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -106,12 +107,12 @@ def survey_objects(
     return _rounds(attributes, values).survey.marks
 
 
-class StandIn:
+class StandIn(ABC):
     """An argument that stands for others, which are guarded in its place."""
 
+    @abstractmethod
     def stands_for(self) -> Iterable[Any]:
         """The others."""
-        raise NotImplementedError
 
 
 def _rounds(attributes: frozenset[str], values: list[tuple[str, Any]]) -> _Surveyor:

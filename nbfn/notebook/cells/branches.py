@@ -12,10 +12,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn.notebook.cells.code_names import named_by
 from nbfn.notebook.cells.contents import Content, is_graph_tensor
 from nbfn.notebook.cells.frames import cell_name, is_users
-from nbfn.notebook.cells.in_place import InPlaceError, named_by
+from nbfn.notebook.cells.in_place import InPlaceError
 from nbfn.notebook.cells.paths import Path, as_text
+from nbfn.notebook.cells.replicas import number_of_replicas
 
 _STAGED = {"If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "ReduceDataset"}
 _CHANGING = {
@@ -187,11 +189,9 @@ def refuse_on_replicas(changed: Iterable[Path]) -> None:
     Raises:
         InPlaceError: Naming what is changed.
     """
-    context = tf.distribute.get_replica_context()
-    if context is not None and context.num_replicas_in_sync > 1:
-        for path in changed:
-            raise InPlaceError(
-                f"`{as_text(path) or 'a global name'}` is changed in place by each of "
-                f"{context.num_replicas_in_sync} replicas. Assign to a name, and change the "
-                "container in a cell below"
-            )
+    for path in changed if number_of_replicas() > 1 else ():
+        raise InPlaceError(
+            f"`{as_text(path) or 'a global name'}` is changed in place by each of "
+            f"{number_of_replicas()} replicas. Assign to a name, and change the container in a "
+            "cell below"
+        )

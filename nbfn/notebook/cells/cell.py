@@ -101,7 +101,7 @@ class TracedCell:
             The value of the last expression; None if the cell does not end in one.
         """
         __tracebackhide__ = True
-        self._forget_what_serves_once()
+        self._forget_what_serves_no_more()
         before = self.traced.last_trace
         with self.outputs.calling(), self.surroundings.entered():
             returned = self.traced(*self.arguments(namespace))
@@ -161,8 +161,9 @@ class TracedCell:
         contents.add_code(self.traced.python_function.__code__)
         return contents
 
-    def _forget_what_serves_once(self) -> None:
-        """Drops traces that serve one call only."""
+    def _forget_what_serves_no_more(self) -> None:
+        """Drops traces that serve one call only, and those whose objects the notebook dropped."""
         for trace in self.traced.traces:
-            if trace.python_results is not None and trace.python_results.serves_once:
+            parts = trace.python_results
+            if parts is not None and (parts.serves_once or not parts.is_whole(VALUE)):
                 self.traced.evict(trace)

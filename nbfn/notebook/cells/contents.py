@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
@@ -48,7 +48,11 @@ class Content:
     @property
     def is_absolute(self) -> bool:
         """Whether all items are told, whatever they were before."""
-        return self.how == "all" and not isinstance(self.items, (Elements, type(None)))
+        return self.how == "all" and self.items is not None
+
+    def attribute(self, name: str) -> Any:
+        """An attribute, or `ABSENT`."""
+        return self.attributes.get(name, ABSENT)
 
 
 _NONE: dict[str, Any] = {}
@@ -78,25 +82,25 @@ def parts_of(content: Content) -> Iterator[tuple[tuple[str, Any], Any]]:
     yield from ((("attribute", name), item) for name, item in content.attributes.items())
 
 
-def changed(value: Any, before: Content, built: bool) -> Content | None:
+def changed(
+    value: Any, before: Content, counts: Callable[[str | None, Any], bool] = lambda *_: True
+) -> Content | None:
     """What has changed; None if nothing has that counts.
 
     Args:
         value: The value.
         before: What it held.
-        built: Whether only what holds a graph's tensor counts.
+        counts: Says it of the items, by None, or an attribute, by its name, and its new value.
     """
     now = content_of(value)
     if not now.attributes and not before.attributes and _same_items(before.items, now.items):
         return None
-    new = {n: item for n, item in now.attributes.items() if item is not _in(before, n)}
+    new = {n: item for n, item in now.attributes.items() if item is not before.attribute(n)}
     gone = dict.fromkeys(before.attributes.keys() - now.attributes.keys(), ABSENT)
-    if built:
-        new, gone = {n: item for n, item in new.items() if holds_graph_tensor(item)}, {}
-    same = _same_items(before.items, now.items) or (built and not holds_graph_tensor(now.items))
-    if same and not new and not gone:
+    attributes = {name: item for name, item in {**new, **gone}.items() if counts(name, item)}
+    same = _same_items(before.items, now.items) or not counts(None, now.items)
+    if same and not attributes:
         return None
-    attributes = {**new, **gone}
     return Content(None, attributes) if same else _change(before.items, now.items, attributes)
 
 
@@ -106,7 +110,7 @@ def _change(before: Any, now: Any, attributes: dict[str, Any]) -> Content:
     What else the user puts there later, which the trace knows nothing of, then stays.
     """
     if isinstance(now, np.ndarray) and not now.dtype.hasobject:
-        return Content(_elements(before, now), attributes)
+        return Content(_elements(before, now), attributes, "set")
     if isinstance(now, dict):
         items = {k: item for k, item in now.items() if k not in before or item is not before[k]}
         gone = tuple(key for key in before if key not in now)
@@ -148,18 +152,15 @@ def _elements(before: np.ndarray, now: np.ndarray) -> Elements:
     return Elements(numbers, now.reshape(-1)[numbers])
 
 
-def _in(content: Content, name: str) -> Any:
-    return content.attributes.get(name, ABSENT)
-
-
 def _same_items(before: Any, now: Any) -> bool:
     if isinstance(before, np.ndarray):
-        alike = before.dtype == now.dtype and not now.dtype.hasobject
-        return alike and bool(before.tobytes() == now.tobytes())
+        if before.dtype != now.dtype or now.dtype.hasobject:
+            return before.dtype == now.dtype and _alike(list(before.flat), list(now.flat))
+        return bool(before.tobytes() == now.tobytes())
     if isinstance(before, dict):
         return list(before) == list(now) and all(now[key] is before[key] for key in before)
     if isinstance(before, (list, deque)):
-        return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
+        return _alike(before, now)
     return bool(before == now)
 
 
@@ -168,19 +169,26 @@ def put_back(value: Any, before: Content, now: Content) -> None:
     if now.items is not None:
         fill_items(value, before.items)
     for name in now.attributes:
-        set_attribute(value, name, _in(before, name))
+        set_attribute(value, name, before.attribute(name))
 
 
-def fill(value: Any, content: Content) -> None:
-    """Gives the items and attributes that have changed."""
-    if content.how == "append":
-        append_items(value, content.items)
-    elif content.how == "set":
-        set_items(value, content.items, content.removed)
-    elif content.items is not None:
-        fill_items(value, content.items)
-    for name, item in content.attributes.items():
-        set_attribute(value, name, item)
+def change_of(value: Any, content: Content) -> Callable[[], None]:
+    """Gives what has changed to a value, as it is now; done twice, it is as if done once."""
+    size = len(value) if content.how == "append" else 0
+    if content.how == "append" and isinstance(value, deque):
+        content = replace(content, items=[*value, *content.items], how="all")
+
+    def change() -> None:
+        if content.how == "append":
+            append_items(value, content.items, size)
+        elif content.how == "set":
+            set_items(value, content.items, content.removed)
+        elif content.items is not None:
+            fill_items(value, content.items)
+        for name, item in content.attributes.items():
+            set_attribute(value, name, item)
+
+    return change
 
 
 # Tensors of a graph --------------------------------------------------------------------

@@ -8,7 +8,6 @@ written, whose names are the notebook's.
 from __future__ import annotations
 
 import ast
-import contextlib
 import linecache
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,6 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.notebook.cells.contents import holds_graph_tensor
 from nbfn.notebook.cells.refusal import same_scope
 from nbfn.notebook.cells.syntax import compiled
 from nbfn.site import GENERATED
@@ -104,14 +102,6 @@ class Definitions:
             return list(_nested(compiled(text, file, self._flags)))
         except (SyntaxError, ValueError):
             return []
-
-
-def _closes_over_a_graph(function: FunctionType) -> bool:
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # a name that is not bound yet
-            if holds_graph_tensor(cell.cell_contents):
-                return True
-    return False
 
 
 def _generated(code: CodeType) -> list[CodeType]:

@@ -16,12 +16,12 @@ from types import TracebackType
 from IPython.core.getipython import get_ipython
 
 import nbfn
+from nbfn.site import GENERATED
 
 _TENSORFLOW = ("tensorflow", "keras")
 _PACKAGES = (*_TENSORFLOW, "IPython", "ipykernel", "executing")
 _LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 _NBFN = Path(nbfn.__file__).parent
-_GENERATED = "__autograph_generated_file"
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+?)(?:  \*+)?$')
 
 
@@ -65,7 +65,7 @@ def is_users(file: str) -> bool:
     if is_cell(file):
         return True
     path = Path(file)
-    if _GENERATED in file or path.is_relative_to(_NBFN) or file.startswith("<"):
+    if GENERATED in file or path.is_relative_to(_NBFN) or file.startswith("<"):
         return False
     if _belongs_to(path, _PACKAGES):
         return False
@@ -81,7 +81,7 @@ def is_installed(file: str) -> bool:
 def is_machinery(file: str) -> bool:
     """Whether a file belongs to nbfn, TensorFlow or Keras."""
     path = Path(file)
-    return _GENERATED in file or path.is_relative_to(_NBFN) or _belongs_to(path, _TENSORFLOW)
+    return GENERATED in file or path.is_relative_to(_NBFN) or _belongs_to(path, _TENSORFLOW)
 
 
 def _belongs_to(path: Path, packages: Iterable[str]) -> bool:

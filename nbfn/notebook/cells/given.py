@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.functions.survey import StandIn
-from nbfn.notebook.cells.definitions import Definitions
 from nbfn.notebook.cells.joining import Joining
 from nbfn.notebook.cells.kinds import LITERALS, is_tensor
 from nbfn.notebook.cells.objects import is_object
@@ -80,9 +79,6 @@ class Templates:
 
 class _Argument(Parting):
     """Parts an argument: containers and objects of the user's are taken apart, and nothing else."""
-
-    def __init__(self) -> None:
-        super().__init__({}, (), {}, Definitions((), "", "", ""))
 
     def _part(self, value: Any, at: Path) -> tuple[Any, Any]:
         if is_tensor(value):

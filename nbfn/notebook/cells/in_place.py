@@ -7,43 +7,29 @@ before the trace is put back, and the new content leaves through the graph, as o
 
 from __future__ import annotations
 
-import dis
-import functools
-import inspect
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.reads import is_the_users
 from nbfn.notebook.cells.contents import (
     Content,
+    change_of,
     changed,
-    content_of,
+    holds_graph_tensor,
     is_graph_tensor,
     leaves,
-    parts_of,
     put_back,
 )
+from nbfn.notebook.cells.first_trace import stays, what_is_left, without_what_stays
 from nbfn.notebook.cells.frames import is_cell
-from nbfn.notebook.cells.kinds import LITERALS, is_tensor, is_variable
-from nbfn.notebook.cells.objects import (
-    ABSENT,
-    is_changeable,
-    is_object,
-    is_own_module,
-    owner_of,
-)
-from nbfn.notebook.cells.paths import Path, as_text, function_of
-
-MAX_CONTAINERS = 10_000
-_PLAIN = {bool, int, float, complex, str, bytes, type(None)}
+from nbfn.notebook.cells.kinds import is_of_keras, is_variable
+from nbfn.notebook.cells.noting import Noted, Noting
+from nbfn.notebook.cells.objects import ABSENT, set_as
+from nbfn.notebook.cells.paths import Path, as_text
+from nbfn.notebook.cells.replicas import number_of_replicas
 
 
 class InPlaceError(NbfnError, ValueError):
@@ -72,62 +58,18 @@ def _line_of(tensor: Any) -> str:
     return f", at line {lines[-1]}" if lines else ""
 
 
-@dataclass(frozen=True)
-class _Noted:
-    """Something changeable, the way that led to it, and what it held."""
-
-    value: Any
-    path: Path
-    before: Content
-    built: bool
-
-
-class Contents:
-    """The contents of everything changeable that some names lead to, as they are now.
+class Contents(Noting):
+    """What everything changeable held, and what has become of it.
 
     Attributes:
-        paths: The way to each object that was met, by its ``id``.
-        given: The ``id`` of those that a function was given in place of the notebook's.
+        makes_variables: Whether variables have been made since that outlive the call.
     """
 
     def __init__(self, namespace: dict[str, Any], names: Iterable[str]) -> None:
-        """Notes what some names lead to.
-
-        Args:
-            namespace: The notebook's names.
-            names: Names to start from. Functions among them lead to what their code names.
-        """
-        self._namespace = namespace
-        self._noted: list[_Noted] = []
-        self._stored: dict[str, Any] = {}
-        self._all: dict[str, Any] | None = None
-        self.paths: dict[int, Path] = {}
-        self.given: set[int] = set()
-        for name in names:
-            if name in namespace:
-                self.add(name, namespace[name])
-
-    def add(self, name: str, value: Any) -> None:
-        """Notes what the value of a name holds."""
-        self._walk(value, (("name", name),))
-
-    def add_given(self, name: str, value: Any) -> None:
-        """Notes what something holds that stands for the one of the notebook in a trace."""
-        if is_object(value) and not isinstance(value, LITERALS):
-            before = set(self.paths)
-            self.add(name, value)
-            self.given |= self.paths.keys() - before
-
-    def add_code(self, code: CodeType) -> None:
-        """Adds what code of the notebook uses of modules, and the names that it assigns."""
-        named = _named(code)
-        for name in named & self._namespace.keys():
-            if is_own_module(module := self._namespace[name]):
-                self._walk_scope(vars(module), (("name", name),), "attribute", named)
-        for name in _stored_globals(code):
-            self._stored.setdefault(name, self._namespace.get(name, ABSENT))
-        if "globals" in named and self._all is None:
-            self._all = dict(self._namespace)
+        """As `Noting`."""
+        super().__init__(namespace, names)
+        self._not_left: dict[Path, Content] = {}
+        self.makes_variables = False
 
     def _assigned(self) -> dict[str, Any]:
         """Values from before of the names that may have been assigned since."""
@@ -135,117 +77,17 @@ class Contents:
             return self._stored
         return {**dict.fromkeys(self._namespace, ABSENT), **self._all, **self._stored}
 
-    def names(self) -> set[str]:
-        """Names that lead to something changeable, or that are assigned by ``global``."""
-        return {str(each.path[0][1]) for each in self._noted} | set(self._stored)
-
-    def stored(self) -> set[str]:
-        """Names that the functions among them, and what they call, assign by ``global``."""
-        return set(self._stored)
-
-    def containers(self) -> list[int]:
-        """The ``id`` of each list, dict, set, array and object."""
-        return [id(each.value) for each in self._noted]
-
-    def _walk(self, value: Any, path: Path, built: bool = False) -> None:
-        """Notes what is below a value; `built` says that it belongs to a layer or a module."""
-        cls = type(value)
-        if cls in _PLAIN or id(value) in self.paths or len(self.paths) > MAX_CONTAINERS:
-            return
-        if isinstance(value, LITERALS):
-            return
-        self.paths[id(value)] = path
-        if cls is list or cls is dict:
-            self._walk_container(value, path, built)
-        elif cls is _tensorflow.EagerTensor:
-            return
-        elif (function := function_of(value)) is not None:
-            self._walk_function(function, path)
-        elif isinstance(value, MethodType | BuiltinMethodType):
-            self._walk(value.__self__, (*path, ("owner", "")))
-        elif isinstance(value, functools.partial):
-            for part in ("func", "args", "keywords"):
-                self._walk(getattr(value, part), (*path, ("partial", part)))
-        elif isinstance(value, tuple):
-            for number, item in enumerate(value[:MAX_CONTAINERS]):
-                self._walk(item, (*path, ("item", number)), built)
-        elif not is_tensor(value) and is_changeable(value):
-            if isinstance(value, np.ndarray):
-                self.paths.setdefault(id(owner_of(value)), (*path, ("memory", "")))
-            self._walk_changeable(value, path, built)
-
-    def _walk_container(self, value: Any, path: Path, built: bool) -> None:
-        if is_changeable(value):
-            content = content_of(value)
-            self._noted.append(_Noted(value, path, content, built))
-            for step, child in parts_of(content):
-                if type(child) not in _PLAIN:
-                    self._walk(child, (*path, step), built)
-
-    def _walk_changeable(self, value: Any, path: Path, built: bool) -> None:
-        cls = value if isinstance(value, type) else type(value)
-        built = built or hasattr(cls, "_trackable_children")
-        content = content_of(value)
-        self._noted.append(_Noted(value, path, content, built))
-        if isinstance(value, ModuleType):
-            return  # of all that it holds, the code says what it uses
-        for step, child in parts_of(content):
-            if not (isinstance(value, type) and isinstance(child, FunctionType)):
-                self._walk(child, (*path, step), built)
-        if is_the_users(cls.__module__):
-            if cls is not value:
-                self._walk(cls, (*path, ("class", "")))
-            own = path if cls is value else (*path, ("class", ""))
-            for name, member in list(vars(cls).items()):
-                if inspect.isfunction(member):
-                    self._walk(member, (*own, ("attribute", name)))
-                for function in functions_of(member):
-                    self._walk_names(function)
-
-    def _walk_function(self, function: FunctionType, path: Path) -> None:
-        if is_changeable(function):
-            content = content_of(function)
-            self._noted.append(_Noted(function, path, content, False))
-            for step, child in parts_of(content):
-                self._walk(child, (*path, step))
-        self._walk_names(function)
-        for number, item in enumerate(function.__defaults__ or ()):
-            self._walk(item, (*path, ("default", number)))
-        for name, item in (function.__kwdefaults__ or {}).items():
-            self._walk(item, (*path, ("keyword", name)))
-        closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        for name, cell in closure:
-            self._walk(cell, (*path, ("closure", name)))
-
-    def _walk_names(self, function: FunctionType) -> None:
-        """Notes what is below the names in a function's code, of the notebook or of a module."""
-        scope, code = function.__globals__, function.__code__
-        if scope is self._namespace:
-            self.add_code(code)
-            self._walk_scope(scope, (), "name", _named(code))
-        elif is_own_module(module := sys.modules.get(function.__module__)):
-            own = (("module", function.__module__),)
-            self._walk(module, own)
-            self._walk_scope(scope, own, "attribute", _named(code))
-
-    def _walk_scope(self, scope: Mapping[str, Any], path: Path, kind: str, names: set[str]) -> None:
-        for name in names & scope.keys():
-            value, own = scope[name], (*path, (kind, name))
-            is_new = id(value) not in self.paths
-            self._walk(value, own)
-            if is_new and is_own_module(value):
-                self._walk_scope(vars(value), own, "attribute", names)
-
     def changes(self) -> dict[Path, Content]:
         """What has changed, by the way that leads to it.
 
-        Of a module and what belongs to it, only what holds a graph's tensor counts: what it notes
-        of itself when it is built must stay. The empty path has the names that were assigned by
-        ``global``.
+        Of a layer or a module, and what belongs to it, only what the user's code names counts: what
+        it notes of itself when it is built must stay. So does what holds a graph's tensor, but for
+        Keras's own classes, which know when to drop it; on several replicas, only that. The empty
+        path has the names that were assigned by ``global``.
         """
         found = {}
         for each in self._noted:
-            now = changed(each.value, each.before, each.built)
+            now = self._changed(each)
             if now is not None:
                 found[each.path] = now
         names = {
@@ -253,34 +95,76 @@ class Contents:
             for name, before in self._assigned().items()
             if (now := self._namespace.get(name, ABSENT)) is not before and now is not ABSENT
         }
-        return {**found, (): Content(names, {})} if names else found
+        return {**found, (): Content(names, {}, "set")} if names else found
+
+    def serve_once(self, changes: Mapping[Path, Content]) -> bool:
+        """Whether a later call needs another trace, because this one tells only how it ends.
+
+        Changes of globals do, and of objects of libraries, which are not guarded.
+        """
+        owners = {each.path: type(each.value) for each in self._noted}
+        given = {self.paths[each] for each in self.given}
+        return any(
+            not path
+            or (content.is_absolute and path not in given)
+            or (
+                hasattr(owners[path], "_trackable_children")
+                and not is_the_users(owners[path].__module__)
+                and not all(map(holds_graph_tensor, content.attributes.values()))
+            )
+            for path, content in changes.items()
+        )
+
+    def _changed(self, noted: Noted) -> Content | None:
+        if not noted.built:
+            return changed(noted.value, noted.before)
+        last = next((key for kind, key in reversed(noted.path) if kind == "attribute"), None)
+        cls = type(noted.value)
+        of_a_library = is_of_keras(noted.value) and not is_the_users(cls.__module__)
+
+        def counts(attribute: str | None, item: Any) -> bool:
+            if not of_a_library and holds_graph_tensor(item):
+                return True
+            name = last if attribute is None else attribute
+            if number_of_replicas() > 1:
+                return False
+            return name in self._used or (name is not None and set_as(cls, name) in self._used)
+
+        return changed(noted.value, noted.before, counts)
 
     def put_back(self, *, all_of_it: bool = True) -> None:
         """Gives everything that has changed the content it had.
 
         Args:
-            all_of_it: Whether new variables go too. Else they stay where the code has put them: a
-                first call traces twice, and the second trace must find them.
+            all_of_it: Also what a trace that has made variables leaves to the next.
         """
+        some_stays = self.makes_variables and not all_of_it
         for each in self._noted:
-            now = changed(each.value, each.before, each.built)
+            before, now = each.before, self._changed(each)
             if now is not None:
-                put_back(each.value, each.before, now if all_of_it else self._without_new(now))
-        for name, before in self._assigned().items():
+                if some_stays:
+                    before, now = without_what_stays(before, now, self._is_new)
+                    self._not_left[each.path] = now
+                put_back(each.value, before, now)
+        for name, value in self._assigned().items():
             now = self._namespace.get(name, ABSENT)
-            if now is before or not (all_of_it or not self._is_new(now)):
+            if now is value or (some_stays and stays(value, now, self._is_new)):
                 continue
-            if before is ABSENT:
+            if value is ABSENT:
                 self._namespace.pop(name, None)
             else:
-                self._namespace[name] = before
+                self._namespace[name] = value
 
-    def _without_new(self, now: Content) -> Content:
-        """What has changed, but for what holds a new variable."""
-        named = {n: item for n, item in now.attributes.items() if not self._is_new(item)}
-        if self._is_new(now.items):
-            return Content(None, named)
-        return replace(now, attributes=named)
+    def do_again(self, done: Mapping[Path, Content]) -> None:
+        """Makes the changes that were put back, but for what the second trace has done itself.
+
+        Args:
+            done: What that has changed.
+        """
+        for each in self._noted:
+            change = self._not_left.get(each.path)
+            if change is not None:
+                change_of(each.value, what_is_left(change, done.get(each.path)))()
 
     def _is_new(self, value: Any) -> bool:
         """Whether a value is, or holds, a variable that was not there before, and no tensor."""
@@ -288,37 +172,3 @@ class Contents:
         return not any(is_graph_tensor(leaf) for leaf in found) and any(
             is_variable(leaf) and id(leaf) not in self.paths for leaf in found
         )
-
-
-def functions_of(member: Any) -> Iterator[FunctionType]:
-    """The Python functions of something that a class defines: a method, a property."""
-    for name in ("", "__func__", "fget", "fset", "fdel", "func"):
-        function = function_of(getattr(member, name, None) if name else member)
-        if function is not None:
-            yield function
-
-
-def named_by(function: Any, namespace: Mapping[str, Any]) -> set[str]:
-    """Names of the notebook that a function of the notebook names, itself and through others."""
-    found: set[str] = set()
-    pending = [function]
-    while pending:
-        each = function_of(pending.pop())
-        if each is not None and each.__globals__ is namespace:
-            new = (_named(each.__code__) & namespace.keys()) - found
-            found |= new
-            pending += [namespace[name] for name in new]
-    return found
-
-
-def _named(code: CodeType) -> set[str]:
-    nested = (each for each in code.co_consts if isinstance(each, CodeType))
-    return set(code.co_names).union(*(_named(each) for each in nested))
-
-
-def _stored_globals(code: CodeType) -> set[str]:
-    found = {
-        str(each.argval) for each in dis.get_instructions(code) if each.opname == "STORE_GLOBAL"
-    }
-    nested = (each for each in code.co_consts if isinstance(each, CodeType))
-    return found.union(*(_stored_globals(each) for each in nested))

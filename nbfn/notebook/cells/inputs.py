@@ -12,9 +12,9 @@ import tensorflow as tf
 from IPython.core.error import UsageError
 
 from nbfn.notebook.cells.foresight import Foresight
-from nbfn.notebook.cells.in_place import Contents
 from nbfn.notebook.cells.kinds import has_dtype, is_nest, is_tensor, is_variable
 from nbfn.notebook.cells.names import Names, names_of
+from nbfn.notebook.cells.noting import Noting
 
 _MAX_PARTS = 10_000
 _LIKE_A_TENSORS = {"shape", "dtype", "ndim"}
@@ -95,7 +95,7 @@ def _stored_by_calls(names: Names, body: Sequence[ast.stmt], namespace: dict[str
     """
     nodes = (inner for statement in body for inner in ast.walk(statement))
     own = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
-    return own | Contents(namespace, names.reads).stored()
+    return own | Noting(namespace, names.reads).stored()
 
 
 def _unshared(wanted: Sequence[str], free: Sequence[str], namespace: dict[str, Any]) -> set[str]:
@@ -106,10 +106,10 @@ def _unshared(wanted: Sequence[str], free: Sequence[str], namespace: dict[str, A
     alone = set(wanted)
     while True:
         others = [name for name in free if name not in alone]
-        reached = set(Contents(namespace, others).paths)
+        reached = set(Noting(namespace, others).paths)
         owners: dict[int, set[str]] = {}
         for name in alone:
-            for each in Contents({name: namespace[name]}, [name]).containers():
+            for each in Noting({name: namespace[name]}, [name]).containers():
                 owners.setdefault(each, set()).add(name)
         shared = {n for each, own in owners.items() if each in reached or len(own) > 1 for n in own}
         if not shared:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,10 @@ from nbfn import _tensorflow
 
 LITERALS = (bool, int, float, complex, str, bytes, type(None), np.generic)
 """Values that are the same wherever they stand."""
+
+_BUFFERS = (io.StringIO, io.BytesIO)
+_HOLDING = {"queue", "_queue", "threading", "_thread", "weakref", "asyncio"}
+"""Modules of Python whose objects hold what happens to them."""
 
 
 def is_variable(value: Any) -> bool:
@@ -25,6 +31,22 @@ def is_variable(value: Any) -> bool:
 def is_tensor(value: Any) -> bool:
     """Whether a value is a tensor or a composite tensor, and no variable."""
     return _tensorflow.is_tensor_by_class(value) and not is_variable(value)
+
+
+def is_of_keras(value: Any) -> bool:
+    """Whether a value is a layer, a model, an optimizer or a metric of Keras."""
+    keras = sys.modules.get("keras")
+    if keras is None:
+        return False
+    kinds = (keras.Layer, keras.optimizers.Optimizer, keras.metrics.Metric)
+    return issubclass(type(value), kinds)
+
+
+def has_state(value: Any) -> bool:
+    """Whether a value is, or holds, what happens to it: a variable, a module, a buffer, a lock."""
+    if is_variable(value) or hasattr(type(value), "_trackable_children"):
+        return True
+    return isinstance(value, (*_BUFFERS, Generator)) or type(value).__module__ in _HOLDING
 
 
 def is_named_tuple(value: Any) -> bool:

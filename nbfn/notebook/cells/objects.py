@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.functions.reads import is_the_users
-from nbfn.notebook.cells.kinds import is_named_tuple, is_variable
+from nbfn.notebook.cells.kinds import is_named_tuple, is_of_keras, is_variable
 from nbfn.site import is_library
 
 MAX_ITEMS = 100_000
@@ -32,6 +32,9 @@ _BASES: tuple[type, ...] = (
 _PLAIN_MODULES = {"abc", "argparse", "collections", "collections.abc", "dataclasses", "typing"}
 """Modules of Python whose classes hold what they are given, and no more."""
 
+
+_OF_TRACKING = "_self_"
+"""What TensorFlow notes of an object that it tracks, beside the object's own attributes."""
 
 CELL = "cell_contents"
 """The one attribute of the cell in which a function keeps a name of the function around it."""
@@ -102,7 +105,9 @@ def is_changeable(value: Any) -> bool:
     if not has_attributes(value):
         return False
     cls = type(value)
-    return is_the_users(cls.__module__) or is_plain(cls) or isinstance(value, tf.Module)
+    if is_the_users(cls.__module__) or is_plain(cls):
+        return True
+    return isinstance(value, tf.Module) or is_of_keras(value)
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:
@@ -127,6 +132,8 @@ def attributes(value: Any) -> dict[str, Any]:
     if isinstance(value, CellType):
         return {} if (held := content_of_cell(value)) is ABSENT else {CELL: held}
     found = dict(vars(value)) if type(value).__dictoffset__ else {}
+    if hasattr(type(value), "_trackable_children"):
+        found = {name: item for name, item in found.items() if not name.startswith(_OF_TRACKING)}
     for name, slot in _slots(type(value)):
         try:
             found[name] = slot.__get__(value, type(value))
@@ -156,12 +163,25 @@ def set_attribute(value: Any, name: str, content: Any) -> None:
         else:
             value.cell_contents = content
     elif hasattr(type(value), "_trackable_children"):  # which must learn of it
+        name = set_as(type(value), name)
         if content is not ABSENT:
             setattr(value, name, content)
         elif name in vars(value):
             delattr(value, name)
     else:
         _set_past_its_class(value, name, content)
+
+
+def set_as(cls: type, name: str) -> str:
+    """The name by which an attribute is set: that of a library's property, if it belongs to one.
+
+    A layer's ``trainable``, which it keeps as ``_trainable``, tells its variables too.
+    """
+    for each in cls.__mro__:
+        member = vars(each).get(name[1:]) if name.startswith("_") else None
+        if isinstance(member, property) and member.fset is not None:
+            return name if is_the_users(each.__module__) else name[1:]
+    return name
 
 
 def _set_past_its_class(value: Any, name: str, content: Any) -> None:
@@ -189,15 +209,15 @@ def _is_pythons(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
+# Items ---------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Elements:
     """Some elements of an array, by their numbers in it."""
 
     numbers: np.ndarray
     values: np.ndarray
-
-
-# Items ---------------------------------------------------------------------------------
 
 
 def items(value: Any) -> Any:
@@ -213,10 +233,10 @@ def items(value: Any) -> Any:
 def fill_items(container: Any, content: Any) -> None:
     """Gives a container or an array other items, in place."""
     cls = _class_of(container)
-    if isinstance(content, Elements):
-        container.flat[content.numbers] = content.values
-    elif isinstance(container, np.ndarray):
+    if isinstance(container, np.ndarray):
         container[...] = content
+    elif isinstance(container, list) and cls is not list:
+        _fill_tracked(container, content)
     elif isinstance(container, (list, bytearray, array)):
         cls.__setitem__(container, slice(None), content)
     elif isinstance(container, dict):
@@ -234,23 +254,40 @@ def fill_items(container: Any, content: Any) -> None:
         cls.extend(container, content)
 
 
-def append_items(container: Any, content: Any) -> None:
-    """Appends items to a list, a deque or a buffer."""
-    _class_of(container).extend(container, content)
+def _fill_tracked(container: Any, content: list[Any]) -> None:
+    """Fills a list in which TensorFlow compares what is set with what was there, tensors too."""
+    del container[len(content) :]
+    for number, item in enumerate(content[: len(container)]):
+        if container[number] is not item:
+            container[number] = item
+    container.extend(content[len(container) :])
+
+
+def append_items(container: Any, content: Any, size: int) -> None:
+    """Appends items to the first ones, as many as `size`, of a list or a buffer."""
+    cls = _class_of(container)
+    if isinstance(container, list) and cls is not list:
+        _fill_tracked(container, [*container[:size], *content])
+        return
+    if isinstance(container, array):
+        content = array(container.typecode, content)
+    cls.__setitem__(container, slice(size, None), content)
 
 
 def set_items(container: Any, content: Any, removed: Iterable[Any]) -> None:
     """Sets items by key or number, or adds members; and takes others away."""
     cls = _class_of(container)
-    if isinstance(container, set):
+    if isinstance(content, Elements):
+        container.flat[content.numbers] = content.values
+    elif isinstance(container, set):
         cls.difference_update(container, removed)
         cls.update(container, content)
-        return
-    for key in removed:
-        if key in container:
-            cls.__delitem__(container, key)
-    for key, item in content.items():
-        cls.__setitem__(container, key, item)
+    else:
+        for key in removed:
+            if key in container:
+                cls.__delitem__(container, key)
+        for key, item in content.items():
+            cls.__setitem__(container, key, item)
 
 
 def _class_of(container: Any) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.notebook.cells import in_place
 from nbfn.notebook.cells.branches import (
     Effect,
     is_decided,
@@ -21,9 +20,10 @@ from nbfn.notebook.cells.branches import (
 from nbfn.notebook.cells.contents import Content
 from nbfn.notebook.cells.definitions import Definitions
 from nbfn.notebook.cells.given import taken
-from nbfn.notebook.cells.in_place import Contents
-from nbfn.notebook.cells.parting import Parting
-from nbfn.notebook.cells.parts import Held, Parts
+from nbfn.notebook.cells.in_place import Contents, refuse_inner_tensors
+from nbfn.notebook.cells.kinds import has_state
+from nbfn.notebook.cells.leaving import Leaving
+from nbfn.notebook.cells.parts import Held, Parts, within
 from nbfn.notebook.cells.paths import Path, as_text
 
 VALUE = "__value__"
@@ -62,7 +62,7 @@ class Outputs:
         self.keep: Callable[[Any], None] = lambda _: None
         self.note: Callable[[], Contents] = functools.partial(Contents, namespace, ())
         self._of_thread = threading.local()  # each replica runs the cell's Python on its own
-        self._undone: list[Contents] = []
+        self._undone: list[Contents] | None = None  # outside a call by the cell
         self.ran_eagerly = False
         self.effects: tuple[Effect, ...] = ()
 
@@ -70,15 +70,15 @@ class Outputs:
     def calling(self) -> Iterator[None]:
         """A call of the function by its cell; if it fails, all is as it was before."""
         self.latest, self.ran_eagerly = None, False
-        self._undone = []
+        noted = self._undone = []
         try:
             yield
         except BaseException:
-            for contents in reversed(self._undone):
+            for contents in reversed(noted):
                 contents.put_back()
             raise
         finally:
-            self._undone = []
+            self._undone = None
 
     @contextmanager
     def running(self, names: Sequence[str], arguments: Sequence[Any]) -> Iterator[list[Any]]:
@@ -92,8 +92,15 @@ class Outputs:
         own = [taken(argument) for argument in arguments]
         for name, value in zip(names, own, strict=False):
             contents.add_given(name, value)
+
+        def create(next_creator: Callable[..., Any], **options: Any) -> Any:
+            made = next_creator(**options)
+            contents.makes_variables = not self.local_state
+            return made
+
         try:
-            yield own
+            with tf.variable_creator_scope(create):
+                yield own
         except BaseException:
             contents.put_back()
             raise
@@ -130,8 +137,15 @@ class Outputs:
             parts.results = {name: Held(value) for name, value in results.items()}
         parts.deleted = tuple(deleted)
         parts.decided = frozenset(name for name in results if is_decided(results[name]))
-        self._undone.append(contents)
         contents.put_back(all_of_it=False)
+        if self._undone is None:
+            parts.loosen()
+        else:
+            for earlier in self._undone:
+                earlier.do_again(changes)
+            self._undone.append(contents)
+        if self.latest is not None:  # of the first of two traces, or of another replica
+            self.latest.loosen()
         self.latest = parts
         self.keep(parts)
         return outputs
@@ -141,43 +155,49 @@ class Outputs:
         refuse_two_owners(results, changes)
         refuse_on_replicas(changes)
         for path, content in changes.items():
-            in_place.refuse_inner_tensors(path, [content.items, *content.attributes.values()])
+            refuse_inner_tensors(path, [content.items, *content.attributes.values()])
         for name, value in results.items():
-            in_place.refuse_inner_tensors((("name", name),), value)
+            refuse_inner_tensors((("name", name),), value)
         refuse_staged(self.effects, changes, self.definitions.function_file)
 
     def _part(
         self, results: dict[str, Any], changes: dict[Path, Content], contents: Contents
     ) -> tuple[Parts, Any]:
         """Parts what the cell leaves; what is one object in two places stays one."""
-        parting = Parting(
+        leaving = Leaving(
             contents.paths, contents.given, self.namespace, self.definitions, self.local_state
         )
-        given = {contents.paths[each] for each in contents.given}
-        parts = Parts({})
+        parts = Parts({}, serves_once=contents.serve_once(changes))
         changed: dict[str, Any] = {}
         for path, content in changes.items():
             key = _free(as_text(path) or "globals", {*results, *changed, RESULT})
-            parts.changes[path], changed[key] = parting.part_content(content, (key,))
-            if path not in given and content.is_absolute:
-                parts.serves_once = True
+            parts.changes[path], changed[key] = leaving.part_content(content, (key,))
         changed = {key: returned for key, returned in changed.items() if returned is not None}
         outputs: dict[str, Any] = {}
         alone = results.keys() == {VALUE} and not changed
         for name, value in results.items():
             key = _free(RESULT, results) if name == VALUE else name
             at = () if alone else (key,)
-            kept = len(parting.kept)
-            parts.results[name], returned = parting.part_result(name, value, at)
-            if len(parting.kept) > kept:
-                parts.kept[name] = type(parting.kept[kept]).__name__
+            parts.results[name], returned = leaving.part_result(name, value, at)
             named = name == VALUE and any(
                 value is other for n, other in results.items() if n != name
             )
             if returned is not None and not named:
                 outputs[key] = returned
+        parts.kept = self._kept(parts)
         outputs |= changed
         return parts, outputs[_free(RESULT, results)] if alone and outputs else outputs
+
+    def _kept(self, parts: Parts) -> dict[str, str]:
+        """Names of results that hold what only a trace makes, and the class of that."""
+        there = {id(value) for value in list(self.namespace.values())}
+        kept = {}
+        for name, part in parts.results.items():
+            held = [each.get() for each in within(part) if isinstance(each, Held)]
+            new = [value for value in held if has_state(value) and id(value) not in there]
+            if new:
+                kept[name] = type(new[0]).__name__
+        return kept
 
 
 def _free(name: str, taken: Container[str]) -> str:

@@ -1,227 +1,55 @@
-"""The values that a trace leaves, parted into the graph's tensors and what Python makes again."""
+"""Values parted into tensors and what Python makes again around them."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Generator, Iterable, Mapping
-from dataclasses import replace
-from types import CellType, FunctionType
+from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
-from nbfn import _tensorflow
-from nbfn.functions.naming import named_leaves
 from nbfn.functions.reads import is_the_users
-from nbfn.notebook.cells.contents import Content, holds_graph_tensor
-from nbfn.notebook.cells.definitions import Definitions
-from nbfn.notebook.cells.in_place import functions_of
-from nbfn.notebook.cells.kinds import LITERALS, is_tensor, is_variable
-from nbfn.notebook.cells.objects import (
-    ABSENT,
-    Elements,
-    attributes,
-    content_of_cell,
-    is_object,
-    is_plain,
-)
-from nbfn.notebook.cells.parts import GONE, Defined, Held, Known, Made, Slot
+from nbfn.notebook.cells.kinds import LITERALS
+from nbfn.notebook.cells.objects import ABSENT
+from nbfn.notebook.cells.parts import Made
 from nbfn.notebook.cells.paths import Path
-from nbfn.notebook.cells.recipes import Recipe, filling, function_recipe, recipe_of
-
-_BUFFERS = (io.StringIO, io.BytesIO)
-_HOLDING = {"queue", "_queue", "threading", "_thread", "weakref", "asyncio"}
-"""Modules of Python whose objects hold what happens to them."""
-_STREAMS = (tf.data.Dataset, tf.data.Iterator, tf.TensorArray)
-_CONSTANTS = (Elements, tf.DType, tf.TensorShape, np.dtype, range, slice, type(...))
+from nbfn.notebook.cells.recipes import Recipe
 
 
-class Parting:
-    """Parts the values of one trace; what is one object in two places stays one.
+class Parting(ABC):
+    """Parts values; what is one object in two places stays one."""
 
-    Args:
-        known: What the notebook had before, by ``id``: the way that leads to it.
-        given: The ``id`` of each container that the function was given. It is known too, and its
-            tensors are results of the function nevertheless.
-        namespace: The notebook's names, which lead to its variables.
-        definitions: What the cell defines.
-        local_state: Whether other variables end with the call.
-
-    Attributes:
-        kept: Variables, what has variables, and generators that only a trace makes.
-    """
-
-    def __init__(
-        self,
-        known: Mapping[int, Path],
-        given: Iterable[int],
-        namespace: Mapping[str, Any],
-        definitions: Definitions,
-        local_state: bool = False,
-    ) -> None:
-        self._known = known
-        self._given = set(given)
-        self._namespace = namespace
-        self._definitions = definitions
-        self._local_state = local_state
+    def __init__(self) -> None:
         self._done: dict[int, tuple[Any, Any]] = {}
         self._alive: list[Any] = []
-        self.kept: list[Any] = []
-
-    def part_result(self, name: str, value: Any, at: Path) -> tuple[Any, Any]:
-        """Parts the value that the cell has left to a name, as `part` does."""
-        before = len(self.kept)
-        part, returned = self.part(value, at)
-        is_new = value is not self._namespace.get(name)
-        if isinstance(part, Held) and callable(value) and not isinstance(value, type) and is_new:
-            code = self._definitions.statement(name)  # something that a decorator has made
-            if code is not None:
-                del self.kept[before:]
-                part = Defined(name, code)
-                self._done[id(value)] = (part, None)
-        return part, returned
 
     def part(self, value: Any, at: Path) -> tuple[Any, Any]:
-        """Parts a value that the graph returns at a place.
+        """Parts a value whose tensors go to a place among other tensors.
 
         Returns:
-            What stands for the value, and what the graph returns: the value's tensors in its own
-            structure, or None if there are none.
+            What stands for the value, and its tensors in its own structure; None if there are none.
         """
         if isinstance(value, LITERALS) or value is ABSENT:
             return value, None
         if id(value) in self._done:
             return self._done[id(value)]
         self._alive.append(value)  # an id may be used again
-        path = self._known.get(id(value))
-        if path is not None:
-            kept = len(self.kept)
-            returned = self._part(value, at)[1] if id(value) in self._given else None
-            del self.kept[kept:]
-            parted = (Known(path), returned)
-        else:
-            parted = self._part(value, at)
-        self._done[id(value)] = parted
+        parted = self._done[id(value)] = self._part(value, at)
         return parted
 
-    def part_content(self, content: Content, at: Path) -> tuple[Content, Any]:
-        """Parts what has changed of something; the parts are in a content of the same structure."""
-        if not content.attributes:
-            part, skeleton = self.part(content.items, at)
-            return replace(content, items=part), skeleton
-        parts, returned = {}, {}
-        for name, item in {"[]": content.items, **content.attributes}.items():
-            parts[name], returned[name] = self.part(item, (*at, name))
-        kept = {name: skeleton for name, skeleton in returned.items() if skeleton is not None}
-        items = parts.pop("[]")
-        return replace(content, items=items, attributes=parts), kept or None
-
+    @abstractmethod
     def _part(self, value: Any, at: Path) -> tuple[Any, Any]:
-        if isinstance(value, tf.GradientTape):
-            return GONE, None
-        if isinstance(value, tf.Operation):  # eagerly there is none
-            return None, None
-        if isinstance(value, tf.Variable):
-            return self._variable(value, at)
-        if is_variable(value):
-            return self._held(value), None
-        if isinstance(value, _STREAMS):
-            return self._stream(value, at)
-        if is_tensor(value):
-            return Slot(at), value
-        if isinstance(value, type):
-            return self._class(value, at)
-        if isinstance(value, FunctionType):
-            return self._function(value, at)
-        recipe = recipe_of(value)
-        if recipe is not None:
-            return self._made(value, at, recipe)
-        return (value if isinstance(value, _CONSTANTS) else self._held(value)), None
-
-    def _held(self, value: Any) -> Held:
-        has_state = is_variable(value) or hasattr(type(value), "_trackable_children")
-        has_state |= isinstance(value, _BUFFERS) or type(value).__module__ in _HOLDING
-        was_there = any(value is each for each in list(self._namespace.values()))
-        if (has_state or isinstance(value, Generator)) and not was_there:
-            self.kept.append(value)
-        return Held(value)
-
-    # What belongs to TensorFlow ---------------------------------------------------------
-
-    def _variable(self, value: Any, at: Path) -> tuple[Any, Any]:
-        """A variable; what ``assign`` returns in a graph is one more, with the same handle."""
-        assigned = _tensorflow.is_assigned_variable(value)
-        if tf.executing_eagerly() or not (assigned or self._local_state):
-            return self._held(value), None
-        read = tf.identity(value) if assigned else None
-        for leaf in named_leaves(iter(list(self._namespace.items()))).values():
-            if isinstance(leaf, tf.Variable) and leaf.handle is value.handle:
-                return Held(leaf), read
-        if self._local_state:
-            return (Slot(at), read) if assigned else (GONE, None)
-        return self._held(value), read
-
-    def _stream(self, value: Any, at: Path) -> tuple[Any, Any]:
-        """A data set of the graph is returned; its iterator or tensor array would be dead."""
-        is_array = isinstance(value, tf.TensorArray)
-        parts = [value.flow] if is_array else tf.nest.flatten(value, expand_composites=True)
-        if not any(tf.is_symbolic_tensor(part) for part in parts):
-            return self._held(value), None
-        return (Slot(at), value) if isinstance(value, tf.data.Dataset) else (GONE, None)
-
-    # What Python makes again --------------------------------------------------------------
+        """Parts a value that was not met before."""
 
     def _made(self, value: Any, at: Path, recipe: Recipe) -> tuple[Made, Any]:
         """Parts what a value is made of, each by the step that leads to its tensors."""
         whole = not is_the_users(type(value).__module__)
         made = Made(recipe.make, fill=recipe.fill, whole=whole)
         self._done[id(value)] = (made, None)  # what it is made of may lead back to it
-        returned = {}
+        tensors = {}
         for into, each in ((made.needs, recipe.needed), (made.rest, recipe.rest)):
             for step, item in each.items():
-                part, returned[step] = self.part(item, (*at, step))
+                part, tensors[step] = self.part(item, (*at, step))
                 into.append(part)
-        if all(skeleton is None for skeleton in returned.values()):
+        if all(skeleton is None for skeleton in tensors.values()):
             return made, None
-        if list(returned) == list(range(len(returned))):
-            return made, list(returned.values())
-        return made, {step: each for step, each in returned.items() if each is not None}
-
-    def _function(self, value: FunctionType, at: Path) -> tuple[Any, Any]:
-        code = self._definitions.code_of(value)
-        if code is None and any(map(self._is_new, value.__closure__ or ())):
-            code = value.__code__
-        if code is None:
-            return self._held(value), None
-        return self._made(value, at, function_recipe(value, code))
-
-    def _is_new(self, cell: CellType) -> bool:
-        """Whether a cell of a closure holds an object that was not there before the trace."""
-        held = content_of_cell(cell)
-        return is_object(held) and id(held) not in self._known and not isinstance(held, LITERALS)
-
-    def _class(self, value: type, at: Path) -> tuple[Any, Any]:
-        """A class: of the cell, it is defined anew; else, its functions are."""
-        if not is_the_users(value.__module__):
-            return value, None
-        code = self._definitions.statement_of(value) if is_plain(value) else None
-        named = attributes(value)
-        if code is None:
-            own = {name: item for name, item in named.items() if self._is_of_the_trace(item)}
-            held = self._held(value)
-            recipe = Recipe(held.get, {}, own, filling(None, 0, list(own)))
-            return self._made(value, at, recipe) if own else (held, None)
-        defined = Defined(value.__name__, code)
-        self._done[id(value)] = (defined, None)
-        returned: dict[str, Any] = {}
-        for name, item in named.items():
-            if not (callable(item) or hasattr(type(item), "__get__")):
-                defined.attributes[name], returned[name] = self.part(item, (*at, name))
-        return defined, returned if any(each is not None for each in returned.values()) else None
-
-    def _is_of_the_trace(self, member: Any) -> bool:
-        """Whether a member of a class has code that was defined while the cell was traced."""
-        return holds_graph_tensor(member) or any(
-            self._definitions.code_of(function) is not None for function in functions_of(member)
-        )
+        if list(tensors) == list(range(len(tensors))):
+            return made, list(tensors.values())
+        return made, {step: each for step, each in tensors.items() if each is not None}

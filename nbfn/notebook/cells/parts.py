@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -119,7 +119,7 @@ class Parts:
         deleted: Names that the cell took away on the way it went.
         decided: Names of results that TensorFlow decides to write or not.
         serves_once: Whether a later call needs another trace, because this one tells only how
-            something is at its end, or because it assigns globals.
+            something is at its end.
         kept: Names of results that hold what only a trace makes, and the class of that.
     """
 
@@ -139,8 +139,16 @@ class Parts:
             for part in (content.items, *content.attributes.values()):
                 yield from within(part, seen)
 
+    def held(self) -> Iterator[Held]:
+        """What stands for objects of the trace."""
+        return (part for part in self.all() if isinstance(part, Held))
+
     def loosen(self) -> None:
-        """Lets go of the objects, now that the notebook has them."""
-        for part in self.all():
-            if isinstance(part, Held):
-                part.loosen()
+        """Lets go of the objects: the notebook has them, or nobody wants them."""
+        for part in self.held():
+            part.loosen()
+
+    def is_whole(self, apart_from: str) -> bool:
+        """Whether all of the objects are still there, but for those of one result only."""
+        others = replace(self, results={n: p for n, p in self.results.items() if n != apart_from})
+        return all(part.get() is not GONE for part in others.held())

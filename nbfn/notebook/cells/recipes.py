@@ -69,12 +69,32 @@ def recipe_of(value: Any) -> Recipe | None:
     if cls is functools.partial:
         return Recipe(_partial, _numbered((value.func, value.args, value.keywords)))
     if cls is CellType:
-        return Recipe(CellType, {}, attributes(value), filling(None, 0, list(attributes(value))))
+        held = attributes(value)
+        return Recipe(CellType, {}, held, filling(None, 0, list(held)))
     if cls in _ITERATORS:
         return _iterator(value)
     if cls in _COPIED:
         return Recipe(functools.partial(copy.deepcopy, copy.deepcopy(value)))
-    return _object(value) if is_object(value) else None
+    if is_object(value):
+        return _object(value)
+    return _tracked(value) if isinstance(value, (list, dict, set, tuple)) else None
+
+
+def _tracked(value: Any) -> Recipe | None:
+    """What TensorFlow or Keras puts around a container of the user's, who gets the container."""
+    if not type(value).__module__.startswith(("tensorflow.", "keras.")):
+        return None
+    if isinstance(value, tuple):
+        return Recipe(_tuple, _numbered(value))
+    if isinstance(value, dict):
+        keys = list(value)
+        return Recipe(dict, {}, _numbered(value.values()), filling(keys, len(keys), []))
+    cls = list if isinstance(value, list) else set
+    return Recipe(cls, {}, _numbered(value), filling(None, len(value), []))
+
+
+def _tuple(*values: Any) -> tuple[Any, ...]:
+    return values
 
 
 def _object(value: Any) -> Recipe:

@@ -8,8 +8,8 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from nbfn.notebook.cells.in_place import Contents
 from nbfn.notebook.cells.names import names_of
+from nbfn.notebook.cells.noting import Noting
 from nbfn.notebook.remarks.findings import Finding
 
 _RESERVED = ("__outputs__", "__value__")
@@ -89,7 +89,7 @@ def refuse_unknown_deletions(
             before = names_of(body[:number])
             is_there = target.id in namespace and target.id not in before.deletes
             is_there = is_there or target.id in (*before.writes, *before.may_write)
-            if not is_there and target.id not in Contents(namespace, before.reads).stored():
+            if not is_there and target.id not in Noting(namespace, before.reads).stored():
                 alone = ast.copy_location(ast.Delete([target]), statement)
                 exec(compile(ast.Module([alone], type_ignores=[]), file, "exec"), {})
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nbfn.notebook.cells import contents
-from nbfn.notebook.cells.contents import Content, content_of, fill
+from nbfn.notebook.cells.contents import Content, content_of
 from nbfn.notebook.cells.joining import Joining
 from nbfn.notebook.cells.objects import ABSENT
 from nbfn.notebook.cells.parts import GONE, Defined, Known, Parts, within
@@ -19,21 +20,18 @@ class Left:
 
     Attributes:
         results: The results by name.
-        changes: What was there before, and what has changed of it.
+        changes: Each gives what has changed of something that was there before.
         lost: Names whose value did not outlive the trace.
     """
 
     results: dict[str, Any]
-    changes: list[tuple[Any, Content]]
+    changes: list[Callable[[], None]]
     lost: list[str]
 
     def apply(self, namespace: dict[str, Any]) -> None:
-        """Puts it into the notebook."""
-        for value, content in self.changes:
-            if value is namespace:
-                namespace.update(content.items)
-            else:
-                fill(value, content)
+        """Puts it into the notebook; after an interrupt, once more."""
+        for change in self.changes:
+            change()
         namespace.update(self.results)
 
 
@@ -76,11 +74,11 @@ def restore(parts: Parts, returned: Any, namespace: dict[str, Any]) -> Left:
         namespace.update(_kept(results))
         joining.join(pending.pop(0))
     for path, content in before.items():
-        now = contents.changed(changed[path], content, built=False)
+        now = contents.changed(changed[path], content)
         if now is not None:  # by a statement that has run again; the trace tells of it too
             contents.put_back(changed[path], content, now)
     changes = [
-        (changed[path], _joined(joining, content))
+        contents.change_of(changed[path], _joined(joining, content))
         for path, content in parts.changes.items()
         if changed[path] is not GONE
     ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from nbfn.notebook.cells.in_place import InPlaceError
+from nbfn.notebook.cells.outputs import VALUE
 
 SETUP = """
 import numpy as np
@@ -151,6 +154,20 @@ def test_a_function_called_by_its_name_that_fails_leaves_all_as_it_was(run, shel
     with pytest.raises(KeyError, match="wrong"):
         run("step(tf.constant([1.0]), wrong=True)")
     assert [each.numpy() for each in shell.user_ns["L"]] == [1.0]
+
+
+def test_what_a_call_by_name_makes_is_not_kept(run, shell) -> None:
+    run("class Part(tf.Module): pass\nx = tf.constant(1.0); y = tf.constant([1.0])")
+    run("%%tf_function step\npart = Part()\nz = x + 1")
+    traced = shell.user_ns["step"]
+    run("step(y)")
+    gc.collect()
+    parts = [trace.python_results for trace in traced.traces]
+    assert [each.is_whole(VALUE) for each in parts] == [True, False]
+    run("x = y\ndel part")
+    run("%%tf_function step\npart = Part()\nz = x + 1")
+    assert run("type(part).__name__").result == "Part"
+    assert shell.user_ns["step"] is traced
 
 
 def test_a_branch_of_python_that_calls_one_of_tensorflow(run, shell) -> None:

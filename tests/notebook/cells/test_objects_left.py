@@ -8,6 +8,11 @@ from tests.notebook.sides import assert_the_same
 
 CASES = [
     (
+        "class S:\n    def __init__(self, w): self.fn = lambda: w * 2",
+        "s = S(x * 1.0)",
+        "s.fn()",
+    ),
+    (
         "",
         """c = collections.Counter('hello')
 c['t'] = x * 2""",
