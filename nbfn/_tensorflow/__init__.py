@@ -69,6 +69,10 @@ from nbfn._tensorflow.loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.recording import (
     record_gradient,
 )
+from nbfn._tensorflow.redefinition import (
+    convert_anew,
+    renew_parameters,
+)
 from nbfn._tensorflow.runs import (
     run_collecting,
 )
@@ -152,6 +156,7 @@ __all__ = [
     "compiles_with_xla",
     "concrete_functions",
     "constrain",
+    "convert_anew",
     "degraded",
     "discard",
     "eager_random_state",
@@ -191,6 +196,7 @@ __all__ = [
     "record_gradient",
     "register_loop",
     "release_lock",
+    "renew_parameters",
     "restore_initialization",
     "run_collecting",
     "samples",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from nbfn.errors import NbfnWarning
+from nbfn.functions.dressed import mark_of_functions, unwrapped
 from nbfn.functions.marks import ABSENT, Mark
 from nbfn.functions.survey import Place, Survey, survey, survey_objects
 
@@ -57,11 +58,20 @@ class Guards:
             if self._survey is None or not self._survey.holds():
                 with self._lock:
                     self._survey = survey(self._python_function, self._owner())
+                    self._survey.marks.update(self._own_code())
                     self._state = self._number(self._survey.marks)
         except Exception as error:  # the user's objects may do anything when they are looked at
             self._give_up(error)
             return 0
         return self._state
+
+    def _own_code(self) -> Marks:
+        """The mark of the function itself, whose code autoreload replaces."""
+        functions = list(unwrapped(self._python_function))
+        if not functions:
+            return {}
+        place = Place("code", functions[-1].__name__)
+        return {place: mark_of_functions(functions, functions[-1])}
 
     def _give_up(self, error: Exception) -> None:
         """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""

@@ -34,7 +34,7 @@ def remedy_for(name: str | None, causes: Sequence[Cause]) -> Remedy | None:
     Returns:
         The remedy that serves the gravest cause; None where there is nothing to change.
     """
-    codes = {cause.code: cause for cause in causes}
+    codes = {cause.code: cause for cause in causes if not _is_of_code(cause)}
     if codes and codes.keys() <= {"shape"}:
         paths = _join([f"`{cause.path}`" for cause in causes])
         sentence = f"Let one trace serve every size of {paths}"
@@ -63,6 +63,11 @@ _ADVICE = {
     "stale": "Pass `{path}` as an argument, or keep it in a tf.Variable that you assign to",
     "xla_compile": "Pad the arguments to a few sizes: XLA compiles for each shape that it meets",
 }
+
+
+def _is_of_code(cause: Cause) -> bool:
+    """Whether code has changed, which needs a new trace and no remedy."""
+    return cause.code == "stale" and (cause.new or "").startswith("function ")
 
 
 def _for_value(name: str | None, cause: Cause) -> Remedy:

@@ -13,15 +13,14 @@ import functools
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
-from nbfn import _tensorflow
 from nbfn.functions import special
+from nbfn.functions.dressed import mark_of_functions, unwrapped
 from nbfn.functions.dynamic import ANY
-from nbfn.functions.fingerprint import fingerprint
 from nbfn.functions.marks import ABSENT, Mark, content_of, is_content, is_immutable, mark, serial
 from nbfn.functions.reading import (
     Fetch,
@@ -41,7 +40,6 @@ _MAX_ROUNDS = 4
 _MAX_OBJECTS = 1000
 _MAX_ITEMS = 100
 _MAX_NESTING = 3
-_MAX_WRAPPERS = 50
 _MAX_OTHERS = 200
 _HOLDERS = (SimpleNamespace, argparse.Namespace)
 
@@ -127,25 +125,6 @@ def _rounds(attributes: frozenset[str], values: list[tuple[str, Any]]) -> _Surve
     return surveyor
 
 
-def _unwrapped(function: Any) -> Iterator[FunctionType]:
-    """A function and those that it wraps, outermost first, as far as they are the user's."""
-    for _ in range(_MAX_WRAPPERS):
-        if isinstance(function, functools.partial):
-            function = function.func
-        elif isinstance(function, _tensorflow.Function):
-            function = getattr(function, "python_function", None)
-        elif isinstance(function, (MethodType, staticmethod, classmethod)):
-            function = function.__func__
-        elif isinstance(function, functools._lru_cache_wrapper):
-            function = function.__wrapped__
-        elif isinstance(function, FunctionType):
-            if is_the_users(function.__globals__.get("__name__")):
-                yield function
-            function = vars(function).get("__wrapped__")
-        else:
-            return
-
-
 class _Surveyor:
     def __init__(self, attributes: frozenset[str]) -> None:
         self.survey = Survey(attributes=attributes)
@@ -186,11 +165,11 @@ class _Surveyor:
                 self._put(place, fetch, value, Mark(("module", serial(value)), value.__name__))
                 self._attributes_of(place.name, place.route, value, fetch)
             return
-        functions = [] if value is ABSENT or is_content(value) else list(_unwrapped(value))
+        functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
         if value is ABSENT:
             known = ABSENT
         elif functions:
-            known = _mark_of_functions(functions, value)
+            known = mark_of_functions(functions, value)
         else:
             known = mark(value)
         self._put(place, fetch, value, known)
@@ -215,7 +194,7 @@ class _Surveyor:
             self._items_of(name, route, value, nesting)
             self._attributes_of(name, route, value, fetch)
             return
-        functions = list(_unwrapped(value))
+        functions = list(unwrapped(value))
         if not functions:
             self._attributes_of(name, route, value, fetch)
         for each in functions:
@@ -333,16 +312,3 @@ class _Surveyor:
 
 def _is_library(value: Any) -> bool:
     return isinstance(value, ModuleType) and not is_the_users(value.__name__)
-
-
-def _mark_of_functions(functions: list[FunctionType], value: Any) -> Mark:
-    """The mark of a function of the user's, bare or dressed: its code and what it binds."""
-    parts: list[Any] = [
-        (fingerprint(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
-        for f in functions
-    ]
-    if isinstance(value, functools.partial):
-        parts.append(content_of((value.args, value.keywords)))
-    if isinstance(value, MethodType):
-        parts.append(content_of(value.__self__))
-    return Mark(("function", *parts), f"function {functions[-1].__name__}")

@@ -235,14 +235,17 @@ def wrap_class(cls: type) -> None:
     for name, value in list(vars(cls).items()):
         if isinstance(value, property):
             setattr(cls, name, wrap_property(value, cls.__name__))
-        elif inspect.isfunction(value) and not _is_exempt(name, value):
-            if name in ("setup", "declare"):
-                setattr(cls, name, wrap_setup(value, name))
-            else:
-                setattr(cls, name, wrap(value))
+        elif inspect.isfunction(value) and not is_exempt(name, value):
+            setattr(cls, name, wrapped(name, value))
 
 
-def _is_exempt(name: str, fn: Callable[..., Any]) -> bool:
+def wrapped(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """What a class has in the place of a method of the user's."""
+    return wrap_setup(fn, name) if name in ("setup", "declare") else wrap(fn)
+
+
+def is_exempt(name: str, fn: Callable[..., Any]) -> bool:
+    """Whether a function of a class is none that is wrapped, or is wrapped already."""
     if hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_nowrap__"):
         return True
     return name != "__call__" and name.startswith("__") and name.endswith("__")

@@ -13,6 +13,7 @@ from nbfn.notebook.formatters import register_formatters, unregister_formatters
 from nbfn.notebook.hooks import Hooks
 from nbfn.notebook.line_magics import LineMagics
 from nbfn.notebook.magics import CellMagics
+from nbfn.notebook.reloading.reloads import Reloads
 
 _ATTRIBUTE = "_nbfn"
 
@@ -24,6 +25,7 @@ class Extension:
         self.shell = shell
         self.cells = CellMagics(shell)
         self.hooks = Hooks(shell, self.cells.forget_dropped)
+        self.reloads = Reloads(shell)
         self.magics = (self.cells, LineMagics(shell))
         self.completion = Completion(shell, self.magics)
         self.channel = Channel()
@@ -34,6 +36,7 @@ class Extension:
         self.shell.register_magics(*self.magics)
         self.completion.register()
         self.hooks.register()
+        self.reloads.register()
         self.tracebacks.register()
         register_formatters(self.shell)
         self.channel.open()
@@ -43,6 +46,7 @@ class Extension:
         self.channel.close()
         unregister_formatters(self.shell)
         self.tracebacks.unregister()
+        self.reloads.unregister()
         self.hooks.unregister()
         self.completion.unregister()
         self.cells.forget()

@@ -1,0 +1,47 @@
+"""What TensorFlow keeps of a Python function, forgotten when the function gets other code."""
+
+from __future__ import annotations
+
+import contextlib
+from types import FunctionType
+from typing import Any
+
+try:
+    from tensorflow.python.autograph.impl import conversion as _conversion
+except ImportError:
+    _conversion = None
+
+try:
+    from tensorflow.python.eager.polymorphic_function import (
+        function_type_utils as _function_type_utils,
+    )
+except ImportError:
+    _function_type_utils = None
+
+_unconverted: Any = getattr(getattr(_conversion, "_ALLOWLIST_CACHE", None), "_cache", None)
+_make_type: Any = getattr(_function_type_utils, "make_function_type", None)
+
+
+def convert_anew(function: FunctionType) -> None:
+    """Has AutoGraph look again at a function that it called as it was, or could not convert.
+
+    Where TensorFlow does not tell which these are, they stay so.
+    """
+    if hasattr(_unconverted, "pop"):
+        _unconverted.pop(function, None)
+
+
+def renew_parameters(function: Any) -> None:
+    """Takes a tf.function's parameters and their defaults from its Python function anew.
+
+    Where they do not fit its input signature, or TensorFlow gives no say, they stay as they are.
+    """
+    if _make_type is None or not hasattr(function, "_function_type"):
+        return
+    with contextlib.suppress(TypeError, ValueError):
+        kind, defaults = _make_type(function.python_function, function.input_signature)
+        function._function_type, function._default_values = kind, defaults
+        for name in ("_variable_creation_config", "_no_variable_creation_config"):
+            config = getattr(function, name, None)
+            if config is not None:
+                config.polymorphic_type, config.default_values = kind, defaults

@@ -1,0 +1,99 @@
+"""Puts in order what autoreload leaves of a module."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterable, Sequence
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+from nbfn.notebook.reloading.reach import functions_of
+from nbfn.notebook.reloading.successors import successor, take_over
+from nbfn.notebook.reloading.written import Written
+
+
+def put_in_order(
+    module: ModuleType, values: Sequence[Any], text: str | None, before: Earlier | None
+) -> None:
+    """Puts the functions and classes of a module in order, whose file has changed.
+
+    Args:
+        module: The module.
+        values: All that names of the notebook and of the user's modules stand for.
+        text: What the file holds; None if it cannot be read.
+        before: What it held before, if that is known.
+    """
+    file, functions = str(module.__file__), list(functions_of(module.__name__, values))
+    linecache.checkcache(file)
+    now = _written(text, file)
+    left = [each for each in functions if now is None or not now.puts_back(each)]
+    if left and before is not None:
+        before.keep(left, file)
+    if hasattr(sys.modules.get("nbfn.modules"), "Module"):
+        _wrap_methods(module)
+    for value in values:
+        newer = successor(value, module)
+        if newer is not None:
+            take_over(value, newer)
+    if hasattr(sys.modules.get("nbfn.functions"), "TracedFunction"):
+        _tell_tensorflow(module, functions)
+
+
+class Earlier:
+    """What a file held once, in which functions that were not reloaded have their source.
+
+    Args:
+        text: That text.
+        number: How many there were before.
+    """
+
+    def __init__(self, text: str, number: int) -> None:
+        self.text = text
+        self.number = number
+
+    def keep(self, functions: Iterable[FunctionType], file: str) -> None:
+        """Has Python find the source of functions in this text, and no longer in the file."""
+        name = f"{file} (version {self.number + 1})"
+        written = _written(self.text, name)
+        if written is None:
+            return
+        for function in functions:
+            if function.__code__.co_filename == file and written.puts_back(function):
+                lines = self.text.splitlines(keepends=True)
+                linecache.cache[name] = len(self.text), None, lines, name
+
+
+def _written(text: str | None, file: str) -> Written | None:
+    try:
+        return Written(text, file) if text is not None else None
+    except (SyntaxError, ValueError):  # autoreload has said so
+        return None
+
+
+def _wrap_methods(module: ModuleType) -> None:
+    from nbfn.modules import Module
+    from nbfn.modules.reloaded import wrap_again
+
+    for value in list(vars(module).values()):
+        is_module = isinstance(value, type) and issubclass(value, Module)
+        if is_module and value.__module__ == module.__name__:
+            wrap_again(value)
+
+
+def _tell_tensorflow(module: ModuleType, functions: Iterable[FunctionType]) -> None:
+    from nbfn import _tensorflow
+    from nbfn.functions import TracedFunction, live_functions
+
+    for function in functions:
+        _tensorflow.convert_anew(function)
+    for traced in live_functions():
+        if isinstance(traced, TracedFunction):
+            python: Any = traced.python_function
+            python = python.__func__ if isinstance(python, MethodType) else python
+            if getattr(python, "__module__", None) == module.__name__:
+                newer = successor(python, module)
+                if newer is not None:
+                    take_over(python, newer)
+                traced.__dict__.pop("__code__", None)  # autoreload took it for a function
+                _tensorflow.renew_parameters(traced)

@@ -1,0 +1,61 @@
+"""The functions of a module that names lead to, however they are dressed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from types import CellType, FunctionType, MethodType
+from typing import Any
+
+
+def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
+    """The functions of a module among values: methods, and what decorators have wrapped, too.
+
+    None of the user's code runs.
+
+    Args:
+        module: The module's name.
+        values: The values.
+    """
+    seen: set[int] = set()
+    left = list(values)
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, FunctionType):
+            if value.__module__ == module:
+                yield value
+            left += [*_closed_over(value), vars(value).get("__wrapped__")]
+        elif isinstance(value, MethodType | staticmethod | classmethod):
+            left.append(value.__func__)
+        elif isinstance(value, property):
+            left += [value.fget, value.fset, value.fdel]
+        elif isinstance(value, functools.cached_property | functools.partial):
+            left.append(value.func)
+        elif isinstance(value, type):
+            if type.__dict__["__dict__"].__get__(value).get("__module__") == module:
+                left += list(type.__dict__["__dict__"].__get__(value).values())
+        else:
+            left.append(_wrapped(value))
+
+
+def _closed_over(function: FunctionType) -> Iterator[Any]:
+    """What a decorator's function holds of what it decorates."""
+    cells: tuple[CellType, ...] = function.__closure__ or ()
+    for cell in cells:
+        try:
+            if isinstance(cell.cell_contents, FunctionType | MethodType):
+                yield cell.cell_contents
+        except ValueError:  # the name is not bound yet
+            continue
+
+
+def _wrapped(value: Any) -> Any:
+    """What an object says that it wraps, as traced functions and caches do."""
+    try:
+        attributes = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return attributes.get("__wrapped__") if isinstance(attributes, dict) else None

@@ -1,0 +1,113 @@
+"""Finds which modules autoreload may have changed, before a cell runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+import nbfn
+from nbfn.notebook.reloading.order import Earlier, put_in_order
+
+_LIBRARIES = (
+    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    str(Path(nbfn.__file__).parent),
+)
+
+
+class Reloads:
+    """Watches the files of the user's modules.
+
+    Args:
+        shell: The shell.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+        self._known: dict[str, _Seen] = {}
+
+    def register(self) -> None:
+        """Registers with the shell."""
+        if "IPython.extensions.autoreload" in sys.modules:
+            # What autoreload did before nbfn was there is found by the first cell.
+            self._known = dict.fromkeys(_users_modules(), _Seen())
+        self._shell.events.register("pre_run_cell", self.before)
+        self._shell.events.register("post_run_cell", self.after)
+
+    def unregister(self) -> None:
+        """Takes the registration back."""
+        self._shell.events.unregister("pre_run_cell", self.before)
+        self._shell.events.unregister("post_run_cell", self.after)
+
+    def before(self, _: Any) -> None:
+        """A cell begins to run: autoreload has reloaded what it will."""
+        for name, module in _users_modules().items():
+            known = self._known.get(name)
+            if known is None or known.stamp != _stamp(module):
+                self._known[name] = now = _seen(module, known)
+                if known is not None:
+                    names = (self._shell.user_ns, *map(vars, _users_modules().values()))
+                    values = [value for space in names for value in list(space.values())]
+                    put_in_order(module, values, now.text, known.earlier())
+
+    def after(self, _: Any) -> None:
+        """A cell has ended: autoreload may have been loaded by it, and modules imported."""
+        for name, module in _users_modules().items():
+            if name not in self._known:
+                self._known[name] = _seen(module, None)
+        events = self._shell.events
+        if events.callbacks["pre_run_cell"][-1] != self.before:
+            events.unregister("pre_run_cell", self.before)
+            events.register("pre_run_cell", self.before)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A file as it was seen: its time and size, its text if it was read, and how often before."""
+
+    stamp: tuple[int, int] | None = None
+    text: str | None = None
+    number: int = 0
+
+    def earlier(self) -> Earlier | None:
+        return Earlier(self.text, self.number) if self.text is not None else None
+
+
+def _seen(module: ModuleType, before: _Seen | None) -> _Seen:
+    number = 0 if before is None else before.number + 1
+    stamp = _stamp(module)
+    try:
+        with tokenize.open(str(module.__file__)) as file:
+            return _Seen(stamp, file.read(), number)
+    except (OSError, SyntaxError, ValueError):  # the user is about to save it, or made a mistake
+        return _Seen(stamp, before.text if before is not None else None, number)
+
+
+def _users_modules() -> dict[str, ModuleType]:
+    """The modules of the user's that have been imported, by name."""
+    return {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name != "__main__" and type(module) is ModuleType and _is_users(vars(module))
+    }
+
+
+def _is_users(names: dict[str, Any]) -> bool:
+    file = names.get("__file__")
+    return isinstance(file, str) and file.endswith(".py") and not file.startswith(_LIBRARIES)
+
+
+def _stamp(module: ModuleType) -> tuple[int, int] | None:
+    """What tells whether a module's file has changed; None if it is not there."""
+    try:
+        found = os.stat(str(module.__file__))
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
