@@ -21,7 +21,7 @@ def hooks(shell) -> int:
 
 def test_loading_twice_is_loading_once(shell) -> None:
     shell.run_cell("%reload_ext nbfn").raise_error()
-    assert hooks(shell) == 2
+    assert hooks(shell) == 4
     assert TARGET in comm.get_comm_manager().targets
 
 
@@ -31,7 +31,7 @@ def test_unloading_takes_everything_back(shell) -> None:
     assert TARGET not in comm.get_comm_manager().targets
     assert shell.find_cell_magic("tf_function") is None
     shell.run_cell("%load_ext nbfn").raise_error()
-    assert hooks(shell) == 2
+    assert hooks(shell) == 4
 
 
 def test_unloading_leaves_no_cell_running(shell) -> None:
@@ -52,7 +52,7 @@ def test_autoreload_and_reloading_leave_one_of_each(shell) -> None:
     for _ in range(3):
         shell.run_cell("%reload_ext nbfn").raise_error()
         shell.run_cell("import nbfn.notebook.magics").raise_error()
-    assert hooks(shell) == 2
+    assert hooks(shell) == 4
     assert len(shell.Completer.custom_matchers) == 1
     assert shell.custom_exceptions == (Exception, KeyboardInterrupt)
     shell.run_cell("%autoreload 0").raise_error()

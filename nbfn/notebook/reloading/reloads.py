@@ -16,10 +16,11 @@ from IPython.core.interactiveshell import InteractiveShell
 import nbfn
 from nbfn.notebook.reloading.order import Earlier, put_in_order
 
-_LIBRARIES = (
-    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+_PATHS = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     str(Path(nbfn.__file__).parent),
 )
+_LIBRARIES = tuple({f"{path}{os.sep}" for path in _PATHS})
 
 
 class Reloads:
@@ -101,7 +102,12 @@ def _users_modules() -> dict[str, ModuleType]:
 
 def _is_users(names: dict[str, Any]) -> bool:
     file = names.get("__file__")
-    return isinstance(file, str) and file.endswith(".py") and not file.startswith(_LIBRARIES)
+    return (
+        isinstance(file, str)
+        and file.endswith(".py")
+        and not file.startswith(_LIBRARIES)
+        and not ("site-packages" in file or "dist-packages" in file)
+    )
 
 
 def _stamp(module: ModuleType) -> tuple[int, int] | None:

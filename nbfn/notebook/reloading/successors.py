@@ -25,7 +25,7 @@ def successor(value: Any, module: ModuleType) -> Any:
         return None
     try:
         newer: Any = functools.reduce(getattr, value.__qualname__.split("."), module)
-    except AttributeError:
+    except Exception:  # it is gone, or a module's `__getattr__` fails
         return None
     if isinstance(value, FunctionType):
         newer = getattr(newer, "python_function", newer)

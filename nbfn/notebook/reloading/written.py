@@ -6,11 +6,11 @@ the code of the functions below keeps the lines that it had. Both name the file,
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import inspect
 import sys
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -32,12 +32,14 @@ class Written:
     """
 
     def __init__(self, text: str, file: str) -> None:
-        tree = ast.parse(text, file)
         self._by_name: dict[str, list[tuple[CodeType, tuple[CodeType, ...]]]] = defaultdict(list)
-        code = compile(tree, file, "exec", dont_inherit=True)
-        # Autoreload compiles what `ast.unparse` writes of one function: no future statement tells
-        # how, and calls of what the module imports are not known as such.
-        alone = compile(ast.unparse(_NoImports().visit(tree)), file, "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the import has said so
+            tree = ast.parse(text, file)
+            code = compile(tree, file, "exec", dont_inherit=True)
+            # Autoreload compiles what `ast.unparse` writes of one function: no future statement
+            # tells how, and calls of what the module imports are not known as such.
+            alone = compile(ast.unparse(_NoImports().visit(tree)), file, "exec", dont_inherit=True)
         for own, other in _pairs(code, alone):
             self._by_name[own.co_name].append((own, (_bare(own), _bare(other))))
 
@@ -89,7 +91,7 @@ def _bare(code: CodeType) -> CodeType:
         co_firstlineno=1,
         co_linetable=b"",
         co_qualname=code.co_name,
-        co_flags=code.co_flags & ~__future__.annotations.compiler_flag,
+        co_flags=code.co_flags & ~annotations.compiler_flag,
         co_consts=tuple(constants),
     )
 
