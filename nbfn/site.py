@@ -106,8 +106,11 @@ def is_library(file: str) -> bool:
 
 @functools.cache
 def _libraries() -> tuple[str, ...]:
+    import site
     import sysconfig  # takes longer than all of this file
 
-    folders = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")]
-    folders.append(os.path.dirname(os.path.abspath(__file__)))
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {sysconfig.get_paths()[name] for name in names}
+    folders |= {*site.getsitepackages(), site.getusersitepackages()}
+    folders.add(os.path.dirname(os.path.abspath(__file__)))
     return ("<", *(folder + os.sep for folder in folders))

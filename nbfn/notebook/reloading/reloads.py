@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 import tokenize
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-import nbfn
 from nbfn.notebook.reloading.order import Earlier, put_in_order
-
-_PATHS = (
-    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-    str(Path(nbfn.__file__).parent),
-)
-_LIBRARIES = tuple({f"{path}{os.sep}" for path in _PATHS})
+from nbfn.site import is_library
 
 
 class Reloads:
@@ -102,12 +94,7 @@ def _users_modules() -> dict[str, ModuleType]:
 
 def _is_users(names: dict[str, Any]) -> bool:
     file = names.get("__file__")
-    return (
-        isinstance(file, str)
-        and file.endswith(".py")
-        and not file.startswith(_LIBRARIES)
-        and not ("site-packages" in file or "dist-packages" in file)
-    )
+    return isinstance(file, str) and file.endswith(".py") and not is_library(file)
 
 
 def _stamp(module: ModuleType) -> tuple[int, int] | None:
