@@ -17,6 +17,7 @@ from nbfn.notebook.cells.names import Names, names_of
 from nbfn.notebook.cells.noting import Noting
 
 _MAX_PARTS = 10_000
+_MAX_DEPTH = 100
 _LIKE_A_TENSORS = {"shape", "dtype", "ndim"}
 """Attributes that an array has in common with a tensor."""
 
@@ -139,10 +140,11 @@ def builtin_inputs(names: Names, namespace: Mapping[str, Any]) -> tuple[str, ...
     )
 
 
-def is_input(value: Any, parts: int = _MAX_PARTS) -> bool:
+def is_input(value: Any, parts: int = _MAX_PARTS, depth: int = _MAX_DEPTH) -> bool:
     """Whether a value becomes an argument: a tensor, array, number, string, or a nest of them.
 
-    What the replicas of a ``tf.distribute`` strategy have each for itself is one value.
+    A nest that contains itself does not. What the replicas of a ``tf.distribute`` strategy have
+    each for itself is one value.
     """
     if is_variable(value):
         return False
@@ -156,8 +158,8 @@ def is_input(value: Any, parts: int = _MAX_PARTS) -> bool:
         if isinstance(value, dict) and not _can_be_sorted(value):
             return False  # as TensorFlow does
         items = list(value.values()) if isinstance(value, dict) else list(value)
-        return 0 < len(items) <= parts and all(
-            item is None or is_input(item, parts - len(items)) for item in items
+        return bool(depth and 0 < len(items) <= parts) and all(
+            item is None or is_input(item, parts - len(items), depth - 1) for item in items
         )
     return False
 

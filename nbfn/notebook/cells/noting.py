@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
@@ -132,6 +133,8 @@ class Noting:
         elif isinstance(value, functools.partial):
             for part in ("func", "args", "keywords"):
                 self._walk(getattr(value, part), (*path, ("partial", part)))
+        elif isinstance(value, weakref.ReferenceType):
+            self._walk(value(), (*path, ("referent", "")), built)
         elif isinstance(value, tuple):
             for number, item in enumerate(value[:MAX_CONTAINERS]):
                 self._walk(item, (*path, ("item", number)), built)

@@ -134,6 +134,8 @@ def attributes(value: Any) -> dict[str, Any]:
     found = dict(vars(value)) if type(value).__dictoffset__ else {}
     if hasattr(type(value), "_trackable_children"):
         found = {name: item for name, item in found.items() if not name.startswith(_OF_TRACKING)}
+    if isinstance(value, BaseException) and value.__cause__ is not None:
+        found["__cause__"] = value.__cause__
     for name, slot in _slots(type(value)):
         try:
             found[name] = slot.__get__(value, type(value))
@@ -186,7 +188,9 @@ def set_as(cls: type, name: str) -> str:
 
 def _set_past_its_class(value: Any, name: str, content: Any) -> None:
     slot = dict(_slots(type(value))).get(name)
-    if slot is not None:
+    if name == "__cause__" and isinstance(value, BaseException):
+        value.__cause__ = None if content is ABSENT else content
+    elif slot is not None:
         if content is not ABSENT:
             slot.__set__(value, content)
         elif name in attributes(value):
@@ -198,6 +202,7 @@ def _set_past_its_class(value: Any, name: str, content: Any) -> None:
 
 
 def _slots(cls: type) -> Iterator[tuple[str, MemberDescriptorType]]:
+    """The attributes that are not in an object's dictionary, each with what gets and sets it."""
     for each in reversed(cls.__mro__):
         if "__slots__" in vars(each) and each.__module__ not in _PLAIN_MODULES:
             for name, member in vars(each).items():

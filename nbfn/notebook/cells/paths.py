@@ -39,6 +39,8 @@ def find(namespace: Mapping[str, Any], path: Path) -> Any:
             value = getattr(value, key)
         elif kind == "memory":
             value = owner_of(value)
+        elif kind == "referent":
+            value = value()
         elif kind == "owner":
             value = value.__self__
         elif kind == "default":

@@ -7,6 +7,8 @@ import pytest
 from tests.notebook.sides import assert_the_same
 
 CASES = [
+    ("a = [x]; a.append(a)", "b = a[0] * 2\na.append(b)", "(b, len(a), a[1] is a)"),
+    ("import weakref\no = Box(); r = weakref.ref(o)", "r().a = x * 2", "o.a"),
     ("a = np.zeros(300_000)", "a[7] = n\na[9] = -0.0", "[float(a[7]), str(a[9]), a.sum()]"),
     (
         "a = np.zeros(300_000, np.float32); far = 12_347; k = iter(range(9))",

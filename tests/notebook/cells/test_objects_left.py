@@ -8,6 +8,17 @@ from tests.notebook.sides import assert_the_same
 
 CASES = [
     (
+        "",
+        """try:
+    try:
+        {}["a"]
+    except KeyError as missing:
+        raise ValueError("v") from missing
+except ValueError as error:
+    kept = error""",
+        "(type(kept.__cause__).__name__, kept.args, vars(kept))",
+    ),
+    (
         "class S:\n    def __init__(self, w): self.fn = lambda: w * 2",
         "s = S(x * 1.0)",
         "s.fn()",
