@@ -85,6 +85,10 @@ from nbfn._tensorflow.sampling import (
     original,
     samples,
 )
+from nbfn._tensorflow.structures import (
+    WRAPPERS,
+    unwrapped,
+)
 from nbfn._tensorflow.tensors import (
     is_tensor_by_class,
 )
@@ -127,6 +131,7 @@ from nbfn._tensorflow.variables import (
 __all__ = [
     "CAN_SCOPE",
     "WITHOUT_CONTROL_DEPENDENCIES",
+    "WRAPPERS",
     "CacheObserver",
     "Captured",
     "Container",
@@ -211,6 +216,7 @@ __all__ = [
     "unconverted",
     "unfold",
     "unlisted",
+    "unwrapped",
     "user_line",
     "watch_cache",
 ]

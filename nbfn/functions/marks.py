@@ -2,33 +2,48 @@
 
 A mark holds no object of the user's. Plain values stand for themselves, containers for what they
 hold, arrays for a fingerprint, and every other object for a serial number that dies with it.
+No method of a class of the user's is called: those of the classes of Python are.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import marshal
 import reprlib
 import threading
 import weakref
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
+from nbfn import _tensorflow
+from nbfn.functions.buffers import fingerprint_of_array, fingerprint_of_buffer
+
 MAX_PARTS = 2000
-MAX_DEPTH = 8
-FINGERPRINT_BYTES = 1 << 16
+MAX_DEPTH = 32
+_PLAIN_PER_PART = 100
+"""Plain items cost little: so many of them in one container count as one part."""
 
 _LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
-_TEXTS = {int: int.__repr__, float: float.__repr__, complex: complex.__repr__, str: str.__str__}
+_PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
+_TEXTS: dict[type, Any] = {
+    int: int.__repr__,
+    float: float.__repr__,
+    complex: complex.__repr__,
+    str: str.__str__,
+    PurePath: PurePath.__str__,
+}
 _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
-_CONTAINERS = (dict, *_SEQUENCES, *_SETS)
+_CONTAINERS: tuple[Any, ...] = (OrderedDict, dict, *_SEQUENCES, *_SETS)
+_BUFFERS = (bytearray, array, memoryview)
 _MAX_KEPT = 1000
 
 _serials: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
@@ -69,19 +84,40 @@ def content_of(value: Any) -> Any:
     return _content(value, 0, [MAX_PARTS])
 
 
+def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """`isinstance` without asking the value, whose ``__class__`` may run code of the user's."""
+    return issubclass(type(value), kinds)
+
+
 def is_immutable(value: Any) -> bool:
     """Whether a value is the same as long as the object is the same."""
     kind = type(value)
     if kind is tuple:
         return len(value) <= 100 and all(map(is_immutable, value))
-    return kind in _LITERALS or kind in (float, complex) or isinstance(value, np.generic)
+    return kind in _LITERALS or kind in (float, complex) or is_a(value, np.generic)
 
 
 def is_content(value: Any) -> bool:
     """Whether a value is marked by what it holds, and not by which object it is."""
-    return is_immutable(value) or isinstance(
-        value, (*_CONTAINERS, np.ndarray, bytearray, array, *_TEXTS)
+    kind = type(value)
+    return (
+        is_immutable(value)
+        or kind in _tensorflow.WRAPPERS
+        or issubclass(kind, (*_CONTAINERS, np.ndarray, *_BUFFERS, *_TEXTS))
     )
+
+
+def items_of(value: Any) -> Iterable[Any] | None:
+    """What a container holds, and the keys of a dictionary; None if it is no container."""
+    value = _tensorflow.unwrapped(value)
+    if is_a(value, np.ndarray):
+        return np.asarray(value).flat if value.dtype.hasobject else None
+    for base in _CONTAINERS:
+        if issubclass(type(value), base):
+            if issubclass(base, dict):
+                return itertools.chain.from_iterable(base.items(value))
+            return base.__iter__(value)  # type: ignore[no-any-return]
+    return None
 
 
 def serial(value: Any) -> Any:
@@ -114,37 +150,57 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
     if kind in _LITERALS:
         return kind, value
     for base, text in _TEXTS.items():
-        if isinstance(value, base):
+        if issubclass(kind, base):
             return kind, text(value)
-    if isinstance(value, np.generic):
+    if kind in _tensorflow.WRAPPERS:
+        return _content(_tensorflow.unwrapped(value), depth, left)
+    if is_a(value, np.generic):
         return kind, value.tobytes()
-    if isinstance(value, np.ndarray):
-        return "array", value.shape, value.dtype.str, _fingerprint(value)
-    if isinstance(value, bytearray):
-        return kind, bytearray.__len__(value), _sample(value)
-    if isinstance(value, array):
-        return kind, value.typecode, array.__len__(value), _sample(value)
+    if is_a(value, np.ndarray):
+        return "array", value.shape, value.dtype.str, _content_of_array(value, depth, left)
+    if is_a(value, _BUFFERS):
+        form = value.typecode if is_a(value, array) else None
+        return kind, form, fingerprint_of_buffer(value)
     left[0] -= 1
-    if depth < MAX_DEPTH and left[0] > 0:
-        if isinstance(value, dict):
-            items = _some(dict.items(value), left)
-            pairs = tuple(
-                (_content(k, depth + 1, left), _content(v, depth + 1, left)) for k, v in items
-            )
-            return kind, dict.__len__(value), pairs
-        for base in (*_SEQUENCES, *_SETS):
-            if isinstance(value, base):
-                # The class's own methods: those of a subclass may do anything.
-                items = _some(base.__iter__(value), left)  # type: ignore[arg-type]
-                parts = [_content(item, depth + 1, left) for item in items]
-                size = base.__len__(value)  # type: ignore[arg-type]
-                return kind, size, frozenset(parts) if base in _SETS else tuple(parts)
-        slots = _slots_of(value)
-        if slots is not None:
-            return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
-    if isinstance(value, _CONTAINERS):
-        return kind, "unwatched"
+    container = next((each for each in _CONTAINERS if issubclass(kind, each)), None)
+    if container is not None:
+        size = container.__len__(value)
+        if depth >= MAX_DEPTH or left[0] <= 0:
+            return kind, size, "unwatched"
+        return kind, size, _content_of_items(container, value, size, depth, left)
+    slots = _slots_of(value) if depth < MAX_DEPTH and left[0] > 0 else None
+    if slots is not None:
+        return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
     return kind.__qualname__, serial(value)
+
+
+def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[int]) -> Any:
+    """What a container holds: at once if all of it is plain, else part by part."""
+    items = items_of(value)
+    assert items is not None
+    if size:
+        first = list(itertools.islice(items, _PLAIN_PER_PART * left[0]))
+        if _PLAIN.issuperset(map(type, first)):
+            left[0] -= len(first) // _PLAIN_PER_PART
+            # In this version of the format, equal values have equal bytes, and no others have.
+            return frozenset(map(_bytes, first)) if base in _SETS else _bytes(first)
+        items = first
+    found = tuple(_content(item, depth + 1, left) for item in _some(items, left))
+    return frozenset(found) if base in _SETS else found
+
+
+def _bytes(plain: Any) -> bytes:
+    return marshal.dumps(plain, 2)
+
+
+def _content_of_array(value: np.ndarray[Any, Any], depth: int, left: list[int]) -> Any:
+    values = np.asarray(value)
+    if values.dtype.hasobject:
+        return tuple(_content(each, depth + 1, left) for each in _some(values.flat, left))
+    known = fingerprint_of_array(values)
+    if is_a(value, np.ma.MaskedArray):
+        return known, _content(np.ma.getmask(value), depth + 1, left)
+    return known
 
 
 def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
@@ -158,7 +214,7 @@ def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
 
 def _slots_of(value: Any) -> list[Any] | None:
     """What the slots of an object hold that no weak reference can watch; else None."""
-    if type(value).__weakrefoffset__ or isinstance(value, type):
+    if type(value).__weakrefoffset__ or is_a(value, type):
         return None
     found = []
     for cls in type(value).__mro__:
@@ -169,27 +225,6 @@ def _slots_of(value: Any) -> list[Any] | None:
                 except AttributeError:
                     found.append(None)
     return found or None
-
-
-def _fingerprint(array: np.ndarray[Any, Any]) -> Any:
-    """The bytes of a small array; of a large one those of elements spread over it."""
-    if array.dtype.hasobject:
-        return tuple(_content(each, 0, [100]) for each in array.flat[:100])
-    if array.nbytes <= FINGERPRINT_BYTES:
-        return array.tobytes()
-    wanted = max(FINGERPRINT_BYTES // array.itemsize, 1)
-    sample = array.flat[:: max(array.size // wanted, 1)]
-    return sample.tobytes(), array.flat[-1].tobytes()
-
-
-def _sample(items: bytearray | array[Any]) -> bytes:
-    """The bytes of a short buffer; of a long one those of items spread over it, and the last."""
-    base = bytearray if isinstance(items, bytearray) else array
-    width = items.itemsize if isinstance(items, array) else 1
-    size = base.__len__(items)  # type: ignore[arg-type]
-    step = max(size * width // FINGERPRINT_BYTES, 1)
-    parts = [slice(None, None, step), slice(-1, None)] if step > 1 else [slice(None)]
-    return b"".join(bytes(base.__getitem__(items, each)) for each in parts)  # type: ignore
 
 
 class _Short(reprlib.Repr):
@@ -205,14 +240,14 @@ _short = _Short()
 
 def _text(value: Any) -> str:
     try:
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             small = value.size <= 4 and not value.dtype.hasobject
             return str(value.tolist()) if small else f"an array {value.dtype}{list(value.shape)}"
-        if isinstance(value, (bytearray, array)) and len(value) > 100:
+        if is_a(value, _BUFFERS) and len(value) > 100:
             return f"a {type(value).__name__} of {len(value)} items"
         if is_content(value):
             return _short.repr(value)
-        name = vars(value).get("__name__") if not isinstance(value, type) else value.__name__
+        name = vars(value).get("__name__") if not is_a(value, type) else value.__name__
         if isinstance(name, str):
             return f"{type(value).__name__} {name}"
     except Exception:  # a user's class may do anything, also when it is shown

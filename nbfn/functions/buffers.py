@@ -1,0 +1,58 @@
+"""Fingerprints of arrays and buffers: equal as long as no element has changed.
+
+What is short stands for itself. Of more, the sums of its rows and of its columns are taken, as
+integers that wrap around: an element that changes, moves or changes places with another makes one
+of them differ. Both read the memory at its own speed, and keep no copy of it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+import numpy as np
+
+SHORT = 1 << 16
+WHOLE = 1 << 24
+"""Up to this many bytes every element counts; of more, elements spread over all of it."""
+_ROW = 256
+
+
+def fingerprint_of_array(values: np.ndarray[Any, Any]) -> Any:
+    """The fingerprint of an array that holds no objects."""
+    if values.nbytes <= SHORT:
+        return values.tobytes()
+    if values.nbytes > WHOLE:
+        wanted = max(SHORT // values.itemsize, 1)
+        return values.flat[:: max(values.size // wanted, 1)].tobytes(), values.flat[-1].tobytes()
+    order: Any = "F" if values.flags.fnc else "C"  # as it lies in memory, to make no copy
+    return order, *_sums(values.ravel(order).view(np.uint8))
+
+
+def fingerprint_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
+    """The fingerprint of the bytes of a buffer; None if it has been released."""
+    try:
+        view = memoryview(buffer)
+    except ValueError:
+        return None
+    with view as items:
+        if items.nbytes <= SHORT or not items.c_contiguous:
+            return items.tobytes()
+        return fingerprint_of_array(np.frombuffer(items, np.uint8))
+
+
+def is_frozen(values: np.ndarray[Any, Any]) -> bool:
+    """Whether an array says that nothing writes to it, nor to the memory that it shares."""
+    while isinstance(values, np.ndarray):
+        if values.flags.writeable:
+            return False
+        values = values.base  # type: ignore[assignment]
+    return values is None or isinstance(values, bytes)
+
+
+def _sums(items: np.ndarray[Any, Any]) -> tuple[bytes, ...]:
+    """The sums of the rows and of the columns of some bytes, and those of the last row."""
+    whole = items.size - items.size % (8 * _ROW)
+    rows = items[:whole].view(np.uint64).reshape(-1, _ROW)
+    sums = (np.add.reduce(rows, axis=axis, dtype=np.uint64) for axis in (0, 1))
+    return (*(each.tobytes() for each in sums), items[whole:].tobytes())
