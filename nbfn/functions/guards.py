@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from nbfn.errors import NbfnWarning
-from nbfn.functions.dressed import mark_of_functions, unwrapped
 from nbfn.functions.marks import ABSENT, Mark
-from nbfn.functions.survey import Place, Survey, survey, survey_objects
+from nbfn.functions.places import Place, Survey
+from nbfn.functions.survey import survey, survey_objects
+from nbfn.functions.wrapped import mark_of_functions, unwrapped
 
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
 Marks = Mapping[Place, Mark]

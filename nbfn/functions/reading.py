@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import functools
+import threading
 import weakref
 from collections.abc import Callable
 from types import CellType, MemberDescriptorType
 from typing import Any
 
-from nbfn.functions.marks import ABSENT
+import numpy as np
+
+from nbfn import _tensorflow
+from nbfn.functions.buffers import is_frozen
+from nbfn.functions.marks import ABSENT, is_a
 
 Fetch = Callable[[], Any]
 
 
 def undressed(value: Any) -> Any:
     """What a class holds under a name, without the descriptor around it."""
-    if isinstance(value, property):
+    if is_a(value, property):
         return value.fget
-    if isinstance(value, functools.cached_property):
+    if is_a(value, functools.cached_property):
         return value.func
-    if isinstance(value, (staticmethod, classmethod)):
+    if is_a(value, (staticmethod, classmethod)):
         return value.__func__
     return value
 
@@ -42,10 +47,17 @@ def _slots(cls: Any) -> tuple[str, ...]:
     return tuple(n for n, v in vars(cls).items() if isinstance(v, MemberDescriptorType))
 
 
-def count_attributes(holder: Fetch) -> int:
-    """How many attributes an object has; no more than numbers that are one object each."""
+def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
+    """How many attributes an object has; no more than numbers that are one object each.
+
+    Args:
+        holder: Fetches the object.
+        cls: Fetches the class that it had; if it has another now, the answer is -1.
+    """
     value = holder()
-    if isinstance(value, type):
+    if cls is not None and type(value) is not cls():
+        return -1
+    if issubclass(type(value), type):
         return min(len(vars(value)), 256)
     if _has_slots(_class_of(value)):
         return min(len(own_attributes(value)), 256)
@@ -58,7 +70,9 @@ def _dictionary(value: Any) -> dict[str, Any]:
     try:
         attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return {}
+        if not is_a(value, threading.local):
+            return {}
+        attributes = threading.local.__getattribute__(value, "__dict__")
     return attributes if isinstance(attributes, dict) else {}
 
 
@@ -69,6 +83,17 @@ def _class_of(value: Any) -> Any:
 @functools.lru_cache(4096)
 def _has_slots(cls: Any) -> bool:
     return any(map(_slots, cls.__mro__))
+
+
+def hides_none(namespace: dict[str, Any], names: frozenset[str]) -> bool:
+    """Whether a module has none of these names of builtins."""
+    return namespace.keys().isdisjoint(names)
+
+
+def as_frozen(fetch: Fetch) -> Any:
+    """An array that nothing writes to; `ABSENT` if it is another value by now."""
+    value = fetch()
+    return value if is_a(value, np.ndarray) and is_frozen(value) else ABSENT
 
 
 def reference_to(value: Any) -> Fetch | None:
@@ -107,9 +132,9 @@ def bound_by(holder: Fetch) -> Any:
 def member(holder: Fetch, attribute: str) -> Any:
     """The attribute that an object or a class holds itself; `ABSENT` if it holds none."""
     value = holder()
-    if isinstance(value, type):
+    if issubclass(type(value), type):
         return undressed(vars(value).get(attribute, ABSENT))
-    found = _dictionary(value).get(attribute, ABSENT)
+    found = _tensorflow.unwrapped(_dictionary(value).get(attribute, ABSENT))
     if found is ABSENT and _has_slots(_class_of(value)):
         return own_attributes(value).get(attribute, ABSENT)
     return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,11 +13,16 @@ from types import CodeType
 from typing import Any
 
 from nbfn.functions.dynamic import dynamic
+from nbfn.functions.operands import simple
+from nbfn.functions.sources import Names, comprehensions, locals_of
 from nbfn.functions.special import special_methods
+from nbfn.functions.texts import texts
 from nbfn.site import is_library
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
-_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"})
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
+_BY_TEXT = frozenset({"globals", "eval", "exec"})
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
@@ -27,31 +34,71 @@ class Reads:
         attributes: Names that are looked up on some object; `ANY` among them if it may be any.
             The special methods that the code may run though it names none are there too.
         roots: Those of the globals on which attributes of any name are looked up.
+        modules: Modules that are imported by their full names.
     """
 
     globals: frozenset[str]
     attributes: frozenset[str]
     roots: frozenset[str]
+    modules: frozenset[str]
 
 
 @functools.lru_cache(4096)
-def reads(code: CodeType) -> Reads:
-    """The names that code reads."""
+def reads(code: CodeType, is_traced: bool = False) -> Reads:
+    """The names that code reads.
+
+    Args:
+        code: The code of a function.
+        is_traced: Whether it is traced itself: its arguments are then known by their names.
+    """
     names: set[str] = set()
     attributes: set[str] = set()
     roots: set[str] = set()
+    modules: set[str] = set()
+    through: dict[CodeType, Names] = {}
+    cells: dict[str, Names] = {}
     for each in _codes(code):
-        instructions = list(dis.get_instructions(each))
-        attributes |= special_methods(instructions)
+        instructions = list(simple(dis.get_instructions(each)))
+        arguments: dict[str, Names] = dict.fromkeys(_parameters(each))
+        if each in through:
+            arguments[".0"] = through[each]
+        elif is_traced and each is code:
+            arguments = {name: frozenset({name}) for name in arguments}
+        shared = {name: cells[name] for name in each.co_freevars if name in cells}
+        known = locals_of(instructions, shared | arguments)
+        cells |= {name: known.get(name) for name in each.co_cellvars}
+        through |= comprehensions(instructions, known)
+        attributes |= special_methods(instructions) | texts(instructions, known)
         named, looked_up_on = dynamic(instructions, each.co_name)
         attributes |= named
         roots |= looked_up_on
-        for instruction in instructions:
-            if instruction.opname in _GLOBALS:
+        for i, instruction in enumerate(instructions):
+            name = instruction.opname
+            if name in _GLOBALS:
                 names.add(str(instruction.argval))
-            elif instruction.opname in _ATTRIBUTES:
+                if instruction.argval in _BY_TEXT:
+                    names |= _named_in_texts(each)
+            elif name in _ATTRIBUTES:
                 attributes.add(str(instruction.argval))
-    return Reads(frozenset(names), frozenset(attributes), frozenset(roots))
+            elif name == "IMPORT_NAME":
+                modules.add(str(instruction.argval))
+            elif name == "MATCH_CLASS":
+                attributes.add("__match_args__")
+                attributes |= set(instructions[i - 1].argval or ())
+    return Reads(*map(frozenset, (names, attributes, roots, modules)))
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    starred = bool(code.co_flags & inspect.CO_VARARGS) + bool(
+        code.co_flags & inspect.CO_VARKEYWORDS
+    )
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + starred]
+
+
+def _named_in_texts(code: CodeType) -> set[str]:
+    """The names that the texts in some code hold, for `globals` and `eval`."""
+    texts = (each for each in code.co_consts[1:] if isinstance(each, str))
+    return {name for text in texts for name in _NAME.findall(text)}
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -1,4 +1,4 @@
-"""Functions of the user's, bare or dressed: wrapped by decorators, bound, traced."""
+"""Functions of the user's, and what dresses them: partials, methods, caches, decorators."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.functions.fingerprint import fingerprint
-from nbfn.functions.marks import Mark, content_of
+from nbfn.functions.marks import Mark, content_of, is_a
 from nbfn.functions.reads import is_the_users
 
 _MAX_WRAPPERS = 50
+PARTIALS = (functools.partial, functools.partialmethod)
 
 
 def unwrapped(function: Any) -> Iterator[FunctionType]:
     """A function and those that it wraps, outermost first, as far as they are the user's."""
     for _ in range(_MAX_WRAPPERS):
-        if isinstance(function, functools.partial):
+        if is_a(function, PARTIALS):
             function = function.func
-        elif isinstance(function, _tensorflow.Function):
+        elif is_a(function, _tensorflow.Function):
             function = getattr(function, "python_function", None)
-        elif isinstance(function, (MethodType, staticmethod, classmethod)):
+        elif is_a(function, (MethodType, staticmethod, classmethod)):
             function = function.__func__
-        elif isinstance(function, functools._lru_cache_wrapper):
+        elif is_a(function, functools._lru_cache_wrapper):
             function = function.__wrapped__
-        elif isinstance(function, FunctionType):
+        elif is_a(function, FunctionType):
             if is_the_users(function.__globals__.get("__name__")):
                 yield function
             function = vars(function).get("__wrapped__")
@@ -40,8 +41,8 @@ def mark_of_functions(functions: list[FunctionType], value: Any) -> Mark:
         (fingerprint(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
         for f in functions
     ]
-    if isinstance(value, functools.partial):
+    if is_a(value, PARTIALS):
         parts.append(content_of((value.args, value.keywords)))
-    if isinstance(value, MethodType):
+    if is_a(value, MethodType):
         parts.append(content_of(value.__self__))
     return Mark(("function", *parts), f"function {functions[-1].__name__}")
