@@ -30,7 +30,11 @@ class Reloads:
         """Registers with the shell."""
         if "IPython.extensions.autoreload" in sys.modules:
             # What autoreload did before nbfn was there is found by the first cell.
-            self._known = dict.fromkeys(_users_modules(), _Seen())
+            started = _start_of_process()
+            for name, module in _users_modules().items():
+                stamp = _stamp(module)
+                if stamp is not None and stamp[0] > started:
+                    self._known[name] = _Seen()
         self._shell.events.register("pre_run_cell", self.before)
         self._shell.events.register("post_run_cell", self.after)
 
@@ -41,14 +45,19 @@ class Reloads:
 
     def before(self, _: Any) -> None:
         """A cell begins to run: autoreload has reloaded what it will."""
-        for name, module in _users_modules().items():
+        modules, values = _users_modules(), None
+        for name, module in modules.items():
             known = self._known.get(name)
             if known is None or known.stamp != _stamp(module):
                 self._known[name] = now = _seen(module, known)
                 if known is not None:
-                    names = (self._shell.user_ns, *map(vars, _users_modules().values()))
-                    values = [value for space in names for value in list(space.values())]
+                    values = values or self._values(modules)
                     put_in_order(module, values, now.text, known.earlier())
+
+    def _values(self, modules: dict[str, ModuleType]) -> list[Any]:
+        """All that names of the notebook and of the user's modules stand for."""
+        namespaces = (self._shell.user_ns, *map(vars, modules.values()))
+        return [value for names in namespaces for value in list(names.values())]
 
     def after(self, _: Any) -> None:
         """A cell has ended: autoreload may have been loaded by it, and modules imported."""
@@ -95,6 +104,15 @@ def _users_modules() -> dict[str, ModuleType]:
 def _is_users(names: dict[str, Any]) -> bool:
     file = names.get("__file__")
     return isinstance(file, str) and file.endswith(".py") and not is_library(file)
+
+
+def _start_of_process() -> float:
+    """When this process started, in nanoseconds; the end of time where that is not known."""
+    try:
+        import psutil  # type: ignore[import-untyped]  # which ipykernel needs
+    except ImportError:
+        return float("inf")
+    return float(psutil.Process().create_time()) * 1e9
 
 
 def _stamp(module: ModuleType) -> tuple[int, int] | None:
