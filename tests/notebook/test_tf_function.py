@@ -293,6 +293,15 @@ def test_a_changed_global_is_not_stale_when_the_cell_is_run_again(
         assert "changed since the last run" in ran.text
 
 
+def test_what_a_cell_changes_itself_is_said_with_what_to_do(run) -> None:
+    run("class Count:\n    def __init__(self): self.n = 0\ncount = Count(); x = tf.constant(1.0)")
+    cell = "%%tf_function\ncount.n += 1\ny = x * count.n"
+    run(cell)
+    text = run(cell).text
+    assert "changed by the last run itself: `count.n`; a tf.Variable that it assigns needs" in text
+    assert run("count.n, float(y)").result == (2, 2.0)
+
+
 def test_eager_fallbacks_give_their_own_python_values(run, shell) -> None:
     cell = "%%tf_function cell --max-traces 1 --on-limit eager\ny = x * n\nk = n + 10\nk"
     run("x = tf.constant(2)")

@@ -16,6 +16,7 @@ from nbfn.notebook.cells.in_place import Contents
 from nbfn.notebook.cells.inputs import is_input
 from nbfn.notebook.cells.objects import is_object
 from nbfn.notebook.cells.outputs import VALUE, Outputs
+from nbfn.notebook.cells.paths import as_text
 from nbfn.notebook.cells.restoring import restore
 
 
@@ -83,6 +84,17 @@ class TracedCell:
         if parts is None:
             return self.inputs, frozenset()
         return self.inputs, frozenset(parts.results) - parts.decided - {*self.inputs}
+
+    def changes(self) -> set[str]:
+        """What its last trace changes in place, as the user would write it."""
+        trace = self.traced.last_trace
+        parts = trace.python_results if trace is not None else None
+        found = set()
+        for path, content in parts.changes.items() if parts is not None else ():
+            found |= {as_text((*path, ("attribute", name))) for name in content.attributes}
+            if content.items is not None:
+                found.add(as_text(path))
+        return found
 
     def arguments(self, namespace: Mapping[str, Any]) -> list[Any]:
         """What the function is given for the inputs."""

@@ -314,6 +314,9 @@ def _first_cause(
     names = kept.traced.changed_globals()
     old = kept.traced.python_function
     if names and isinstance(old, FunctionType) and old.__code__ == python_function.__code__:
+        if kept.changes().issuperset(names):
+            advice = "a tf.Variable that it assigns needs no new trace"
+            return Cause("new_code", f"changed by the last run itself: {_list(names)}; {advice}")
         return Cause("new_code", f"changed since the last run: {_list(names)}")
     return Cause("new_code", "new code: the cell has changed")
 
