@@ -65,6 +65,8 @@ class Contents(Noting):
         makes_variables: Whether variables have been made since that outlive the call.
     """
 
+    _enters_keras = True
+
     def __init__(self, namespace: dict[str, Any], names: Iterable[str]) -> None:
         """As `Noting`."""
         super().__init__(namespace, names)

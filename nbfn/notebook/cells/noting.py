@@ -22,7 +22,7 @@ from nbfn.notebook.cells.code_names import (
     stored_globals,
 )
 from nbfn.notebook.cells.contents import Content, content_of, parts_of
-from nbfn.notebook.cells.kinds import LITERALS, is_tensor
+from nbfn.notebook.cells.kinds import LITERALS, is_of_keras, is_tensor
 from nbfn.notebook.cells.objects import (
     ABSENT,
     is_changeable,
@@ -60,6 +60,9 @@ class Noting:
         paths: The way to each object that was met, by its ``id``.
         given: The ``id`` of those that a function was given in place of the notebook's.
     """
+
+    _enters_keras = False
+    """Whether to look into objects of Keras's own classes, of which a model has thousands."""
 
     def __init__(self, namespace: dict[str, Any], names: Iterable[str]) -> None:
         """Notes what some names lead to.
@@ -139,6 +142,8 @@ class Noting:
             for number, item in enumerate(value[:MAX_CONTAINERS]):
                 self._walk(item, (*path, ("item", number)), built)
         elif not is_tensor(value) and is_changeable(value):
+            if is_of_keras(value) and not (self._enters_keras or is_the_users(cls.__module__)):
+                return
             if isinstance(value, np.ndarray):
                 self.paths.setdefault(id(owner_of(value)), (*path, ("memory", "")))
             self._walk_changeable(value, path, built)
