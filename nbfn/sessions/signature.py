@@ -127,8 +127,8 @@ def _outputs(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 def specification(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, tf.TensorSpec]]:
     """Inputs and outputs of a serving function by name."""
     args, kwargs = concrete.structured_input_signature
-    names = [each.name for each in args]
-    inputs = dict(zip(names, args, strict=True)) | kwargs
+    names = list(concrete.function_type.parameters)  # those of the specs are in lower case
+    inputs = dict(zip(names, args, strict=False)) | kwargs
     outputs = concrete.structured_outputs
     if not isinstance(outputs, dict):
         outputs = {"output_0": outputs}

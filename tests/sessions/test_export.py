@@ -41,6 +41,17 @@ def test_the_loaded_model_computes_the_same(predict, notebook, tmp_path) -> None
     assert written.nbytes > 0
 
 
+def test_a_parameter_in_upper_case_keeps_its_name(notebook, tmp_path) -> None:
+    notebook["predict"] = nbfn.function(lambda X: X * 2.0)  # noqa: N803
+    notebook["predict"](tf.ones([2, 3]))
+    written = nbfn.export(tmp_path / "model")
+    assert [(each.signature, each.status) for each in written.verified] == [("predict", "equal")]
+    assert written.signatures == {"predict": "(X: float32(2, 3)) -> (output_0: float32(2, 3))"}
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    found = loaded.signatures["predict"](X=tf.ones([2, 3]))["output_0"]
+    np.testing.assert_array_equal(found, tf.fill([2, 3], 2.0))
+
+
 def test_it_stands_by_itself(predict, tmp_path) -> None:
     nbfn.export(tmp_path / "model", verify=False)
     code = (
