@@ -5,6 +5,7 @@ None of the user's code runs here: attributes are read and set past what their c
 
 from __future__ import annotations
 
+import dis
 import enum
 from array import array
 from collections import OrderedDict, defaultdict, deque
@@ -181,9 +182,17 @@ def set_as(cls: type, name: str) -> str:
     """
     for each in cls.__mro__:
         member = vars(each).get(name[1:]) if name.startswith("_") else None
-        if isinstance(member, property) and member.fset is not None:
+        if isinstance(member, property) and _can_be_set(member):
             return name if is_the_users(each.__module__) else name[1:]
     return name
+
+
+def _can_be_set(member: property) -> bool:
+    """Whether a property has a setter, and one that does more than raise an error."""
+    code = getattr(member.fset, "__code__", None)
+    if code is None:
+        return member.fset is not None
+    return any(each.opname.startswith("RETURN") for each in dis.get_instructions(code))
 
 
 def _set_past_its_class(value: Any, name: str, content: Any) -> None:
@@ -261,7 +270,8 @@ def fill_items(container: Any, content: Any) -> None:
 
 def _fill_tracked(container: Any, content: list[Any]) -> None:
     """Fills a list in which TensorFlow compares what is set with what was there, tensors too."""
-    del container[len(content) :]
+    if len(container) > len(content):  # to TensorFlow, taking nothing away is a deletion too
+        del container[len(content) :]
     for number, item in enumerate(content[: len(container)]):
         if container[number] is not item:
             container[number] = item

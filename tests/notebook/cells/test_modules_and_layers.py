@@ -36,7 +36,21 @@ m = {name}()"""
 
 DENSE = 'm = tf.keras.Sequential([tf.keras.layers.Dense(2, kernel_initializer="ones")])\n'
 
+FREEZING = """def freeze(model):
+    for layer in model.layers[:1]:
+        layer.trainable = False
+m = tf.keras.Sequential([tf.keras.layers.Dense(2, kernel_initializer="ones") for _ in range(2)])"""
+
+BELONGING = """class Trainer:
+    def __init__(self):
+        self.model = tf.keras.Sequential([tf.keras.layers.Dense(2, kernel_initializer="ones")])
+    def step(self, x):
+        return self.model(x)
+trainer = Trainer()"""
+
 CASES = [
+    (BELONGING, "r = trainer.step(x[None])", "(r, len(trainer.model.layers), trainer.model.built)"),
+    (FREEZING, "freeze(m)\nr = m(x[None])", "(r, [layer.trainable for layer in m.layers])"),
     (COUNTING, "r = m(x)", "(r, m.k, list(m.seen))"),
     (
         "m = tf.Module(); m.mode = 'a'",
@@ -171,6 +185,24 @@ def test_a_module_whose_lists_have_changed_can_be_saved(run, tmp_path) -> None:
     saved = run(f"tf.train.Checkpoint(m=m).save({str(tmp_path / 'm')!r})").result
     assert "m/parts/0/.ATTRIBUTES/VARIABLE_VALUE" in dict(tf.train.list_variables(saved))
     assert run("len(m.seen)").result == 3
+
+
+def test_a_list_that_a_first_call_has_filled_with_variables_can_be_saved(run, tmp_path) -> None:
+    run(
+        """class M(tf.Module):
+    def __init__(self): super().__init__(); self.weights = []
+    def __call__(self, x):
+        if not self.weights:
+            self.weights.append(tf.Variable(2.0))
+        return x * self.weights[0]
+m = M(); x = tf.ones(2)"""
+    )
+    run("%%tf_function step\nr = m(x)")
+    module = run("m").result
+    saved = tf.train.Checkpoint(m=module).write(str(tmp_path / "saved"))
+    module.weights[0].assign(5.0)
+    tf.train.Checkpoint(m=module).read(saved).assert_consumed()
+    assert float(module.weights[0]) == 2.0
 
 
 def test_a_hit_needs_no_new_trace(run) -> None:
