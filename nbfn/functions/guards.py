@@ -153,6 +153,11 @@ class Guards:
         """Makes exempt again what was."""
         (self._exempt, self._numbers), self._survey = exemptions, None
 
+    def exempt_only(self, exemptions: Exemptions) -> None:
+        """Makes exempt only what was then; the states of before have no number any more."""
+        with self._lock:
+            self._exempt, self._numbers, self._survey = exemptions[0], {}, None
+
     @staticmethod
     def _same_names(asked: Marks, known: Marks) -> set[Place]:
         names = {(place.kind, place.name) for place in asked}

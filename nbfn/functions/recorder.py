@@ -190,9 +190,13 @@ class Recorder(Record):
         call = self.current
         if call is None:
             return
+        if call.added and call.exemptions is not None:
+            # The second trace of a first call tells what each later one changes.
+            self.guards.exempt_only(call.exemptions)
+        else:
+            call.exemptions = self.guards.exemptions()
         call.wanted = self.wanted(function_type)
         call.marks = call.wanted.marks
-        call.exemptions = self.guards.exemptions()
         if call.counts and call.added == 0:
             if self.traces:
                 obey(self, call.wanted)

@@ -147,10 +147,18 @@ def refuse_staged(effects: Iterable[Effect], changed: Iterable[Path], file: str)
 def _staged() -> Iterator[tuple[str, int]]:
     """File and line of each branch and loop that the graph being traced has made its own."""
     for operation in tf.compat.v1.get_default_graph().get_operations():
-        if operation.type in _STAGED:
+        if operation.type in _STAGED and not _makes_a_variable(operation):
             own = [frame for frame in operation.traceback or () if is_users(frame.filename)]
             if own:  # a branch that Python decides may call what makes one, such as a variable
                 yield own[-1].filename, own[-1].lineno
+
+
+def _makes_a_variable(operation: tf.Operation) -> bool:
+    """Whether a conditional gives a variable its first value, which TensorFlow does by itself."""
+    decided_by = operation.inputs[0].op
+    while decided_by.type in ("Identity", "LogicalNot"):
+        decided_by = decided_by.inputs[0].op
+    return bool(decided_by.type == "VarIsInitializedOp")
 
 
 def _effects_below(file: str, line: int) -> Iterator[Effect]:

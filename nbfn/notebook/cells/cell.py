@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.functions import TracedFunction
+from nbfn.notebook.cells.first_trace import without_left
 from nbfn.notebook.cells.given import Templates
 from nbfn.notebook.cells.in_place import Contents
 from nbfn.notebook.cells.inputs import is_input
@@ -125,7 +126,10 @@ class TracedCell:
                 trace.python_results = parts  # they came on a replica's thread
         if parts is None:
             return None
-        left = restore(parts, returned, namespace)
+        # What the first of two traces has left is as after a first eager run; the second trace
+        # tells what the next run does to it.
+        done = replace(parts, changes=without_left(parts.changes, self.outputs.left))
+        left = restore(done, returned, namespace)
         value = left.results.pop(VALUE, None)
         try:
             left.apply(namespace)

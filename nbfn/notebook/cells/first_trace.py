@@ -8,13 +8,14 @@ what it does not do again, as what belongs to the making, is done once after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from nbfn.notebook.cells.contents import Content, holds_graph_tensor
 from nbfn.notebook.cells.kinds import LITERALS
 from nbfn.notebook.cells.objects import ABSENT
+from nbfn.notebook.cells.paths import Path
 
 
 def stays(before: Any, now: Any, is_new: Callable[[Any], bool]) -> bool:
@@ -72,6 +73,20 @@ def what_is_left(change: Content, done: Content | None) -> Content:
     if again or holds_graph_tensor(change.items):
         return Content(None, named)
     return replace(change, attributes=named)
+
+
+def without_left(changes: Mapping[Path, Content], left: Collection[Path]) -> dict[Path, Content]:
+    """Changes, but for those of what has been left, and of what is below that."""
+    found = {}
+    for path, content in changes.items():
+        if not any(path[: len(each)] == each for each in left):
+            named = {
+                name: item
+                for name, item in content.attributes.items()
+                if (*path, ("attribute", name)) not in left
+            }
+            found[path] = replace(content, attributes=named)
+    return found
 
 
 def _is_made(item: Any) -> bool:

@@ -63,6 +63,7 @@ class Contents(Noting):
 
     Attributes:
         makes_variables: Whether variables have been made since that outlive the call.
+        left: The ways to the attributes that a trace that makes variables has left to the next.
     """
 
     _enters_keras = True
@@ -72,6 +73,7 @@ class Contents(Noting):
         super().__init__(namespace, names)
         self._not_left: dict[Path, Content] = {}
         self.makes_variables = False
+        self.left: list[Path] = []
 
     def _assigned(self) -> dict[str, Any]:
         """Values from before of the names that may have been assigned since."""
@@ -145,8 +147,13 @@ class Contents(Noting):
             before, now = each.before, self._changed(each)
             if now is not None:
                 if some_stays:
-                    before, now = without_what_stays(before, now, self._is_new)
+                    told = now
+                    before, now = without_what_stays(before, told, self._is_new)
                     self._not_left[each.path] = now
+                    self.left += [
+                        (*each.path, ("attribute", name))
+                        for name in told.attributes.keys() - now.attributes.keys()
+                    ]
                 put_back(each.value, before, now)
         for name, value in self._assigned().items():
             now = self._namespace.get(name, ABSENT)

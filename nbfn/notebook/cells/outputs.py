@@ -49,6 +49,7 @@ class Outputs:
         keep: Is given the parts, to keep them with the trace that is being made.
         note: Notes what the cell may change in place.
         ran_eagerly: Whether the last call ran the cell's Python, and no graph.
+        left: The ways to what the first trace of the last call has left, where there were two.
         effects: Statements of the cell that change something in place, in a branch or a loop.
     """
 
@@ -64,12 +65,13 @@ class Outputs:
         self._of_thread = threading.local()  # each replica runs the cell's Python on its own
         self._undone: list[Contents] | None = None  # outside a call by the cell
         self.ran_eagerly = False
+        self.left: list[Path] = []
         self.effects: tuple[Effect, ...] = ()
 
     @contextmanager
     def calling(self) -> Iterator[None]:
         """A call of the function by its cell; if it fails, all is as it was before."""
-        self.latest, self.ran_eagerly = None, False
+        self.latest, self.ran_eagerly, self.left = None, False, []
         noted = self._undone = []
         try:
             yield
@@ -143,6 +145,7 @@ class Outputs:
         else:
             for earlier in self._undone:
                 earlier.do_again(changes)
+                self.left += earlier.left
             self._undone.append(contents)
         if self.latest is not None:  # of the first of two traces, or of another replica
             self.latest.loosen()

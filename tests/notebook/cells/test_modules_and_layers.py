@@ -123,6 +123,25 @@ def get(name):
         "r = net(x)",
         "(r, w)",
     ),
+    (
+        "class Cache: kept = {}\ncache = Cache()",
+        "if 'w' not in cache.kept: cache.kept['w'] = tf.Variable(2.0)\nr = x * cache.kept['w']",
+        "(r, cache.kept)",
+    ),
+    (
+        """class M(tf.Module):
+    is_built = False; best = None
+    def __call__(self, x):
+        if not self.is_built:
+            self.w = tf.Variable(2.0); self.step = 0; self.log = []; self.is_built = True
+        self.step += 1
+        self.log.append(len(self.log))
+        self.best = 1.0 if self.best is None else self.best * 2
+        return x * self.w / self.step
+m = M()""",
+        "r = m(x)",
+        "(m.step, list(m.log), m.best)",
+    ),
     (DENSE, "r = m(x[None])", "(r, m.built)"),
     (DENSE, "r = m(x[None])\nm.stop_training = True\nm.rows = [r]", "(m.stop_training, *m.rows)"),
     (DENSE + "m.build((None, 2)); m.note = 'a'", "m.note = m.note + 'b'\nr = m(x[None])", "m.note"),
@@ -203,6 +222,21 @@ m = M(); x = tf.ones(2)"""
     module.weights[0].assign(5.0)
     tf.train.Checkpoint(m=module).read(saved).assert_consumed()
     assert float(module.weights[0]) == 2.0
+
+
+def test_what_a_first_call_has_made_counts_in_later_ones(run) -> None:
+    run(
+        "class M(tf.Module):\n    def __init__(self): super().__init__(); self.w = None\n"
+        "    def __call__(self, x):\n        if self.w is None:\n"
+        "            self.w = tf.Variable(1.0); self.n = 0\n"
+        "        self.n += 1\n        return x * self.n\nm = M(); x = tf.constant(1.0)"
+    )
+    seen = []
+    for _ in range(4):
+        run("%%tf_function\ny = m(x)")
+        seen.append(run("m.n, float(y)").result)
+    # The graph of a first call that makes variables is the one of a second run.
+    assert seen == [(1, 2.0), (2, 2.0), (3, 3.0), (4, 4.0)]
 
 
 def test_a_hit_needs_no_new_trace(run) -> None:
