@@ -87,6 +87,7 @@ from nbfn._tensorflow.sampling import (
 )
 from nbfn._tensorflow.structures import (
     WRAPPERS,
+    truncate,
     unwrapped,
 )
 from nbfn._tensorflow.tensors import (
@@ -213,6 +214,7 @@ __all__ = [
     "tensor_keys",
     "tracing_function",
     "trackable_children",
+    "truncate",
     "unconverted",
     "unfold",
     "unlisted",

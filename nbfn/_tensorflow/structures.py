@@ -26,3 +26,16 @@ def unwrapped(value: Any) -> Any:
             break
         value = inner
     return value
+
+
+def truncate(items: list[Any], size: int) -> None:
+    """Takes away the last items of a list, which can be saved after that if it could before.
+
+    A list of a module's says for ever that items were taken away, and refuses to be saved.
+    """
+    could_be_saved = getattr(items, "_non_append_mutation", None) is False
+    if len(items) > size:  # to TensorFlow, taking nothing away is a deletion too
+        del items[size:]
+        if could_be_saved and hasattr(items, "_update_snapshot"):
+            items._non_append_mutation = False  # type: ignore[attr-defined]
+            items._update_snapshot()

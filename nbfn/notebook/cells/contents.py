@@ -35,8 +35,9 @@ class Content:
     Attributes:
         items: A plain copy of its items; None if it has none, or they have not changed.
         attributes: Its attributes, `ABSENT` for those that were taken away.
-        how: What the items are: ``"all"`` of them; those to ``"append"``; a dict of those to
-            ``"set"``, by key or number, or a set of those to add.
+        how: What the items are: ``"all"`` of them; all of them, each time anew (``"refill"``);
+            those to ``"append"``; a dict of those to ``"set"``, by key or number, or a set of those
+            to add.
         removed: Keys or members that are gone, where the items are those to set.
     """
 

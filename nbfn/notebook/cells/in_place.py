@@ -8,6 +8,7 @@ before the trace is put back, and the new content leaves through the graph, as o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +19,7 @@ from nbfn.notebook.cells.contents import (
     Content,
     change_of,
     changed,
+    content_of,
     holds_graph_tensor,
     is_graph_tensor,
     leaves,
@@ -25,8 +27,8 @@ from nbfn.notebook.cells.contents import (
 )
 from nbfn.notebook.cells.first_trace import stays, what_is_left, without_what_stays
 from nbfn.notebook.cells.frames import is_cell
-from nbfn.notebook.cells.kinds import is_of_keras, is_variable
-from nbfn.notebook.cells.noting import Noted, Noting
+from nbfn.notebook.cells.kinds import is_variable
+from nbfn.notebook.cells.noting import KERAS, Noted, Noting
 from nbfn.notebook.cells.objects import ABSENT, set_as
 from nbfn.notebook.cells.paths import Path, as_text
 from nbfn.notebook.cells.replicas import number_of_replicas
@@ -85,9 +87,8 @@ class Contents(Noting):
         """What has changed, by the way that leads to it.
 
         Of a layer or a module, and what belongs to it, only what the user's code names counts: what
-        it notes of itself when it is built must stay. So does what holds a graph's tensor, but for
-        Keras's own classes, which know when to drop it; on several replicas, only that. The empty
-        path has the names that were assigned by ``global``.
+        it notes of itself when it is built must stay. So does what holds a graph's tensor; on
+        several replicas, only that. The empty path has the names that were assigned by ``global``.
         """
         found = {}
         for each in self._noted:
@@ -122,19 +123,25 @@ class Contents(Noting):
     def _changed(self, noted: Noted) -> Content | None:
         if not noted.built:
             return changed(noted.value, noted.before)
-        last = next((key for kind, key in reversed(noted.path) if kind == "attribute"), None)
+        last = next((key for kind, key in reversed(noted.path) if kind == "attribute"), "")
         cls = type(noted.value)
-        of_a_library = is_of_keras(noted.value) and not is_the_users(cls.__module__)
+
+        def is_kerass_own(name: str) -> bool:
+            return noted.built == KERAS and name.startswith("_") and name not in self._used
 
         def counts(attribute: str | None, item: Any) -> bool:
-            if not of_a_library and holds_graph_tensor(item):
-                return True
             name = last if attribute is None else attribute
+            if holds_graph_tensor(item):
+                return attribute is None or not is_kerass_own(name)
             if number_of_replicas() > 1:
                 return False
-            return name in self._used or (name is not None and set_as(cls, name) in self._used)
+            return name in self._used or set_as(cls, name) in self._used
 
-        return changed(noted.value, noted.before, counts)
+        now = changed(noted.value, noted.before, counts)
+        if now is not None and now.how == "append" and is_kerass_own(last):
+            # A layer's losses: Keras empties the list before each call.
+            return replace(now, items=content_of(noted.value).items, how="refill")
+        return now
 
     def put_back(self, *, all_of_it: bool = True) -> None:
         """Gives everything that has changed the content it had.

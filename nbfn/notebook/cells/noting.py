@@ -33,6 +33,7 @@ from nbfn.notebook.cells.objects import (
 from nbfn.notebook.cells.paths import Path, function_of
 
 MAX_CONTAINERS = 10_000
+MODULE, KERAS = 1, 2
 _PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 
 
@@ -44,13 +45,13 @@ class Noted:
         value: It.
         path: The way.
         before: What it held.
-        built: Whether it belongs to a layer or a module, which notes things of itself.
+        built: What it belongs to that notes things of itself: `MODULE`, `KERAS`, or nothing.
     """
 
     value: Any
     path: Path
     before: Content
-    built: bool
+    built: int
 
 
 class Noting:
@@ -117,8 +118,8 @@ class Noting:
         """The ``id`` of each list, dict, set, array and object."""
         return [id(each.value) for each in self._noted]
 
-    def _walk(self, value: Any, path: Path, built: bool = False) -> None:
-        """Notes what is below a value; `built` says that it belongs to a layer or a module."""
+    def _walk(self, value: Any, path: Path, built: int = 0) -> None:
+        """Notes what is below a value; `built` says what it belongs to."""
         cls = type(value)
         if cls in _PLAIN or id(value) in self.paths or len(self.paths) > MAX_CONTAINERS:
             return
@@ -148,7 +149,7 @@ class Noting:
                 self.paths.setdefault(id(owner_of(value)), (*path, ("memory", "")))
             self._walk_changeable(value, path, built)
 
-    def _walk_container(self, value: Any, path: Path, built: bool) -> None:
+    def _walk_container(self, value: Any, path: Path, built: int) -> None:
         if is_changeable(value):
             content = content_of(value)
             self._noted.append(Noted(value, path, content, built))
@@ -156,9 +157,12 @@ class Noting:
                 if type(child) not in _PLAIN:
                     self._walk(child, (*path, step), built)
 
-    def _walk_changeable(self, value: Any, path: Path, built: bool) -> None:
+    def _walk_changeable(self, value: Any, path: Path, built: int) -> None:
         cls = value if isinstance(value, type) else type(value)
-        built = built or hasattr(cls, "_trackable_children")
+        if is_of_keras(value):
+            built = KERAS
+        elif hasattr(cls, "_trackable_children"):
+            built = built or MODULE
         content = content_of(value)
         self._noted.append(Noted(value, path, content, built))
         if isinstance(value, ModuleType):
@@ -180,7 +184,7 @@ class Noting:
     def _walk_function(self, function: FunctionType, path: Path) -> None:
         if is_changeable(function):
             content = content_of(function)
-            self._noted.append(Noted(function, path, content, False))
+            self._noted.append(Noted(function, path, content, 0))
             for step, child in parts_of(content):
                 self._walk(child, (*path, step))
         self._walk_names(function)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn import _tensorflow
 from nbfn.functions.reads import is_the_users
 from nbfn.notebook.cells.kinds import is_named_tuple, is_of_keras, is_variable
 from nbfn.site import is_library
@@ -270,8 +271,7 @@ def fill_items(container: Any, content: Any) -> None:
 
 def _fill_tracked(container: Any, content: list[Any]) -> None:
     """Fills a list in which TensorFlow compares what is set with what was there, tensors too."""
-    if len(container) > len(content):  # to TensorFlow, taking nothing away is a deletion too
-        del container[len(content) :]
+    _tensorflow.truncate(container, len(content))
     for number, item in enumerate(content[: len(container)]):
         if container[number] is not item:
             container[number] = item

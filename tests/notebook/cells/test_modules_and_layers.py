@@ -158,6 +158,19 @@ m = M()""",
         "r = m(x[None], training=True)\nr2 = tf.add_n(m.losses)",
         "(r, r2)",
     ),
+    *(
+        (
+            f"""class Own(tf.keras.layers.Layer):
+    def call(self, x):
+        self.add_loss(tf.reduce_sum(x))
+        return x
+i = tf.keras.Input((2,))
+m = tf.keras.Model(i, {layer}(i))""",
+            "r = m(x[None])",
+            "[loss.numpy() for loss in m.losses]",
+        )
+        for layer in ("tf.keras.layers.ActivityRegularization(0.1)", "Own()")
+    ),
     (
         "opt = tf.keras.optimizers.SGD(0.1)",
         "opt.learning_rate = 0.5\nopt.apply_gradients([(x, v)])",
@@ -200,7 +213,7 @@ def test_a_failing_cell_leaves_them_as_they_were(run, shell, refused) -> None:
 def test_a_module_whose_lists_have_changed_can_be_saved(run, tmp_path) -> None:
     run("m = tf.Module(); m.parts = [tf.Variable(1.0)]; m.seen = [tf.constant(0.0)]")
     for _ in range(2):
-        run("%%tf_function\nm.seen.append(m.parts[0] * 2.0)")
+        run("%%tf_function\nm.seen.append(m.parts[0] * 2.0)\nm.parts.append(m.parts[0])")
     saved = run(f"tf.train.Checkpoint(m=m).save({str(tmp_path / 'm')!r})").result
     assert "m/parts/0/.ATTRIBUTES/VARIABLE_VALUE" in dict(tf.train.list_variables(saved))
     assert run("len(m.seen)").result == 3
