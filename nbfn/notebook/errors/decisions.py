@@ -74,6 +74,13 @@ def _is_generator(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node))
 
 
+def trains_or_predicts(line: Line) -> str | None:
+    """The method by which a line has a Keras model go through data; None if it does not."""
+    calls = (node.func for node in around(line) if isinstance(node, ast.Call))
+    names = (called.attr for called in calls if isinstance(called, ast.Attribute))
+    return next((name for name in names if name in ("fit", "evaluate", "predict")), None)
+
+
 def raises_in_branch(line: Line) -> bool:
     """Whether a line is a ``raise`` in a branch or a loop."""
     nodes = around(line)

@@ -14,7 +14,12 @@ import tensorflow as tf
 from nbfn.notebook.cells.contents import is_graph_tensor
 from nbfn.notebook.cells.frames import Line, is_users, walk
 from nbfn.notebook.cells.unchanged import is_of_a_cell
-from nbfn.notebook.errors.decisions import in_try, instead, raises_in_branch
+from nbfn.notebook.errors.decisions import (
+    in_try,
+    instead,
+    raises_in_branch,
+    trains_or_predicts,
+)
 from nbfn.notebook.errors.option_names import names_option
 from nbfn.notebook.errors.tracebacks import parsed
 
@@ -162,6 +167,9 @@ def _condition(failure: Failure) -> str:
     other = None if failure.line is None else instead(failure.line)
     if other is not None:
         return f"{failure.place}a tensor has no value while it is traced, and {other}"
+    of_keras = _by_keras(failure)
+    if of_keras is not None:
+        return f"{failure.place}{of_keras}"
     unsupported = failure.unsupported()
     if unsupported is not None:
         return (
@@ -172,6 +180,22 @@ def _condition(failure: Failure) -> str:
         f"{failure.place}Python decides here by a tensor, whose value is not known while the "
         "function is traced. Leave AutoGraph on (no autograph=False, no --no-autograph), or use "
         "tf.cond, tf.while_loop or tf.where"
+    )
+
+
+def _by_keras(failure: Failure) -> str | None:
+    """On code that Keras runs as it is, and which AutoGraph does not convert."""
+    looping = None if failure.line is None else trains_or_predicts(failure.line)
+    if looping is not None:
+        return (
+            f"`{looping}` of a Keras model makes traced functions itself. Call it in a cell "
+            "without %%tf_function"
+        )
+    if "Exception encountered when calling" not in failure.message:
+        return None
+    return (
+        "Python decides here by a tensor, and Keras calls layers without AutoGraph. Use tf.cond, "
+        "tf.while_loop or tf.where, or put @tf.function above the layer's method"
     )
 
 

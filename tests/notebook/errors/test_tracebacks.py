@@ -85,10 +85,22 @@ def test_an_error_of_python_has_its_own_name(fails) -> None:
             "tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)",
             "line 2: a variable that the trace captured is gone",
         ),
+        (
+            "%%tf_function\nhistory = model.fit(w, w, verbose=0)",
+            "line 2: `fit` of a Keras model makes traced functions itself",
+        ),
+        ("%%tf_function\ny = decides(x)", "Keras calls layers without AutoGraph"),
         ("x @ w", "line 1: `x` is float32[2], `w` is float32[3, 3]"),
     ],
 )
-def test_common_errors_say_what_to_do(fails, cell: str, note: str) -> None:
+def test_common_errors_say_what_to_do(fails, run, cell: str, note: str) -> None:
+    if "model" in cell:
+        run("model = tf.keras.Sequential([tf.keras.layers.Dense(3)]); model.compile('sgd', 'mse')")
+    if "decides" in cell:
+        run(
+            "class Decides(tf.keras.layers.Layer):\n    def call(self, x):\n"
+            "        return x if tf.reduce_sum(x) > 0 else -x\ndecides = Decides()"
+        )
     assert note in fails(cell)
 
 
