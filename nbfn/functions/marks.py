@@ -28,8 +28,8 @@ from nbfn.functions.buffers import fingerprint_of_array, fingerprint_of_buffer
 
 MAX_PARTS = 2000
 MAX_DEPTH = 32
-_PLAIN_PER_PART = 100
-"""Plain items cost little: so many of them in one container count as one part."""
+_PLAIN_PER_PART = 5
+"""Plain items, and keys, cost little: so many of them in one container count as one part."""
 
 _LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
 _PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
@@ -182,8 +182,10 @@ def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[i
         first = list(itertools.islice(items, _PLAIN_PER_PART * left[0]))
         if _PLAIN.issuperset(map(type, first)):
             left[0] -= len(first) // _PLAIN_PER_PART
+            if base in _SETS:
+                return frozenset(zip(map(type, first), first, strict=True))
             # In this version of the format, equal values have equal bytes, and no others have.
-            return frozenset(map(_bytes, first)) if base in _SETS else _bytes(first)
+            return _bytes(first)
         items = first
     found = tuple(_content(item, depth + 1, left) for item in _some(items, left))
     return frozenset(found) if base in _SETS else found

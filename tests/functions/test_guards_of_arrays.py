@@ -40,7 +40,7 @@ def changed(values: Any, index: Any, value: Any = 5) -> None:
         (array("d", [0.0] * 50_000), 137),
         (memoryview(bytearray(200_000)), 137),
         ([0.0] * 6_000, 5_000),
-        (dict.fromkeys(range(6_000), 0.0), 5_000),
+        (dict.fromkeys(range(4_500), 0.0), 4_000),
     ],
 )
 def test_one_element(value: Any, index: Any) -> None:
