@@ -220,8 +220,8 @@ def _slots_of(value: Any) -> list[Any] | None:
         return None
     found = []
     for cls in type(value).__mro__:
-        for member in vars(cls).values():
-            if isinstance(member, MemberDescriptorType):
+        for name, member in vars(cls).items():
+            if isinstance(member, MemberDescriptorType) and name != "__dict__":
                 try:
                     found.append(member.__get__(value))
                 except AttributeError:
