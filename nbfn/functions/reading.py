@@ -138,3 +138,9 @@ def member(holder: Fetch, attribute: str) -> Any:
     if found is ABSENT and _has_slots(_class_of(value)):
         return own_attributes(value).get(attribute, ABSENT)
     return found
+
+
+def item_of(fetch: Fetch, key: str | int) -> Any:
+    """An item of a dictionary; `ABSENT` if there is none."""
+    value = fetch()
+    return value.get(key, ABSENT) if type(value) is dict else ABSENT

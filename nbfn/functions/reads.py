@@ -7,8 +7,9 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dis import Instruction
 from types import CodeType
 from typing import Any
 
@@ -35,12 +36,14 @@ class Reads:
             The special methods that the code may run though it names none are there too.
         roots: Those of the globals on which attributes of any name are looked up.
         modules: Modules that are imported by their full names.
+        keys: Those of the globals of which only items are read, by keys that are written out.
     """
 
     globals: frozenset[str]
     attributes: frozenset[str]
     roots: frozenset[str]
     modules: frozenset[str]
+    keys: Mapping[str, frozenset[str | int]]
 
 
 @functools.lru_cache(4096)
@@ -55,6 +58,7 @@ def reads(code: CodeType, is_traced: bool = False) -> Reads:
     attributes: set[str] = set()
     roots: set[str] = set()
     modules: set[str] = set()
+    keys: dict[str, set[Any]] = {}
     through: dict[CodeType, Names] = {}
     cells: dict[str, Names] = {}
     for each in _codes(code):
@@ -76,8 +80,12 @@ def reads(code: CodeType, is_traced: bool = False) -> Reads:
             name = instruction.opname
             if name in _GLOBALS:
                 names.add(str(instruction.argval))
+                key = _key_of(instructions[i + 1 : i + 3])
+                keys.setdefault(str(instruction.argval), set()).add(key)
                 if instruction.argval in _BY_TEXT:
-                    names |= _named_in_texts(each)
+                    in_texts = _named_in_texts(each)
+                    names |= in_texts
+                    keys |= {other: {None} for other in in_texts}
             elif name in _ATTRIBUTES:
                 attributes.add(str(instruction.argval))
             elif name == "IMPORT_NAME":
@@ -85,7 +93,17 @@ def reads(code: CodeType, is_traced: bool = False) -> Reads:
             elif name == "MATCH_CLASS":
                 attributes.add("__match_args__")
                 attributes |= set(instructions[i - 1].argval or ())
-    return Reads(*map(frozenset, (names, attributes, roots, modules)))
+    items = {name: frozenset(each) for name, each in keys.items() if None not in each}
+    globals_, others = frozenset(names), frozenset(attributes)
+    return Reads(globals_, others, frozenset(roots), frozenset(modules), items)
+
+
+def _key_of(rest: Sequence[Instruction]) -> str | int | None:
+    """The key under which an item is read of what has just been loaded; None if it is not."""
+    if [each.opname for each in rest] != ["LOAD_CONST", "BINARY_SUBSCR"]:
+        return None
+    key = rest[0].argval
+    return key if type(key) in (str, int) else None
 
 
 def _parameters(code: CodeType) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ from nbfn.functions.reading import (
     closed_over,
     count_attributes,
     hides_none,
+    item_of,
     late,
     member,
     own_attributes,
@@ -122,7 +123,10 @@ class Surveyor:
         hidden = {name for name in read.globals if name not in namespace}
         for name in sorted(read.globals):
             fetch = functools.partial(namespace.get, name, ABSENT)
-            if name in namespace or not hasattr(builtins, name):
+            if type(namespace.get(name)) is dict and name in read.keys:
+                self._items_by_key(name, f"{module}:{name}", fetch, read.keys[name])
+                hidden.discard(name)
+            elif name in namespace or not hasattr(builtins, name):
                 self._visit(Place("global", name, f"{module}:{name}"), fetch, fetch())
                 hidden.discard(name)
         if hidden:
@@ -135,6 +139,14 @@ class Surveyor:
         for i, name in enumerate(function.__code__.co_freevars):
             fetch = functools.partial(closed_over, reference, i)
             self._visit(Place("closure", name, f"{route}<{name}>"), fetch, fetch())
+
+    def _items_by_key(
+        self, name: str, route: str, fetch: Fetch, keys: frozenset[str | int]
+    ) -> None:
+        """Visits the items of a dictionary that code reads; what else it holds may change."""
+        for key in sorted(keys, key=repr):
+            item = functools.partial(item_of, fetch, key)
+            self._visit(Place("global", f"{name}[{key!r}]", f"{route}[{key!r}]"), item, item())
 
     # Values -----------------------------------------------------------------------------
 

@@ -226,3 +226,58 @@ def test_what_is_not_read_of_objects_in_containers_makes_no_trace() -> None:
         f(ONE)
         layers["a"][140].calls = step  # type: ignore[attr-defined]
     assert (len(f.traces), f.hits) == (1, 2)
+
+
+STATE: dict[Any, Any] = {}
+
+
+def half(x: Any) -> Any:
+    return x * STATE["inner"]["rate"] / 2.0
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (lambda: STATE.update(step=1), False),
+        (lambda: STATE["log"].append(1.0), False),
+        (lambda: STATE.update(rate=3.0), True),
+        (lambda: STATE["inner"].update(rate=5.0), True),
+        (lambda: STATE.pop("log"), False),
+        (lambda: STATE.update({1: 7.0}), True),
+    ],
+)
+def test_of_a_dictionary_the_items_that_are_read(change: Any, seen: bool) -> None:
+    STATE.clear()
+    STATE.update({"rate": 2.0, "step": 0, "log": [], "inner": {"rate": 1.0}, 1: 1.0})
+    f = nbfn.function(lambda x: half(x) * STATE["rate"] + STATE[1], autograph=False)
+    for _ in range(2):
+        f(ONE)
+    change()
+    assert float(f(ONE)) == float(half(ONE) * STATE["rate"] + STATE[1])
+    assert (len(f.traces), f.hits) == ((2, 1) if seen else (1, 2))
+
+
+def test_a_dictionary_that_is_read_otherwise_too_counts_as_a_whole() -> None:
+    STATE.clear()
+    STATE.update({"rate": 2.0, "step": 0})
+    f = nbfn.function(lambda x: x * STATE["rate"] + len(STATE) + STATE.get("step"), autograph=False)
+    f(ONE)
+    STATE["step"] = 4
+    assert float(f(ONE)) == 8.0
+    g = nbfn.function(lambda x: x * STATE["rate"], autograph=False)
+    g(ONE)
+    STATE.pop("rate")
+    with pytest.raises(KeyError):
+        g(ONE)
+    STATE["rate"] = 3.0
+    assert float(g(ONE)) == 3.0
+    assert g.retraces[-1].causes[0].path == "STATE['rate']"
+
+
+def test_of_a_namespace_what_is_read() -> None:
+    settings = SimpleNamespace(rate=2.0, step=0)
+    f = nbfn.function(lambda x: x * settings.rate, autograph=False)
+    for _ in range(3):
+        f(ONE)
+        settings.step += 1
+    assert (len(f.traces), f.hits) == (1, 2)
