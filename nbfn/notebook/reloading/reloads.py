@@ -12,7 +12,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.notebook.reloading.order import Earlier, put_in_order
-from nbfn.site import is_library
+from nbfn.site import GENERATED, is_library
 
 
 class Reloads:
@@ -103,7 +103,9 @@ def _users_modules() -> dict[str, ModuleType]:
 
 def _is_users(names: dict[str, Any]) -> bool:
     file = names.get("__file__")
-    return isinstance(file, str) and file.endswith(".py") and not is_library(file)
+    if not (isinstance(file, str) and file.endswith(".py")):
+        return False
+    return GENERATED not in file and not is_library(file)
 
 
 def _start_of_process() -> float:

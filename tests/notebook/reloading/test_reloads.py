@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from nbfn.notebook.reloading.reloads import _users_modules
+from nbfn.site import GENERATED
 
 HELPERS = """
 import tensorflow as tf
@@ -352,3 +356,11 @@ def test_a_decorator_of_methods_that_ipython_does_not_see_through(shell, run, be
         beside.write(ABOVE + text.format(scale=scale))
         run("step = nbfn.function(lambda x: model.step(x))\neager, traced = model.step(x), step(x)")
         assert values(shell, "[eager]") == values(shell, "[traced]")
+
+
+def test_what_autograph_writes_is_none_of_the_users_modules(run) -> None:
+    run("import tensorflow as tf")
+    run("%%tf_function\ny = tf.constant(1.0)")
+    written = [name for name in sys.modules if GENERATED in name]
+    assert written
+    assert not set(written) & _users_modules().keys()
