@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from nbfn.functions.causes import VARIABLE_CREATION
 from nbfn.functions.guards import changes
 from nbfn.functions.observed import Answers
 from nbfn.functions.recorder import Recorder
@@ -62,7 +63,8 @@ class Sight(Answers):
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""
         now = self.recorder.guards.marks()
-        places = [place for trace in self.traces for place, _ in changes(trace.marks, now)]
+        serving = [each for each in self.traces if each.cause.code != VARIABLE_CREATION.code]
+        places = [place for trace in serving for place, _ in changes(trace.marks, now)]
         return list(dict.fromkeys(place.name for place in places))
 
     def __repr__(self) -> str:

@@ -252,6 +252,13 @@ def test_what_a_first_call_has_made_counts_in_later_ones(run) -> None:
     assert seen == [(1, 2.0), (2, 2.0), (3, 3.0), (4, 4.0)]
 
 
+def test_a_call_that_makes_a_variable_needs_no_further_trace(run) -> None:
+    run("class M(tf.Module): w = None\nm = M(); x = tf.constant(1.0)")
+    for _ in range(3):
+        run("%%tf_function f\nif m.w is None:\n    m.w = tf.Variable(2.0)\ny = x * m.w")
+    assert run("f.hits, f.retraces, float(y)").result == (2, (), 2.0)
+
+
 def test_a_hit_needs_no_new_trace(run) -> None:
     run("m = tf.keras.Sequential([tf.keras.layers.Dense(2)])\nx = tf.ones([1, 2])")
     for _ in range(3):
