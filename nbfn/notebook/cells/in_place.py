@@ -27,7 +27,7 @@ from nbfn.notebook.cells.contents import (
 )
 from nbfn.notebook.cells.first_trace import stays, what_is_left, without_what_stays
 from nbfn.notebook.cells.frames import is_cell
-from nbfn.notebook.cells.kinds import is_variable
+from nbfn.notebook.cells.kinds import is_of_nn, is_variable
 from nbfn.notebook.cells.noting import KERAS, Noted, Noting
 from nbfn.notebook.cells.objects import ABSENT, set_as
 from nbfn.notebook.cells.paths import Path, as_text
@@ -133,7 +133,7 @@ class Contents(Noting):
             name = last if attribute is None else attribute
             if holds_graph_tensor(item):
                 return attribute is None or not is_kerass_own(name)
-            if number_of_replicas() > 1:
+            if number_of_replicas() > 1 or is_of_nn(noted.value):
                 return False
             return name in self._used or set_as(cls, name) in self._used
 

@@ -42,6 +42,12 @@ def is_of_keras(value: Any) -> bool:
     return issubclass(type(value), kinds)
 
 
+def is_of_nn(value: Any) -> bool:
+    """Whether a value is a module of `nbfn.nn`, which is frozen but for its own ``setup``."""
+    kind = getattr(sys.modules.get("nbfn.modules"), "Module", None)
+    return isinstance(kind, type) and issubclass(type(value), kind)
+
+
 def has_state(value: Any) -> bool:
     """Whether a value is, or holds, what happens to it: a variable, a module, a buffer, a lock."""
     if is_variable(value) or hasattr(type(value), "_trackable_children"):
