@@ -14,7 +14,8 @@ class Place:
     """Where a value was read.
 
     Attributes:
-        kind: ``global``, ``closure``, ``attribute`` or ``module``, one that the code imports.
+        kind: ``global``, ``closure``, ``attribute``, ``module``, one that the code imports, or
+            ``code``, the function's own.
         name: The name that the user's code has for it.
         route: The way on which it was reached, which tells places of one name apart.
     """

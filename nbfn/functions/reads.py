@@ -80,7 +80,7 @@ def reads(code: CodeType, is_traced: bool = False) -> Reads:
             name = instruction.opname
             if name in _GLOBALS:
                 names.add(str(instruction.argval))
-                key = _key_of(instructions[i + 1 : i + 3])
+                key = _item_key(instructions[i + 1 : i + 3])
                 keys.setdefault(str(instruction.argval), set()).add(key)
                 if instruction.argval in _BY_TEXT:
                     in_texts = _named_in_texts(each)
@@ -98,7 +98,7 @@ def reads(code: CodeType, is_traced: bool = False) -> Reads:
     return Reads(globals_, others, frozenset(roots), frozenset(modules), items)
 
 
-def _key_of(rest: Sequence[Instruction]) -> str | int | None:
+def _item_key(rest: Sequence[Instruction]) -> str | int | None:
     """The key under which an item is read of what has just been loaded; None if it is not."""
     if [each.opname for each in rest] != ["LOAD_CONST", "BINARY_SUBSCR"]:
         return None

@@ -126,9 +126,9 @@ class TracedCell:
                 trace.python_results = parts  # they came on a replica's thread
         if parts is None:
             return None
-        # What the first of two traces has left is as after a first eager run; the second trace
-        # tells what the next run does to it.
-        done = replace(parts, changes=without_left(parts.changes, self.outputs.left))
+        done = parts
+        if self.outputs.left:  # as after a first run; the second trace tells what the next does
+            done = replace(parts, changes=without_left(parts.changes, self.outputs.left))
         left = restore(done, returned, namespace)
         value = left.results.pop(VALUE, None)
         try:
@@ -181,5 +181,5 @@ class TracedCell:
         """Drops traces that serve one call only, and those whose objects the notebook dropped."""
         for trace in self.traced.traces:
             parts = trace.python_results
-            if parts is not None and (parts.serves_once or not parts.is_whole(VALUE)):
+            if parts is not None and (parts.serves_once or not parts.is_whole()):
                 self.traced.evict(trace)

@@ -150,6 +150,8 @@ class Contents(Noting):
             all_of_it: Also what a trace that has made variables leaves to the next.
         """
         some_stays = self.makes_variables and not all_of_it
+        for cached in self._cached:
+            cached.forget_the_trace()
         for each in self._noted:
             before, now = each.before, self._changed(each)
             if now is not None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from nbfn import _tensorflow
 from nbfn.functions.reads import is_the_users
+from nbfn.notebook.cells.cached import Cached, CachedFunction
 from nbfn.notebook.cells.code_names import (
     attributes_in,
     functions_of,
@@ -34,6 +35,7 @@ from nbfn.notebook.cells.paths import Path, function_of
 
 MAX_CONTAINERS = 10_000
 MODULE, KERAS = 1, 2
+"""Whose notes of itself something may be: a module's, or an object's of Keras."""
 _PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 
 
@@ -74,6 +76,7 @@ class Noting:
         """
         self._namespace = namespace
         self._noted: list[Noted] = []
+        self._cached: list[Cached] = []
         self._stored: dict[str, Any] = {}
         self._all: dict[str, Any] | None = None
         self._used: set[str] = set()
@@ -137,6 +140,9 @@ class Noting:
         elif isinstance(value, functools.partial):
             for part in ("func", "args", "keywords"):
                 self._walk(getattr(value, part), (*path, ("partial", part)))
+        elif isinstance(value, CachedFunction):
+            self._cached.append(Cached(value))
+            self._walk(value.__wrapped__, (*path, ("attribute", "__wrapped__")))
         elif isinstance(value, weakref.ReferenceType):
             self._walk(value(), (*path, ("referent", "")), built)
         elif isinstance(value, tuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import enum
+import threading
 from array import array
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -107,6 +108,8 @@ def is_changeable(value: Any) -> bool:
     if not has_attributes(value):
         return False
     cls = type(value)
+    if isinstance(value, threading.local):
+        return True
     if is_the_users(cls.__module__) or is_plain(cls):
         return True
     return isinstance(value, tf.Module) or is_of_keras(value)
@@ -124,7 +127,12 @@ def owner_of(array: np.ndarray) -> np.ndarray:
 
 def has_attributes(value: Any) -> bool:
     """Whether a value has attributes of its own."""
-    return bool(type(value).__dictoffset__) or any(True for _ in _slots(type(value)))
+    return _has_dictionary(value) or any(True for _ in _slots(type(value)))
+
+
+def _has_dictionary(value: Any) -> bool:
+    # What threads keep apart has one for each of them.
+    return bool(type(value).__dictoffset__) or isinstance(value, threading.local)
 
 
 def attributes(value: Any) -> dict[str, Any]:
@@ -133,7 +141,7 @@ def attributes(value: Any) -> dict[str, Any]:
         return {name: item for name, item in vars(value).items() if not _is_pythons(name)}
     if isinstance(value, CellType):
         return {} if (held := content_of_cell(value)) is ABSENT else {CELL: held}
-    found = dict(vars(value)) if type(value).__dictoffset__ else {}
+    found = dict(vars(value)) if _has_dictionary(value) else {}
     if hasattr(type(value), "_trackable_children"):
         found = {name: item for name, item in found.items() if not name.startswith(_OF_TRACKING)}
     if isinstance(value, BaseException) and value.__cause__ is not None:

@@ -138,6 +138,8 @@ class Outputs:
         if noted is None:  # TensorFlow itself calls the Python where all functions run eagerly
             parts.results = {name: Held(value) for name, value in results.items()}
         parts.deleted = tuple(deleted)
+        named = Parts({n: part for n, part in parts.results.items() if n != VALUE}, parts.changes)
+        parts.needed = tuple(named.held())
         parts.decided = frozenset(name for name in results if is_decided(results[name]))
         contents.put_back(all_of_it=False)
         if self._undone is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
 
@@ -121,6 +121,7 @@ class Parts:
         serves_once: Whether a later call needs another trace, because this one tells only how
             something is at its end.
         kept: Names of results that hold what only a trace makes, and the class of that.
+        needed: What stands for the objects of the trace that names of the notebook lead to.
     """
 
     results: dict[str, Any]
@@ -129,6 +130,7 @@ class Parts:
     decided: frozenset[str] = frozenset()
     serves_once: bool = False
     kept: dict[str, str] = field(default_factory=dict)
+    needed: tuple[Held, ...] = ()
 
     def all(self) -> Iterable[Any]:
         """Every part, and the parts that these are made of."""
@@ -148,7 +150,6 @@ class Parts:
         for part in self.held():
             part.loosen()
 
-    def is_whole(self, apart_from: str) -> bool:
-        """Whether all of the objects are still there, but for those of one result only."""
-        others = replace(self, results={n: p for n, p in self.results.items() if n != apart_from})
-        return all(part.get() is not GONE for part in others.held())
+    def is_whole(self) -> bool:
+        """Whether all of the objects that the notebook needs are still there."""
+        return all(part.get() is not GONE for part in self.needed)

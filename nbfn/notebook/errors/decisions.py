@@ -74,11 +74,11 @@ def _is_generator(node: ast.AST) -> bool:
     return any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node))
 
 
-def trains_or_predicts(line: Line) -> str | None:
-    """The method by which a line has a Keras model go through data; None if it does not."""
-    calls = (node.func for node in around(line) if isinstance(node, ast.Call))
-    names = (called.attr for called in calls if isinstance(called, ast.Attribute))
-    return next((name for name in names if name in ("fit", "evaluate", "predict")), None)
+def loops_over_data(line: Line) -> Iterator[tuple[str, str]]:
+    """The calls on a line by which a Keras model goes through data: the model, the method."""
+    for called in (node.func for node in around(line) if isinstance(node, ast.Call)):
+        if isinstance(called, ast.Attribute) and called.attr in ("fit", "evaluate", "predict"):
+            yield ast.unparse(called.value), called.attr
 
 
 def raises_in_branch(line: Line) -> bool:

@@ -2,118 +2,26 @@
 
 from __future__ import annotations
 
-import ast
-import linecache
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn.notebook.cells.contents import is_graph_tensor
-from nbfn.notebook.cells.frames import Line, is_users, walk
+from nbfn.notebook.cells.kinds import is_of_keras
 from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
     in_try,
     instead,
+    loops_over_data,
     raises_in_branch,
-    trains_or_predicts,
 )
+from nbfn.notebook.errors.failure import Failure
 from nbfn.notebook.errors.option_names import names_option
-from nbfn.notebook.errors.tracebacks import parsed
 
-Advise = Callable[["Failure"], str | None]
-
-
-class Failure:
-    """An error, and what is known of the place where it happened.
-
-    Attributes:
-        error: The error.
-        message: Its message, without quoted lines of code.
-        line: The user's innermost line.
-        namespace: The notebook's names.
-    """
-
-    def __init__(
-        self, error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
-    ) -> None:
-        self.error = error
-        self.namespace = namespace
-        _, self.message, quoted = parsed(error)
-        own = [e for e in walk(traceback) if is_users(e.tb_frame.f_code.co_filename)]
-        self.line: Line | None = quoted[-1] if quoted else None
-        if self.line is None and own:
-            code = own[-1].tb_frame.f_code
-            self.line = Line(code.co_filename, own[-1].tb_lineno, code.co_name)
-
-    @property
-    def place(self) -> str:
-        """The place as the beginning of a sentence."""
-        return "" if self.line is None else f"line {self.line.number}: "
-
-    def operands(self) -> Iterator[tuple[str, Any]]:
-        """Names on the failing line and the tensors that they stand for."""
-        if self.line is None:
-            return
-        source = linecache.getline(self.line.file, self.line.number).strip()
-        scope = {**self.namespace, **self._locals()}
-        for name in dict.fromkeys(_expressions(source)):
-            value = scope.get(name.split(".")[0])
-            for attribute in name.split(".")[1:]:
-                value = getattr(value, attribute, None)
-            if hasattr(value, "shape") and hasattr(value, "dtype"):
-                yield name, value
-
-    def unsupported(self) -> str | None:
-        """What AutoGraph cannot convert in the function or cell of the failing line."""
-        if self.line is None:
-            return None
-        try:
-            tree = ast.parse("".join(linecache.getlines(self.line.file)))
-        except SyntaxError:
-            return None
-        for node in ast.walk(tree):
-            kind = {ast.NamedExpr: "`:=`", ast.Match: "`match`"}.get(type(node))
-            if kind is not None and isinstance(node, ast.expr | ast.stmt):
-                return f"{kind} (line {node.lineno})"
-        return None
-
-    def functions(self) -> Iterator[str]:
-        """Names of the functions that ran when the error was raised."""
-        error: BaseException | None = self.error
-        while error is not None:
-            for entry in walk(error.__traceback__):
-                yield entry.tb_frame.f_code.co_name
-            error = error.__context__
-
-    def _locals(self) -> dict[str, Any]:
-        """What the failing function's names stood for."""
-        assert self.line is not None
-        found: dict[str, Any] = {}
-        error: BaseException | None = self.error
-        while error is not None:
-            for entry in walk(error.__traceback__):
-                code = entry.tb_frame.f_code
-                if code.co_name.removeprefix("tf__") == self.line.function:
-                    found.update(entry.tb_frame.f_locals)
-            error = error.__context__
-        return found
-
-
-def _expressions(source: str) -> Iterator[str]:
-    """Names and dotted names in a line, as far as it can be parsed alone."""
-    for text in (source, source.rstrip(":"), f"{source} pass"):
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                yield ast.unparse(node)
-        return
-    yield from re.findall(r"[A-Za-z_][\w.]*", source)
+Advise = Callable[[Failure], str | None]
 
 
 def add_notes(
@@ -185,12 +93,12 @@ def _condition(failure: Failure) -> str:
 
 def _by_keras(failure: Failure) -> str | None:
     """On code that Keras runs as it is, and which AutoGraph does not convert."""
-    looping = None if failure.line is None else trains_or_predicts(failure.line)
-    if looping is not None:
-        return (
-            f"`{looping}` of a Keras model makes traced functions itself. Call it in a cell "
-            "without %%tf_function"
-        )
+    for model, method in loops_over_data(failure.line) if failure.line is not None else ():
+        if is_of_keras(failure.value_of(model)):
+            return (
+                f"`{method}` of a Keras model makes traced functions itself. Call it in a cell "
+                "without %%tf_function"
+            )
     if "Exception encountered when calling" not in failure.message:
         return None
     return (

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tokenize
+import warnings
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.errors import NbfnWarning
 from nbfn.notebook.reloading.order import Earlier, put_in_order
 from nbfn.site import GENERATED, is_library
 
@@ -25,27 +27,54 @@ class Reloads:
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._known: dict[str, _Seen] = {}
+        self._others: set[str] = set()
+        self._is_registered = False
 
     def register(self) -> None:
         """Registers with the shell."""
         if "IPython.extensions.autoreload" in sys.modules:
             # What autoreload did before nbfn was there is found by the first cell.
             started = _start_of_process()
-            for name, module in _users_modules().items():
+            for name, module in self.modules().items():
                 stamp = _stamp(module)
                 if stamp is not None and stamp[0] > started:
                     self._known[name] = _Seen()
         self._shell.events.register("pre_run_cell", self.before)
         self._shell.events.register("post_run_cell", self.after)
+        self._is_registered = True
 
     def unregister(self) -> None:
         """Takes the registration back."""
-        self._shell.events.unregister("pre_run_cell", self.before)
-        self._shell.events.unregister("post_run_cell", self.after)
+        if self._is_registered:
+            self._is_registered = False
+            self._shell.events.unregister("pre_run_cell", self.before)
+            self._shell.events.unregister("post_run_cell", self.after)
+
+    def modules(self) -> dict[str, ModuleType]:
+        """The modules of the user's that have been imported, by name."""
+        found = {}
+        for name, module in list(sys.modules.items()):
+            if name not in self._others:
+                if type(module) is ModuleType and name != "__main__" and _is_users(vars(module)):
+                    found[name] = module
+                else:
+                    self._others.add(name)
+        return found
 
     def before(self, _: Any) -> None:
         """A cell begins to run: autoreload has reloaded what it will."""
-        modules, values = _users_modules(), None
+        try:
+            self._follow()
+        except Exception as error:  # the user's modules may hold anything
+            self.unregister()
+            warnings.warn(
+                f"nbfn no longer follows autoreload, which goes on as usual: {error!r}",
+                NbfnWarning,
+                stacklevel=1,
+            )
+
+    def _follow(self) -> None:
+        modules, values = self.modules(), None
         for name, module in modules.items():
             known = self._known.get(name)
             if known is None or known.stamp != _stamp(module):
@@ -61,7 +90,7 @@ class Reloads:
 
     def after(self, _: Any) -> None:
         """A cell has ended: autoreload may have been loaded by it, and modules imported."""
-        for name, module in _users_modules().items():
+        for name, module in self.modules().items():
             if name not in self._known:
                 self._known[name] = _seen(module, None)
         events = self._shell.events
@@ -90,15 +119,6 @@ def _seen(module: ModuleType, before: _Seen | None) -> _Seen:
             return _Seen(stamp, file.read(), number)
     except (OSError, SyntaxError, ValueError):  # the user is about to save it, or made a mistake
         return _Seen(stamp, before.text if before is not None else None, number)
-
-
-def _users_modules() -> dict[str, ModuleType]:
-    """The modules of the user's that have been imported, by name."""
-    return {
-        name: module
-        for name, module in list(sys.modules.items())
-        if name != "__main__" and type(module) is ModuleType and _is_users(vars(module))
-    }
 
 
 def _is_users(names: dict[str, Any]) -> bool:

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from nbfn.notebook.cells.in_place import InPlaceError
-from nbfn.notebook.cells.outputs import VALUE
 
 SETUP = """
 import numpy as np
@@ -163,7 +162,7 @@ def test_what_a_call_by_name_makes_is_not_kept(run, shell) -> None:
     run("step(y)")
     gc.collect()
     parts = [trace.python_results for trace in traced.traces]
-    assert [each.is_whole(VALUE) for each in parts] == [True, False]
+    assert [each.is_whole() for each in parts] == [True, False]
     run("x = y\ndel part")
     run("%%tf_function step\npart = Part()\nz = x + 1")
     assert run("type(part).__name__").result == "Part"

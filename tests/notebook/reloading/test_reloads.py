@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from nbfn.notebook.reloading.reloads import _users_modules
+import nbfn
+from nbfn.notebook.reloading import reloads
+from nbfn.notebook.reloading.reloads import Reloads
 from nbfn.site import GENERATED
 
 HELPERS = """
@@ -359,11 +361,27 @@ def test_a_decorator_of_methods_that_ipython_does_not_see_through(shell, run, be
         assert values(shell, "[eager]") == values(shell, "[traced]")
 
 
-def test_what_autograph_writes_is_none_of_the_users_modules(tmp_path, monkeypatch) -> None:
+def test_what_autograph_writes_is_none_of_the_users_modules(tmp_path, monkeypatch, shell) -> None:
     for name in (f"{GENERATED}_1", "one_of_the_users"):
         module = ModuleType(name)
         module.__file__ = str(tmp_path / f"{name}.py")
         monkeypatch.setitem(sys.modules, name, module)
-    found = _users_modules().keys()
+    found = Reloads(shell).modules()
     assert "one_of_the_users" in found
     assert f"{GENERATED}_1" not in found
+
+
+def test_a_failure_is_said_once_and_breaks_no_cell(run, beside, monkeypatch, shell) -> None:
+    def fail(*_: Any) -> None:
+        raise ValueError("no order")
+
+    beside.write("rate = 1.0\n")
+    run(f"import {beside.name} as helpers")
+    monkeypatch.setattr(reloads, "put_in_order", fail)
+    beside.write("rate = 2.0\n")
+    with pytest.warns(nbfn.NbfnWarning, match="no longer follows autoreload.*no order"):
+        assert run("helpers.rate").result == 2.0
+    beside.write("rate = 3.0\n")
+    assert run("helpers.rate").result == 3.0
+    run("%unload_ext nbfn")
+    run("%load_ext nbfn")

@@ -1,0 +1,108 @@
+"""An error in the user's code, and what is known of the place where it happened."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+from nbfn.notebook.cells.frames import Line, is_users, walk
+from nbfn.notebook.errors.tracebacks import parsed
+
+
+class Failure:
+    """An error, and what is known of the place where it happened.
+
+    Attributes:
+        error: The error.
+        message: Its message, without quoted lines of code.
+        line: The user's innermost line.
+        namespace: The notebook's names.
+    """
+
+    def __init__(
+        self, error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
+    ) -> None:
+        self.error = error
+        self.namespace = namespace
+        _, self.message, quoted = parsed(error)
+        own = [e for e in walk(traceback) if is_users(e.tb_frame.f_code.co_filename)]
+        self.line: Line | None = quoted[-1] if quoted else None
+        if self.line is None and own:
+            code = own[-1].tb_frame.f_code
+            self.line = Line(code.co_filename, own[-1].tb_lineno, code.co_name)
+
+    @property
+    def place(self) -> str:
+        """The place as the beginning of a sentence."""
+        return "" if self.line is None else f"line {self.line.number}: "
+
+    def operands(self) -> Iterator[tuple[str, Any]]:
+        """Names on the failing line and the tensors that they stand for."""
+        if self.line is None:
+            return
+        source = linecache.getline(self.line.file, self.line.number).strip()
+        for name in dict.fromkeys(_expressions(source)):
+            value = self.value_of(name)
+            if hasattr(value, "shape") and hasattr(value, "dtype"):
+                yield name, value
+
+    def value_of(self, name: str) -> Any:
+        """What a name, or names with dots between them, stand for on the failing line."""
+        first, *attributes = name.split(".")
+        value = {**self.namespace, **self._locals()}.get(first)
+        for attribute in attributes:
+            value = getattr(value, attribute, None)
+        return value
+
+    def unsupported(self) -> str | None:
+        """What AutoGraph cannot convert in the function or cell of the failing line."""
+        if self.line is None:
+            return None
+        try:
+            tree = ast.parse("".join(linecache.getlines(self.line.file)))
+        except SyntaxError:
+            return None
+        for node in ast.walk(tree):
+            kind = {ast.NamedExpr: "`:=`", ast.Match: "`match`"}.get(type(node))
+            if kind is not None and isinstance(node, ast.expr | ast.stmt):
+                return f"{kind} (line {node.lineno})"
+        return None
+
+    def functions(self) -> Iterator[str]:
+        """Names of the functions that ran when the error was raised."""
+        error: BaseException | None = self.error
+        while error is not None:
+            for entry in walk(error.__traceback__):
+                yield entry.tb_frame.f_code.co_name
+            error = error.__context__
+
+    def _locals(self) -> dict[str, Any]:
+        """What the failing function's names stood for."""
+        assert self.line is not None
+        found: dict[str, Any] = {}
+        error: BaseException | None = self.error
+        while error is not None:
+            for entry in walk(error.__traceback__):
+                code = entry.tb_frame.f_code
+                if code.co_name.removeprefix("tf__") == self.line.function:
+                    found.update(entry.tb_frame.f_locals)
+            error = error.__context__
+        return found
+
+
+def _expressions(source: str) -> Iterator[str]:
+    """Names and dotted names in a line, as far as it can be parsed alone."""
+    for text in (source, source.rstrip(":"), f"{source} pass"):
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                yield ast.unparse(node)
+        return
+    yield from re.findall(r"[A-Za-z_][\w.]*", source)
