@@ -40,6 +40,12 @@ from nbfn._tensorflow.calls import (
     tensor_key,
     tensor_keys,
 )
+from nbfn._tensorflow.cancellation import (
+    CAN_CANCEL,
+    Cancellation,
+    can_be_stopped,
+    is_cancellable,
+)
 from nbfn._tensorflow.captures import (
     Captured,
     captured,
@@ -130,10 +136,12 @@ from nbfn._tensorflow.variables import (
 )
 
 __all__ = [
+    "CAN_CANCEL",
     "CAN_SCOPE",
     "WITHOUT_CONTROL_DEPENDENCIES",
     "WRAPPERS",
     "CacheObserver",
+    "Cancellation",
     "Captured",
     "Container",
     "Conversion",
@@ -156,6 +164,7 @@ __all__ = [
     "as_it_is",
     "building_seconds",
     "by_reference",
+    "can_be_stopped",
     "canonical",
     "captured",
     "changing_resource_operations",
@@ -177,6 +186,7 @@ __all__ = [
     "initialization",
     "is_assigned_variable",
     "is_call",
+    "is_cancellable",
     "is_local_variable",
     "is_plain_eager",
     "is_tensor_by_class",

@@ -201,14 +201,18 @@ def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
     pack = function_type.pack_output
 
     def execute(inputs: list[Any]) -> Any:
-        if _cancellation.context() is not None:  # type: ignore[union-attr]
-            return inference.call_preflattened(inputs)
         options = context.function_call_options.as_attrs()
         attributes = tuple(itertools.chain(*options.items()))
+        manager = _cancellation.context()  # type: ignore[union-attr]
         try:
-            results = _execute.execute(  # type: ignore[union-attr]
-                name, num_outputs=number, inputs=inputs, attrs=attributes, ctx=context
-            )
+            if manager is None:
+                results = _execute.execute(  # type: ignore[union-attr]
+                    name, num_outputs=number, inputs=inputs, attrs=attributes, ctx=context
+                )
+            else:
+                results = _execute.execute_with_cancellation(  # type: ignore[union-attr]
+                    name, number, inputs, attributes, context, manager
+                )
         except Exception:
             with _atomic.InterpolateRuntimeError(inference):  # type: ignore[union-attr]
                 raise
@@ -219,7 +223,7 @@ def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
 
 _HAS_DIRECT_CALL = (
     all(hasattr(_atomic, name) for name in ("InterpolateRuntimeError", "AtomicFunction"))
-    and hasattr(_execute, "execute")
+    and all(hasattr(_execute, name) for name in ("execute", "execute_with_cancellation"))
     and hasattr(_cancellation, "context")
     and hasattr(_record, "could_possibly_record")
 )

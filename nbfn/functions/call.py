@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nbfn.functions.interruption import Interruption
+
 if TYPE_CHECKING:
     from nbfn.functions.guards import Exemptions, Marks
     from nbfn.functions.retrace import Cause, Wanted
@@ -27,6 +29,7 @@ class Call:
         trace_seconds: Time spent tracing.
         python_results: Results that are Python values.
         started: When it began.
+        interruption: What stops it on an interrupt.
     """
 
     counts: bool = True
@@ -40,3 +43,9 @@ class Call:
     trace_seconds: float = 0.0
     python_results: Any = None
     started: float = 0.0
+    interruption: Interruption = field(default_factory=Interruption)
+
+    def runs_next(self) -> None:
+        """Says that its trace is known, and runs next."""
+        if self.counts and self.trace is not None and self.trace.can_be_stopped:
+            self.interruption.may_stop()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbfn import _tensorflow
+from nbfn.functions.interruption import interruptible
 from nbfn.functions.trace import Trace
 
 MAX_ENTRIES = 1024
@@ -99,7 +100,10 @@ class Dispatch:
             return
         if len(self._entries) >= MAX_ENTRIES:
             self._entries.clear()
-        self._entries[key] = Entry(trace, _tensorflow.flat_call(concrete), order)
+        run = _tensorflow.flat_call(concrete)
+        if trace.can_be_stopped:
+            run = interruptible(run)
+        self._entries[key] = Entry(trace, run, order)
 
     def invalidate(self) -> None:
         """Voids every entry, because the trace cache has changed."""

@@ -183,6 +183,7 @@ class Recorder(Record):
             check_state(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
             self.staleness.check(self.name, call.trace, self.guards, objects)
+            call.runs_next()
 
     @_harmless
     def missed(self, function_type: Any) -> None:
@@ -246,6 +247,8 @@ class Recorder(Record):
                 self.retrace_count += 1
                 self.retraces.append(retrace)
                 self._warn(retrace)
+        if call is not None:
+            call.runs_next()
         for listener in list(self.listeners):
             listener(trace)
 

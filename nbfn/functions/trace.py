@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.capture import Capture, captures_of
 from nbfn.functions.carve import carve
@@ -44,6 +45,7 @@ class Trace:
         captures: What it captured, in the order of first use.
         operations: Number of operations in its graph, nested functions not counted.
         nbytes: Size of its GraphDef in bytes, nested functions included.
+        can_be_stopped: Whether an interrupt may stop its graph while that runs.
         context: The context that it was made in.
         marks: What it bakes in besides its arguments: a mark of each place that it read.
         last_used: Grows with each use of any trace; the least recently used has the lowest.
@@ -73,7 +75,9 @@ class Trace:
         self.run_seconds = 0.0
         self.captures: tuple[Capture, ...] = captures_of(concrete, roots)
         self.operations = len(concrete.graph.get_operations())
-        self.nbytes = int(concrete.graph.as_graph_def().ByteSize())
+        definition = concrete.graph.as_graph_def()
+        self.nbytes = int(definition.ByteSize())
+        self.can_be_stopped = _tensorflow.can_be_stopped(concrete, definition)
         self.python_results: Any = None
         self.context: Context | None = None
         self.marks: Marks = {}

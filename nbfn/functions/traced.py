@@ -152,10 +152,11 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             recorder.begin(call)
             if not self._observed:
                 return self._call_unobserved(args, kwargs), None
-            if self._pattern is not None:
-                result = self._call_matched(args, kwargs)
-            else:
-                result = super().__call__(*args, **kwargs)
+            with call.interruption:
+                if self._pattern is not None:
+                    result = self._call_matched(args, kwargs)
+                else:
+                    result = super().__call__(*args, **kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:
             return self._run_python(self.python_function, args, kwargs), None
@@ -204,8 +205,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         """Tells the recorder for which shapes XLA has just compiled, if it has."""
         trace = self.recorder.last_trace
         if trace is not None and _tensorflow.plain_eager_device() is not None:
-            shapes = _tensorflow.shapes_text(args, kwargs)
-            self.recorder.compiled(trace, shapes, seconds)
+            self.recorder.compiled(trace, _tensorflow.shapes_text(args, kwargs), seconds)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""

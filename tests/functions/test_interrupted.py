@@ -132,6 +132,20 @@ def with_local_state() -> World:
     return World(f, _calls, RESULTS, lambda: v)
 
 
+def looping() -> World:
+    v = tf.Variable(0.0)
+
+    @nbfn.function
+    def f(x: tf.Tensor, n: int) -> tf.Tensor:
+        v.assign_add(1.0)
+        y = x * rate
+        while tf.reduce_min(y) < 2.0 + float(n):
+            y = y + 1.0
+        return y
+
+    return World(f, _calls, RESULTS, lambda: v)
+
+
 def inferred() -> World:
     world = plain(infer_signature_from_first_call=True)
     world.work, world.expected = _calls, RESULTS[:1]
@@ -147,6 +161,7 @@ KINDS: dict[str, Callable[[], World]] = {
     "checked": checked,
     "writes a global": that_writes_a_global,
     "local state": with_local_state,
+    "looping": looping,
 }
 
 

@@ -50,7 +50,12 @@ def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackT
         return
     stack = [entry.tb_frame for entry in entries]
     doing = doing_in(stack)
-    if doing is None or doing.kind != "trace":
+    if doing is None:
+        return
+    if doing.kind == "run":
+        error.add_note(
+            f"interrupted while `{doing.name}` ran; variables keep what it has assigned to them"
+        )
         return
     since = tracing_since(stack)
     took = "" if since is None else f" for {time.perf_counter() - since:,.0f} s"

@@ -212,6 +212,36 @@ def test_in_a_real_kernel(environment) -> None:
         assert "polymorphic_function" in kernel.run("%tb").text
 
 
+ENDLESS = """%%tf_function step
+while n > 0:
+    turns.assign_add(1)
+y = x * 2"""
+
+
+@pytest.mark.parametrize("environment", [HERE, *OTHERS], ids=lambda each: each.name)
+def test_in_an_endless_loop_of_a_graph(environment) -> None:
+    if not environment.is_there:
+        pytest.skip(f"{environment.name} is not here")
+    with running_kernel(environment) as kernel:
+        kernel.run("%load_ext nbfn\nimport os, signal, threading, time, tensorflow as tf")
+        kernel.run("x = tf.constant(1.0); n = tf.constant(1); turns = tf.Variable(0)")
+        kernel.run(
+            "def interrupt():\n    while turns.numpy() < 10:\n        time.sleep(0.01)\n"
+            "    os.kill(os.getpid(), signal.SIGINT)"
+        )
+        for _ in range(2):
+            kernel.run("turns.assign(0); threading.Thread(target=interrupt).start()")
+            reply = kernel.run(ENDLESS)
+            [error] = [each for each in reply.outputs if "ename" in each]
+            assert error["ename"] == "KeyboardInterrupt"
+            assert shown(reply.text) == []
+            assert "interrupted while `step` ran; variables keep" in reply.text
+        assert "(False, True)" in kernel.run("'y' in globals(), int(turns) >= 10").text
+        kernel.run("n = tf.constant(0)")
+        kernel.run(ENDLESS)
+        assert "(2.0, 1)" in kernel.run("float(y), len(step.traces)").text
+
+
 @pytest.fixture(autouse=True)
 def python_handles_interrupts() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,124 @@
+"""Ctrl-C, or the kernel's interrupt, in the middle of a loop that a graph runs.
+
+Python acts on a signal between its own instructions, and a graph runs in TensorFlow's C++: an
+endless loop there would have to be killed with the kernel. So while a graph with a loop runs,
+another thread is told of the signal, and stops the graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import select
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from nbfn import _tensorflow
+
+_Value = TypeVar("_Value")
+
+
+class Interruption:
+    """One call on the main thread, which an interrupt stops once it `may_stop` it."""
+
+    _cancellation: _tensorflow.Cancellation | None = None
+
+    def may_stop(self) -> None:
+        """From now on an interrupt stops what the call runs.
+
+        Not if something else cancels it, reads signals, or handles the interrupt in its own way.
+        """
+        if (
+            self._cancellation is None
+            and threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            and not _tensorflow.is_cancellable()
+            and _tensorflow.plain_eager_device() is not None
+        ):
+            cancellation = _tensorflow.Cancellation()
+            if _listener().listen(cancellation):
+                self._cancellation = cancellation
+                cancellation.enter()
+
+    def __enter__(self) -> Interruption:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        cancellation = self._cancellation
+        if cancellation is None:
+            return
+        cancellation.leave()
+        _listener().end()
+        # TensorFlow makes an error of its own of the interrupt, or of the cancelled run.
+        if isinstance(error, Exception) and cancellation.is_cancelled:
+            raise KeyboardInterrupt from None
+
+
+def interruptible(call: Callable[..., _Value]) -> Callable[..., _Value]:
+    """Makes a call of a graph one that an interrupt stops."""
+
+    @functools.wraps(call)
+    def run(*args: Any) -> _Value:
+        __tracebackhide__ = True
+        with Interruption() as interruption:
+            interruption.may_stop()
+            return call(*args)
+
+    return run
+
+
+class _Listener:
+    """A thread that Python's own signal handler wakes, and which stops what runs.
+
+    The handler, which is C, writes to a socket at once; nothing else of Python's acts so early.
+    """
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._lock = threading.Lock()
+        self._cancellation: _tensorflow.Cancellation | None = None
+        threading.Thread(target=self._run, name="nbfn-interrupts", daemon=True).start()
+
+    def listen(self, cancellation: _tensorflow.Cancellation) -> bool:
+        """Has a signal cancel something, unless somebody else reads signals."""
+        earlier = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        if earlier not in (-1, self._writer.fileno()):
+            signal.set_wakeup_fd(earlier)
+            return False
+        self._cancellation = cancellation
+        return True
+
+    def end(self) -> None:
+        """Has signals cancel nothing; one that has come and not been read is forgotten."""
+        signal.set_wakeup_fd(-1)
+        with self._lock:
+            self._cancellation = None
+            self._read()
+
+    def _run(self) -> None:
+        while True:
+            select.select([self._reader], [], [])
+            with self._lock:
+                if signal.SIGINT in self._read() and self._cancellation is not None:
+                    self._cancellation.cancel()
+
+    def _read(self) -> bytes:
+        try:
+            return self._reader.recv(4096)
+        except BlockingIOError:
+            return b""
+
+
+@functools.cache
+def _listener() -> _Listener:
+    return _Listener()
