@@ -34,8 +34,10 @@ lint: setup
 front-test: setup
 	$(NPM) test
 
+# Files go to the processes as they come: those of the browser, which take longest, come early.
 unit: setup .make/browser .make/environments/made
-	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest \
+		-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The tests of one more Python and IPython; `make unit` runs those of kernels.
 environments-test: setup .make/environments/made

@@ -57,8 +57,9 @@ class Interruption:
             return
         cancellation.leave()
         _listener().end()
-        # TensorFlow makes an error of its own of the interrupt, or of the cancelled run.
-        if isinstance(error, Exception) and cancellation.is_cancelled:
+        # The interrupt came while TensorFlow made an error of the cancelled run: it is lost in that
+        # error, or has a note of Python's about it.
+        if isinstance(error, Exception | KeyboardInterrupt) and cancellation.is_cancelled:
             raise KeyboardInterrupt from None
 
 

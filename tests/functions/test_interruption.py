@@ -74,8 +74,10 @@ def counting(count: tf.Variable) -> Any:
 def is_stopped(count: tf.Variable, work: Callable[[], Any]) -> bool:
     """Whether an interrupt ends some work before its loop has made all turns."""
     count.assign(0)
-    with interrupted_within(count), pytest.raises(KeyboardInterrupt):
+    with interrupted_within(count), pytest.raises(KeyboardInterrupt) as raised:
         work()
+    assert raised.value.__suppress_context__
+    assert not getattr(raised.value, "__notes__", ())
     return 10 <= count.numpy() < MANY
 
 
