@@ -9,6 +9,7 @@ import ast
 import functools
 import inspect
 import textwrap
+import tokenize
 import weakref
 from collections.abc import Mapping
 from types import CodeType
@@ -86,7 +87,7 @@ def _is_readable(target: Any) -> bool:
     if code not in _readable:
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(target)))
-        except (OSError, SyntaxError, TypeError):
+        except (OSError, SyntaxError, TypeError, tokenize.TokenError):
             return True
         _readable[code] = is_readable(tree, ast)
     return _readable[code]

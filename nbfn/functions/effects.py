@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
@@ -89,7 +90,7 @@ def _effects(function: Callable[..., Any]) -> Iterator[Effect]:
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, TypeError, SyntaxError):
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return
     file = function.__code__.co_filename
     drawing = {name for name, value in named(function).items() if is_random(value)}

@@ -26,7 +26,7 @@ from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.outputs import VALUE, Outputs
 from nbfn.notebook.cells.refusal import refuse_untraceable, same_scope
 from nbfn.notebook.cells.source import Edit, as_function, extending_in_place, text_of
-from nbfn.notebook.cells.syntax import as_ipython_reports, compiled, features, transformed
+from nbfn.notebook.cells.syntax import as_ipython_reports, cached, compiled, features, transformed
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
 
 MAGIC = "%%tf_function"
@@ -84,8 +84,7 @@ class CellCompiler:
         return features(self.shell)
 
     def _cache(self, source: str) -> str:
-        name = self.shell.compile.cache(source, self.shell.displayhook.prompt_count)
-        return str(name)
+        return cached(source, self.shell)
 
     # A cell of definitions --------------------------------------------------------------
 

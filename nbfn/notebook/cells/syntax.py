@@ -3,6 +3,7 @@
 from __future__ import annotations
 import __future__
 
+import linecache
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -47,6 +48,16 @@ def features(shell: InteractiveShell) -> int:
     for name in __future__.all_feature_names:
         known |= getattr(__future__, name).compiler_flag
     return known & int(shell.compile.flags)
+
+
+def cached(source: str, shell: InteractiveShell) -> str:
+    """The file under which tracebacks and AutoGraph find a text from now on."""
+    name = str(shell.compile.cache(source, shell.displayhook.prompt_count))
+    # IPython calls `str.splitlines`, which ends a line at more than Python's own reading does.
+    lines = [f"{line}\n" for line in source.removesuffix("\n").split("\n")]
+    size, changed, _, file = linecache.cache[name]  # type: ignore[misc]
+    linecache.cache[name] = size, changed, lines, file
+    return name
 
 
 def compiled(code: Any, file: str, flags: int, mode: str = "exec") -> Any:

@@ -38,6 +38,11 @@ def test_a_failing_body_shows_its_line(fails, magic: str) -> None:
     assert "line 4: `x` is float32[2], `w` is float32[3, 3]" in text
 
 
+def test_what_ends_a_line_for_str_and_not_for_python_moves_no_line(fails) -> None:
+    text = fails("%%tf_function\nc = 'a\u2028b\x0cc\x85'\nb = x @ w\n")
+    assert "----> 3 b = x @ w" in text
+
+
 def test_a_failing_function_shows_the_call_and_its_own_lines(fails, run) -> None:
     run("%%tf_function\ndef f(x):\n    return g(x)\ndef g(x):\n    return x @ w\n")
     text = fails("# a comment\nf(tf.ones([2, 2]))")
