@@ -2,6 +2,7 @@
 
 from nbfn.functions.capture import Capture as Capture
 from nbfn.functions.function import function as function
+from nbfn.functions.live import delist as delist
 from nbfn.functions.live import live_functions as live_functions
 from nbfn.functions.refusal import TraceLimitError as TraceLimitError
 from nbfn.functions.retrace import Cause as Cause

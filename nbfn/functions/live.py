@@ -19,6 +19,12 @@ def enlist(function: Observed) -> None:
         _live[function.id] = function
 
 
+def delist(function: Observed) -> None:
+    """Takes a function off the list that nobody will use, though something may keep it alive."""
+    with _lock:
+        _live.pop(function.id, None)
+
+
 def live_functions() -> list[Observed]:
     """Every traced function that is alive, in the order of creation."""
     with _lock:

@@ -9,6 +9,8 @@ import weakref
 import pytest
 import tensorflow as tf
 
+from nbfn.functions import live_functions
+
 SETUP = "import nbfn\nx = tf.constant(2.0)\n"
 
 
@@ -176,3 +178,15 @@ def test_annotations_are_what_they_are_in_an_ordinary_cell(run, shell) -> None:
     run("%%tf_function\n" + cell + "\ny = x + 1")
     assert dict(shell.user_ns["P"].__annotations__) == eager[0]
     assert dict(shell.user_ns["f"].__annotations__) == eager[1]
+
+
+def test_the_function_of_a_failed_cell_is_not_listed(run, refused) -> None:
+    run("x = tf.ones([2]); w = tf.ones([3, 3]); n = tf.constant(1.0)")
+    before = [function.id for function in live_functions()]
+    for name in ("", "step"):
+        refused(f"%%tf_function {name}\ny = x @ w")  # IPython keeps the traceback
+        assert [function.id for function in live_functions()] == before
+    run("%%tf_function step\ny = 1.0 / n")
+    run("n = 0")
+    refused("%%tf_function step\ny = 1.0 / n")
+    assert [function.name for function in live_functions()][len(before) :] == ["step"]

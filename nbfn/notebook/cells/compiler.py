@@ -11,21 +11,21 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any
 
-import numpy as np
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.functions import Cause, TracedFunction, function
+from nbfn.functions import Cause, TracedFunction, delist, function
 from nbfn.notebook.cells.branches import effects_in_branches
 from nbfn.notebook.cells.cell import Surroundings, TracedCell
 from nbfn.notebook.cells.definitions import Definitions
+from nbfn.notebook.cells.extending import extend_in_place
 from nbfn.notebook.cells.frames import show_as
 from nbfn.notebook.cells.inputs import builtin_inputs, choose_inputs
 from nbfn.notebook.cells.names import Names, names_of
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.outputs import VALUE, Outputs
-from nbfn.notebook.cells.refusal import refuse_untraceable, same_scope
-from nbfn.notebook.cells.source import Edit, as_function, extending_in_place, text_of
+from nbfn.notebook.cells.refusal import refuse_untraceable
+from nbfn.notebook.cells.source import as_function, text_of
 from nbfn.notebook.cells.syntax import as_ipython_reports, cached, compiled, features, transformed
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
 
@@ -149,7 +149,7 @@ class CellCompiler:
         while True:
             traced_cell = self.body(cell, body, name, kept, omitted, passed)
             try:
-                return traced_cell, traced_cell.run(namespace)
+                return traced_cell, self._run(traced_cell, is_new=traced_cell is not kept)
             except ValueError as error:
                 found = _NO_FIRST_VALUE.search(str(error))
                 if found is None or found[1] not in traced_cell.may_leave - omitted - passed:
@@ -160,6 +160,15 @@ class CellCompiler:
                     omitted |= {found[1]}
                 else:
                     raise
+
+    def _run(self, traced_cell: TracedCell, is_new: bool) -> Any:
+        __tracebackhide__ = True
+        try:
+            return traced_cell.run(self.shell.user_ns)
+        except BaseException:
+            if is_new:
+                delist(traced_cell.traced)  # the notebook gets nothing of it but a traceback
+            raise
 
     def body(
         self,
@@ -188,7 +197,7 @@ class CellCompiler:
         if name in (*names.reads, *names.bound):
             raise UsageError(f"the cell uses the name `{name}` itself; give the function another")
         namespace = self.shell.user_ns
-        edits = _extend_in_place(names, body, namespace)
+        edits = extend_in_place(names, body, namespace)
         shadowed = builtin_inputs(names, namespace)
         before, written = kept.taken_and_written() if kept is not None else ((), frozenset())
         inputs = choose_inputs(
@@ -269,35 +278,6 @@ class CellCompiler:
         made.__qualname__ = name
         made.__module__ = self.shell.user_ns.get("__name__", "__main__")
         return made
-
-
-def _extend_in_place(
-    names: Names, body: Sequence[ast.stmt], namespace: dict[str, Any]
-) -> list[Edit]:
-    """Lets augmented assignment change lists, sets, dicts and arrays in place, as it does eagerly.
-
-    The names are no longer ones that the cell writes.
-    """
-    edits: list[Edit] = []
-    for name in names.extended:
-        kinds = {list: "list", set: "set", dict: "dict", np.ndarray: "array"}
-        kind = kinds.get(type(namespace.get(name)))
-        if kind is None:
-            continue
-        statements = [
-            node
-            for node in same_scope(body)
-            if isinstance(node, ast.AugAssign)
-            and isinstance(node.target, ast.Name)
-            and node.target.id == name
-        ]
-        changed = [extending_in_place(node, kind) for node in statements]
-        if all(changed):
-            edits += [edit for each in changed for edit in each]
-            for names_of_a_kind in (names.writes, names.may_write):
-                if name in names_of_a_kind:
-                    names_of_a_kind.remove(name)
-    return edits
 
 
 def _first_cause(

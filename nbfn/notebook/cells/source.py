@@ -56,47 +56,17 @@ def _assign_value(last: ast.Expr | None) -> list[Edit]:
         return []
     return [
         (last.lineno - 2, last.col_offset, last.col_offset, "__value__ = ("),
-        (_end_line(last), _end(last), _end(last), ")"),
+        (end_line(last), end_of(last), end_of(last), ")"),
     ]
 
 
-def extending_in_place(node: ast.AugAssign, kind: str) -> list[Edit]:
-    """Makes ``total += parts`` say that it changes what ``total`` names, and not the name.
-
-    Args:
-        node: The statement.
-        kind: What the name stands for: ``"list"``, ``"set"``, ``"dict"`` or ``"array"``.
-
-    Returns:
-        The changes; none if the statement means something else, as ``total *= 2`` does.
-    """
-    target = node.target
-    if kind == "array":
-        return [(_end_line(target), _end(target), _end(target), "[...]")]
-    method = _METHODS.get((kind, type(node.op)))
-    if method is None or _end_line(target) != node.value.lineno - 2:
-        return []
-    return [
-        (_end_line(target), _end(target), node.value.col_offset, f".{method}(("),
-        (_end_line(node), _end(node), _end(node), "))"),
-    ]
-
-
-_METHODS = {
-    ("list", ast.Add): "extend",
-    ("set", ast.BitOr): "update",
-    ("set", ast.BitAnd): "intersection_update",
-    ("set", ast.Sub): "difference_update",
-    ("set", ast.BitXor): "symmetric_difference_update",
-    ("dict", ast.BitOr): "update",
-}
-
-
-def _end_line(node: ast.expr | ast.stmt) -> int:
+def end_line(node: ast.expr | ast.stmt) -> int:
+    """The line of the body, from 0, on which a node of the cell ends."""
     return (node.end_lineno or node.lineno) - 2
 
 
-def _end(node: ast.expr | ast.stmt) -> int:
+def end_of(node: ast.expr | ast.stmt) -> int:
+    """The byte of that line after a node."""
     return node.end_col_offset or 0
 
 
