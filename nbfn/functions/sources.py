@@ -88,13 +88,11 @@ def locals_of(instructions: Sequence[Instruction], known: Mapping[str, Names]) -
         instructions: The instructions of one function.
         known: What is known of its parameters; others may be any object.
     """
-    set_aside = {each.argval for each in instructions if each.opname == "LOAD_FAST_AND_CLEAR"}
+    put_back = _put_back(instructions)
     stores = [
         (str(each.argval), instructions[max(i - WINDOW, 0) : i + 1])
         for i, each in enumerate(instructions)
-        if each.opname.startswith(_STORES)
-        # A comprehension puts back what it has set aside.
-        and not (each.argval in set_aside and instructions[i - 1].opname == "SWAP")
+        if each.opname.startswith(_STORES) and i not in put_back
     ]
     found: dict[str, Names] = {name: known.get(name, _PLAIN) for name, _ in stores} | dict(known)
     for _ in range(len(stores) + 1):
@@ -104,6 +102,19 @@ def locals_of(instructions: Sequence[Instruction], known: Mapping[str, Names]) -
             found[name] = None if names is None or now is None else names | now
         if found == before:
             break
+    return found
+
+
+def _put_back(instructions: Sequence[Instruction]) -> set[int]:
+    """The stores by which comprehensions put back the local names that they have set aside."""
+    set_aside = {each.argval for each in instructions if each.opname == "LOAD_FAST_AND_CLEAR"}
+    found: set[int] = set()
+    last = ""  # before the stores that follow each other
+    for i, each in enumerate(instructions):
+        if not each.opname.startswith(_STORES):
+            last = each.opname
+        elif each.argval in set_aside and last in ("SWAP", "POP_TOP"):
+            found.add(i)
     return found
 
 

@@ -135,6 +135,7 @@ s, layers = State(), [Layer(), Layer()]
         "for layer in layers: f'{layer.name} {layer.k:.3f}'",
         "['{}'.format(i) for i in range(2)]",
         "[f'{each.name}' for each in layers]",
+        "k = [f'{i}{j}' for i in range(2) for j in range(2)]",
         "assert x.shape.rank == 0, f'{s} with {x}'",
         "if x.shape.rank: raise ValueError(f'{s} with {x}')",
         "isinstance(x, str), isinstance(x, (str, bytes))",
