@@ -18,6 +18,7 @@ from nbfn.notebook.cells.cell import TracedCell
 from nbfn.notebook.cells.frames import cell_name
 from nbfn.notebook.cells.kinds import is_tensor
 from nbfn.notebook.cells.outputs import VALUE
+from nbfn.notebook.cells.paths import as_text
 from nbfn.notebook.cells.refusal import refuse_endless
 from nbfn.notebook.remarks.code_walk import findings_in
 from nbfn.notebook.remarks.findings import Finding
@@ -43,6 +44,7 @@ class Remarks:
         tensors: The names of its tensors.
         plain: The names that it would leave as plain values of Python.
         lines_of: The lines on which it assigns each name.
+        caught: The names that it gives to exceptions in branches and loops, and their lines.
     """
 
     findings: tuple[Finding, ...]
@@ -50,6 +52,7 @@ class Remarks:
     tensors: frozenset[str] = frozenset()
     plain: tuple[PlainName, ...] = ()
     lines_of: Mapping[str, range] = field(default_factory=dict)
+    caught: Mapping[str, int] = field(default_factory=dict)
 
     def refuse_endless(self, autograph: bool, stance: Any = None) -> None:
         """Refuses a cell that would never end.
@@ -98,8 +101,31 @@ class Remarks:
             said.append(
                 f"{names}: a NumPy array is a tensor in a traced cell, and so is its result"
             )
+        said += [
+            f"line {line}: `{name}` stays as it was; an eager cell takes it away once it was caught"
+            for name, line in self.caught.items()
+            if name in traced_cell.inputs and name in traced_cell.outputs.namespace
+        ]
         said.sort(key=_first_line)
-        return [*said, *self._kept(traced_cell), *self._missing(traced_cell)]
+        rest = (self._kept, self._computed_twice, self._missing)
+        return [*said, *(each for what in rest for each in what(traced_cell))]
+
+    @staticmethod
+    def _computed_twice(traced_cell: TracedCell) -> Iterator[str]:
+        """What a run has changed twice, because it made variables and so took two traces.
+
+        It is what one run makes of it; what the second trace has computed of it is not.
+        """
+        parts = traced_cell.outputs.latest
+        changes = parts.changes if parts is not None else {}
+        for path in traced_cell.outputs.left:
+            *owner, (kind, name) = path
+            again = changes.get(tuple(owner))
+            if again is not None and kind == "attribute" and name in again.attributes:
+                yield (
+                    f"`{as_text(path)}` was changed by a run that made variables, which takes "
+                    "two traces: what else the run made of it is as of a second run"
+                )
 
     @staticmethod
     def _kept(traced_cell: TracedCell) -> Iterator[str]:
@@ -190,7 +216,17 @@ def remarks_on(body: Sequence[ast.stmt], namespace: Mapping[str, Any]) -> Remark
         findings = findings_in(body, namespace)
     except Exception:  # what the user's objects hold may be anything; the cell must run
         findings = ()
-    return Remarks(findings, arrays, tensors, plain_names(body, namespace), lines)
+    plain = plain_names(body, namespace)
+    return Remarks(findings, arrays, tensors, plain, lines, dict(_caught(body)))
+
+
+def _caught(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """Names of exceptions in what AutoGraph makes functions of, to which they are local."""
+    for node in (each for statement in body for each in ast.walk(statement)):
+        if isinstance(node, ast.If | ast.For | ast.While):
+            for each in ast.walk(node):
+                if isinstance(each, ast.ExceptHandler) and each.name is not None:
+                    yield each.name, each.lineno
 
 
 def _assigned(node: ast.AST) -> Iterator[str]:

@@ -519,3 +519,39 @@ def test_sentences_stand_in_the_order_of_the_lines(run) -> None:
     lines = [int(each) for each in re.findall(r"line (\d+):", said)]
     assert len(lines) >= 4
     assert lines == sorted(lines)
+
+
+CAUGHT = """%%tf_function
+if n > 0:
+    try:
+        raise ValueError
+    except ValueError as e:
+        z = x + 1
+else:
+    z = x"""
+
+
+def test_a_name_of_an_exception_that_stays_is_named(run) -> None:
+    run("x = tf.ones([2]); n = 3; e = 'before'")
+    assert "line 5: `e` stays as it was" in run(CAUGHT).text
+    run("del e")
+    assert "differs" not in run(CAUGHT).text
+    assert run("'e' in globals()").result is False
+
+
+@pytest.mark.parametrize(
+    ("start", "count", "is_said"),
+    [("None", "(s.n or 0) + 1", True), ("0", "s.n + 1", False), ("None", "int(x.shape[0])", False)],
+)
+def test_what_a_run_of_two_traces_computes_twice_is_named(
+    run, start: str, count: str, is_said: bool
+) -> None:
+    run(
+        "x = tf.ones([2])\n"
+        f"class Made:\n    def __init__(s): s.w, s.n = None, {start}\n"
+        f"    def __call__(s, x):\n        s.n = {count}\n"
+        "        if s.w is None: s.w = tf.Variable(1.0)\n        return x * s.w * s.n\n"
+        "made = Made()"
+    )
+    ran = run("%%tf_function\ny = made(x)")
+    assert ("`made.n` was changed by a run that made variables" in ran.text) is is_said
