@@ -51,7 +51,7 @@ def can_be_stopped(concrete: Any, definition: Any) -> bool:
         not types.isdisjoint(_LOOPS)
         and not any(part in each for each in types for part in _NOT_TO_BE_STOPPED)
         and not any(node.op == _OVER_DATA for node in called)
-        and not any(map(_is_compiled, (concrete.function_def, *own, *called)))
+        and not any(map(_is_compiled, (getattr(concrete, "function_def", None), *own, *called)))
         and not any(_is_elsewhere(node.device) for node in (*own, *called))
         and not any(map(functools.partial(_has_effect, concrete.graph), _after_data(own)))
     )
@@ -82,6 +82,9 @@ def _has_effect(graph: Any, name: str) -> bool:
 
 
 def _is_compiled(node: Any) -> bool:
+    """Whether XLA compiles an operation or a function; true where that cannot be told."""
+    if node is None:
+        return True
     return "_XlaMustCompile" in node.attr and bool(node.attr["_XlaMustCompile"].b)
 
 
@@ -106,11 +109,11 @@ class Cancellation:
         self._manager = _cancellation.CancellationManager()  # type: ignore[union-attr]
 
     def enter(self) -> None:
-        """Begins to hold."""
+        """Lets it stop what its thread runs from now on, in place of what held before."""
         _cancellation.CancellationManagerContext(self).__enter__()  # type: ignore[union-attr]
 
     def leave(self) -> None:
-        """Ends to hold, whatever held before."""
+        """Lets nothing stop what runs from now on."""
         _cancellation.CancellationManagerContext(self).__exit__(None, None, None)  # type: ignore[union-attr]
 
     def cancel(self) -> None:

@@ -111,6 +111,7 @@ class CellMagics(Magics):
         __tracebackhide__ = True
         from nbfn.notebook.cells.compiler import DEFAULT_NAME, MAGIC
         from nbfn.notebook.cells.refusal import refuse_unknown_deletions
+        from nbfn.notebook.cells.syntax import cached
         from nbfn.notebook.errors.option_names import named_as_options
         from nbfn.notebook.remarks.remarks import remarks_on
         from nbfn.site import current_cell
@@ -123,8 +124,7 @@ class CellMagics(Magics):
         kept = self._cells.get(slot)
         remarks = remarks_on(body, namespace)
         remarks.refuse_endless(not arguments.no_autograph, arguments.stance)
-        file = self.shell.compile.cache(f"{MAGIC}\n{cell}", self.shell.displayhook.prompt_count)
-        refuse_unknown_deletions(body, namespace, file)
+        refuse_unknown_deletions(body, namespace, cached(f"{MAGIC}\n{cell}", self.shell))
         value = None
         if arguments.define or arguments.check:
             kept = traced_cell = compiler.body(cell, body, name, kept)

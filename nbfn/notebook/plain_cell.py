@@ -8,7 +8,13 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.notebook.cells.syntax import as_ipython_reports, compiled, features, transformed
+from nbfn.notebook.cells.syntax import (
+    as_ipython_reports,
+    cached,
+    compiled,
+    features,
+    transformed,
+)
 
 
 def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
@@ -23,7 +29,7 @@ def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
     """
     __tracebackhide__ = True
     source = "\n" + transformed(cell, shell)
-    file = str(shell.compile.cache(source, shell.displayhook.prompt_count))
+    file = cached(source, shell)
     flags = features(shell)
     try:
         tree = shell.transform_ast(compiled(source, file, flags | ast.PyCF_ONLY_AST))

@@ -13,6 +13,17 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from tests.environments import HERE, OTHERS, Environment
+
+
+@pytest.fixture(scope="module", params=(HERE, *OTHERS), ids=lambda each: each.name)
+def environment(request: pytest.FixtureRequest) -> Environment:
+    """Each Python and IPython that is there."""
+    chosen: Environment = request.param
+    if not chosen.is_there:
+        pytest.skip(f"there is no {chosen.name} here: python tests/environments.py --install")
+    return chosen
+
 
 @dataclass
 class Ran:

@@ -10,18 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from nbfn import protocol
-from tests.environments import HERE, IPYTHON_8, OTHERS, PYTHON_3_13, ROOT, Environment
+from tests.environments import IPYTHON_8, PYTHON_3_13, ROOT, Environment
 from tests.kernel import Kernel, running_kernel
 
 ATTACH = protocol.Attach(protocol=protocol.PROTOCOL, nbfn="0").model_dump()
-
-
-@pytest.fixture(scope="module", params=(HERE, *OTHERS), ids=lambda each: each.name)
-def environment(request: pytest.FixtureRequest) -> Environment:
-    chosen: Environment = request.param
-    if not chosen.is_there:
-        pytest.skip(f"there is no {chosen.name} here: python tests/environments.py --install")
-    return chosen
 
 
 @pytest.fixture(scope="module")

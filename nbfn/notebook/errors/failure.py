@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import re
 from collections.abc import Iterator, Mapping
@@ -53,7 +54,7 @@ class Failure:
     def value_of(self, name: str) -> Any:
         """What a name, or names with dots between them, stand for on the failing line."""
         first, *attributes = name.split(".")
-        value = {**self.namespace, **self._locals()}.get(first)
+        value = self._scope.get(first)
         for attribute in attributes:
             value = getattr(value, attribute, None)
         return value
@@ -80,15 +81,15 @@ class Failure:
                 yield entry.tb_frame.f_code.co_name
             error = error.__context__
 
-    def _locals(self) -> dict[str, Any]:
-        """What the failing function's names stood for."""
-        assert self.line is not None
-        found: dict[str, Any] = {}
+    @functools.cached_property
+    def _scope(self) -> dict[str, Any]:
+        """What the notebook's names and those of the failing function stood for."""
+        found = dict(self.namespace)
         error: BaseException | None = self.error
         while error is not None:
             for entry in walk(error.__traceback__):
                 code = entry.tb_frame.f_code
-                if code.co_name.removeprefix("tf__") == self.line.function:
+                if self.line and code.co_name.removeprefix("tf__") == self.line.function:
                     found.update(entry.tb_frame.f_locals)
             error = error.__context__
         return found

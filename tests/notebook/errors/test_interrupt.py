@@ -16,7 +16,6 @@ from IPython.utils.capture import capture_output
 
 from nbfn.notebook.errors import tracebacks
 from nbfn.site import current_cell
-from tests.environments import HERE, OTHERS
 from tests.interrupting import interrupted_at, points_in, some
 from tests.kernel import running_kernel
 
@@ -189,10 +188,7 @@ def test_a_trace_that_comes_to_nothing_is_not_put_in_order(run, refused, shell) 
     assert ordered[1] > 0
 
 
-@pytest.mark.parametrize("environment", [HERE, *OTHERS], ids=lambda each: each.name)
 def test_in_a_real_kernel(environment) -> None:
-    if not environment.is_there:
-        pytest.skip(f"{environment.name} is not here")
     with running_kernel(environment) as kernel:
         kernel.run("%load_ext nbfn\nimport tensorflow as tf, itertools, os, signal, nbfn")
         kernel.run(
@@ -218,10 +214,7 @@ while n > 0:
 y = x * 2"""
 
 
-@pytest.mark.parametrize("environment", [HERE, *OTHERS], ids=lambda each: each.name)
 def test_in_an_endless_loop_of_a_graph(environment) -> None:
-    if not environment.is_there:
-        pytest.skip(f"{environment.name} is not here")
     with running_kernel(environment) as kernel:
         kernel.run("%load_ext nbfn\nimport os, signal, threading, time, tensorflow as tf")
         kernel.run("x = tf.constant(1.0); n = tf.constant(1); turns = tf.Variable(0)")
