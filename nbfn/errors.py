@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 
@@ -20,3 +21,21 @@ class NbfnError(Exception):
 
 class NbfnWarning(UserWarning):
     """Category of every warning that nbfn gives, for use in warning filters."""
+
+
+_told: set[str] = set()
+
+
+def tell_failure(what: str, error: Exception) -> None:
+    """Warns, once for each text, of a failure of nbfn's own.
+
+    Whoever observes the user's calls catches what goes wrong, tells it here, and tries again next
+    time.
+
+    Args:
+        what: What nbfn did not do, as the user sees it.
+        error: What went wrong.
+    """
+    if what not in _told:
+        _told.add(what)
+        warnings.warn(f"nbfn {what}: {error!r}", NbfnWarning, stacklevel=3)

@@ -8,6 +8,15 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
+import pytest
+
+from nbfn import errors
 from tests.wheel import environment, wheel
 
 __all__ = ["environment", "wheel"]
+
+
+@pytest.fixture(autouse=True)
+def _untold() -> None:
+    """Each test is told of failures as a fresh process is."""
+    errors._told.clear()

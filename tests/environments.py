@@ -58,7 +58,7 @@ OTHERS = (IPYTHON_8, PYTHON_3_13)
 def install() -> None:
     """Makes the environments that can be made, and says of the others why not."""
     _packages("--target", str(IPYTHON_8.packages[0]), "--upgrade", _IPYTHON_8)
-    found = str(PYTHON_3_13.python) if PYTHON_3_13.is_there else _find_python()
+    found = str(PYTHON_3_13.python) if PYTHON_3_13.is_there else find_python(_PYTHON, fetch=True)
     if found is None:
         print(f"no Python {_PYTHON} can be found or fetched: its tests will be skipped")
         return
@@ -73,15 +73,16 @@ def _packages(*arguments: str) -> None:
     subprocess.run([UV, "pip", "install", "--quiet", *arguments], check=True)
 
 
-def _find_python() -> str | None:
-    """The interpreter of the other Python; uv fetches one where the machine has none."""
-    for command in (
-        [f"python{_PYTHON}", "-c", "import sys; print(sys.executable)"],
-        ["pyenv", "prefix", _PYTHON],
-        [UV, "python", "find", "--quiet", _PYTHON],
-        [UV, "python", "install", "--quiet", _PYTHON],
-        [UV, "python", "find", "--quiet", _PYTHON],
-    ):
+def find_python(version: str, *, fetch: bool = False) -> str | None:
+    """The interpreter of a Python, which uv fetches if it may; None where there is none."""
+    commands = [
+        [f"python{version}", "-c", "import sys; print(sys.executable)"],
+        ["pyenv", "prefix", version],
+        [UV, "python", "find", "--quiet", version],
+    ]
+    if fetch:
+        commands += [[UV, "python", "install", "--quiet", version], commands[-1]]
+    for command in commands:
         if shutil.which(command[0]) is None:
             continue
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

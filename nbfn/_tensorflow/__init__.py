@@ -85,11 +85,11 @@ from nbfn._tensorflow.runs import (
 from nbfn._tensorflow.sampling import (
     Sample,
     compiles_with_xla,
-    frames,
     is_call,
     operation_count,
     original,
     samples,
+    traced_in,
 )
 from nbfn._tensorflow.structures import (
     WRAPPERS,
@@ -179,7 +179,6 @@ __all__ = [
     "explicit_device",
     "flat_call",
     "flat_inputs",
-    "frames",
     "graph_captures",
     "has_created_variables",
     "holds_lock",
@@ -222,6 +221,7 @@ __all__ = [
     "summary_state",
     "tensor_key",
     "tensor_keys",
+    "traced_in",
     "tracing_function",
     "trackable_children",
     "truncate",

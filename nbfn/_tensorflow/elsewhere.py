@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from nbfn._tensorflow.base import Function, degraded
 from nbfn._tensorflow.cache import DryCache, TraceCache
+from nbfn.errors import tell_failure
 
 
 def _optional(module: str) -> Any:
@@ -50,14 +51,20 @@ class WatchedCache(DryCache):
         found = super().lookup(function_type, context)
         self.end_dry_run(found, function_type)
         if found is None:
-            self._watcher.missed(function_type, _within({"_call", "call_function"}, 6))
+            self._tell("missed", function_type, _within({"_call", "call_function"}, 6))
         else:
-            self._watcher.found(found, _within({"call_function"}, 4))
+            self._tell("found", found, _within({"call_function"}, 4))
         return found
 
     def add(self, fn: Any, context: Any = None) -> None:
         super().add(fn, context)
-        self._watcher.added(fn)
+        self._tell("added", fn)
+
+    def _tell(self, event: str, *about: Any) -> None:
+        try:
+            getattr(self._watcher, event)(*about)
+        except Exception as error:
+            tell_failure("could not note a call that it watches, which goes on as usual", error)
 
 
 def _within(names: set[str], depth: int) -> bool:

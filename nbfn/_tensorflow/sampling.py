@@ -1,20 +1,24 @@
-"""What a thread is doing in TensorFlow, read from its frames by another thread."""
+"""The tf.functions in the frames of a thread: which are called, and which are traced."""
 
 from __future__ import annotations
 
 import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
+from nbfn._tensorflow.autograph import original_line
 from nbfn._tensorflow.base import Function
-from nbfn._tensorflow.elsewhere import TRACES, owner_of_trace
-from nbfn.site import GENERATED
+from nbfn._tensorflow.elsewhere import TRACES, building_seconds, owner_of_trace
+from nbfn.site import GENERATED, is_library
+from nbfn.stacks import Line
 
 _OURS = f"{os.sep}tensorflow{os.sep}python{os.sep}"
+_RUNS_PYTHON = "func_graph_from_py_func"
+"""The function of TensorFlow's that runs the Python of what is traced."""
 _calls: set[CodeType] = {inspect.unwrap(Function.__call__).__code__}
 
 
@@ -47,18 +51,12 @@ def _is_tensorflows(frame: FrameType, name: str) -> bool:
     return frame.f_code.co_name == name and _OURS in frame.f_code.co_filename
 
 
-def frames(thread: int) -> list[FrameType]:
-    """The frames of a thread, outermost first; empty if there is no such thread."""
-    found = []
-    frame = sys._current_frames().get(thread)
-    while frame is not None:
-        found.append(frame)
-        frame = frame.f_back
-    return found[::-1]
+def samples(stack: Iterable[FrameType]) -> Iterator[Sample]:
+    """The tf.functions that are called, and those that are traced, outermost first.
 
-
-def samples(stack: list[FrameType]) -> Iterator[Sample]:
-    """The tf.functions that are called, and those that are traced, outermost first."""
+    Args:
+        stack: Frames of this thread, or of an error's traceback; never those of a thread that runs.
+    """
     for frame in stack:
         if _is_tensorflows(frame, TRACES):
             function, graph = owner_of_trace(frame), frame.f_locals.get("func_graph")
@@ -70,33 +68,27 @@ def samples(stack: list[FrameType]) -> Iterator[Sample]:
                 yield Sample(function, None, id(frame))
 
 
-def original(stack: list[FrameType]) -> Iterator[tuple[str, int]]:
-    """File and line of each frame, innermost first, also where AutoGraph has converted the code."""
-    maps = [_source_map(frame) for frame in stack]
-    for position in range(len(stack) - 1, -1, -1):
-        frame = stack[position]
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        if GENERATED not in file:
-            yield file, line
-            continue
-        for source_map in reversed(maps[:position]):
-            if (file, line) in source_map:
-                yield source_map[file, line]
-                break
+def traced_in(stack: list[Line]) -> tuple[str, float] | None:
+    """The outermost function that a thread traces, by its stack alone.
+
+    Returns:
+        The name of its Python function, as far as that can be told, and a number that is another
+        for another trace; None if the thread traces nothing.
+    """
+    lines = iter(reversed(stack))
+    seconds = building_seconds()
+    if seconds is None or not any(_OURS in at.file and at.function == _RUNS_PYTHON for at in lines):
+        return None
+    for at in lines:
+        if GENERATED in at.file or not is_library(at.file):
+            return original(at).function, seconds
+    return "a tf.function", seconds
 
 
-def _source_map(frame: FrameType) -> dict[tuple[str, int], tuple[str, int]]:
-    """Where the lines come from of the function that AutoGraph calls in this frame."""
-    if not _is_tensorflows(frame, "converted_call"):
-        return {}
-    known: Any = getattr(frame.f_locals.get("converted_f"), "ag_source_map", None) or {}
-    try:
-        return {
-            (place.filename, place.lineno): (origin.loc.filename, origin.loc.lineno)
-            for place, origin in known.items()
-        }
-    except AttributeError:
-        return {}
+def original(at: Line) -> Line:
+    """The user's line that AutoGraph has made this one from; the line itself if it did not."""
+    found = original_line(at.file, at.line) if GENERATED in at.file else None
+    return at if found is None else Line(*found)
 
 
 def operation_count(graph: Any) -> int:

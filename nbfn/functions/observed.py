@@ -33,6 +33,7 @@ class Record:
 
     Attributes:
         name: The name to show.
+        function_id: Id of the function.
         calls: Calls that ended, or that failed after their trace was found or made.
         hits: Calls that were served by a trace that was there.
         trace_seconds: Time spent tracing.
@@ -49,6 +50,7 @@ class Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.function_id = ""
         self.calls = 0
         self.hits = 0
         self.trace_seconds = 0.0

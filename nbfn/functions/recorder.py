@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnWarning
-from nbfn.functions.call import Call
-from nbfn.functions.causes import EMPTY, FAILED, causes_of
+from nbfn.errors import NbfnWarning, tell_failure
+from nbfn.functions.call import Call, this_thread
+from nbfn.functions.causes import EMPTY, FAILED, UNSEEN, causes_of
 from nbfn.functions.context import here, renumbered
 from nbfn.functions.creation import DeadStateError, check_state, watch_state
 from nbfn.functions.guards import Guards
@@ -33,7 +31,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _harmless(method: _Method) -> _Method:
-    """An observer that fails is switched off with one warning; the user's call goes on."""
+    """What goes wrong is told once, and costs what is seen of one call; the call itself goes on."""
 
     @functools.wraps(method)
     def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Any:
@@ -45,11 +43,8 @@ def _harmless(method: _Method) -> _Method:
             raise
         except Exception as error:
             self.failed = error
-            warnings.warn(
-                f"nbfn stopped observing `{self.name}`, whose calls go on as usual: {error!r}",
-                NbfnWarning,
-                stacklevel=2,
-            )
+            self._has_gaps = True
+            tell_failure(f"could not note a call of `{self.name}`, which goes on as usual", error)
             return None
 
     return guarded  # type: ignore[return-value]
@@ -63,11 +58,10 @@ class Recorder(Record):
         limit: How many traces it may have.
         guards: What the function bakes into its traces besides its arguments.
         staleness: What happens when a trace is found whose guards have changed.
-        function_id: Id of the function.
         own_stance: The stance of the function itself, if it has one.
         first_cause: Why its first trace is made.
         failures: Calls whose trace failed.
-        failed: The error that switched the recorder off, if one did.
+        failed: Why nothing more is noted of the calls that are open, if something went wrong.
         spoken_name: Gives the expression by which code can refer to the function, for remedies.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
     """
@@ -78,7 +72,6 @@ class Recorder(Record):
         self.limit = limit
         self.guards = guards
         self.staleness = Staleness()
-        self.function_id = ""
         self.own_stance: Stance | None = None
         self.first_cause = Cause("first_trace", "first call")
         self.failures = 0
@@ -86,13 +79,15 @@ class Recorder(Record):
         self.spoken_name: Callable[[], str | None] = lambda: name
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
-        self._running = threading.local()
+        self._has_gaps = False
 
     # Calls ------------------------------------------------------------------------------
 
     def begin(self, call: Call) -> None:
-        """Says that a call begins on this thread; it is over when it leaves `calls_here`."""
-        self.calls_here().append(call)
+        """Says that a call begins on this thread; it is over when it leaves the open calls."""
+        if self.failed is not None and self.current is None:
+            self.failed = None
+        this_thread.calls.append(call)
         call.started = time.perf_counter()
 
     def hit(self, trace: Trace, seconds: float) -> None:
@@ -136,19 +131,13 @@ class Recorder(Record):
     def _retraced_last(self, trace: Trace) -> bool:
         return bool(self.retraces) and self.retraces[-1].trace == trace.number
 
-    def calls_here(self) -> list[Call]:
-        """The calls that run on this thread, outermost first."""
-        try:
-            return self._running.stack  # type: ignore[no-any-return]
-        except AttributeError:
-            self._running.stack = []
-            return self._running.stack  # type: ignore[no-any-return]
-
     @property
     def current(self) -> Call | None:
-        """The call that runs on this thread."""
-        stack = self.calls_here()
-        return stack[-1] if stack else None
+        """The innermost call of the function that is open on this thread."""
+        for call in reversed(this_thread.calls):
+            if isinstance(call, Call) and call.recorder is self:
+                return call
+        return None
 
     # The trace cache asks and tells ------------------------------------------------------
 
@@ -179,6 +168,8 @@ class Recorder(Record):
         if call is None:
             return
         call.trace = self.traces.get(id(concrete))
+        if call.trace is None and self._has_gaps:
+            call.trace = self._adopt(concrete)
         if call.trace is not None and call.counts:
             check_state(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
@@ -202,6 +193,7 @@ class Recorder(Record):
             if self.traces:
                 obey(self, call.wanted)
             self.limit.check(self.spoken_name() or self.name, len(self.traces))
+        call.is_tracing = True
         call.missed_at = time.perf_counter()
 
     def wanted(self, function_type: Any) -> Wanted:
@@ -227,18 +219,16 @@ class Recorder(Record):
             causes, nearest = causes_of(
                 call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
             )
-            number, key, now = self._made + 1, id(concrete), next(clock)
-            trace = Trace(number, concrete, wanted.key, causes[0], site, seconds, self.roots())
-            trace.context, trace.marks = wanted.context, wanted.marks
-            watch_state(trace, self.on_cache_change)
-            trace.watch_objects(self._gone)
+            key, now = id(concrete), next(clock)
+            trace = self._new_trace(concrete, wanted, causes[0], site, seconds)
             retrace = self._retrace(causes, nearest, trace, site) if nearest else None
             # What follows calls nothing, so that no interrupt parts it.
-            self._made = number
+            self._made = trace.number
             self.trace_seconds += seconds
             self.changed = trace.last_used = now
             self.traces[key] = trace
             if call is not None:
+                call.is_tracing = False
                 trace.python_results = call.python_results
                 call.trace = trace
                 call.added += 1
@@ -251,6 +241,26 @@ class Recorder(Record):
             call.runs_next()
         for listener in list(self.listeners):
             listener(trace)
+
+    def _new_trace(
+        self, concrete: Any, wanted: Wanted, cause: Cause, site: Site, seconds: float
+    ) -> Trace:
+        """A trace that is not listed yet."""
+        number = self._made + 1
+        trace = Trace(number, concrete, wanted.key, cause, site, seconds, self.roots())
+        trace.context, trace.marks = wanted.context, wanted.marks
+        watch_state(trace, self.on_cache_change)
+        trace.watch_objects(self._gone)
+        return trace
+
+    def _adopt(self, concrete: Any) -> Trace:
+        """Lists a trace that was made while nothing could be noted."""
+        with self.lock:
+            wanted = self.wanted(concrete.function_type)
+            trace = self._new_trace(concrete, wanted, UNSEEN, call_site(), 0.0)
+            self._made = trace.number
+            self.traces[id(concrete)] = trace
+        return trace
 
     @property
     def is_first_trace(self) -> bool:
@@ -333,7 +343,7 @@ class Recorder(Record):
     def is_given_up(self, concrete: Any) -> bool:
         """Whether an interrupt came before a trace was noted; what was exempt for it is taken back.
 
-        What a recorder that is switched off does not note is not given up.
+        What could not be noted for another reason is not given up.
         """
         if self.failed is not None or id(concrete) in self.traces:
             return False

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions import eviction
-from nbfn.functions.call import Call
+from nbfn.functions.call import Call, this_thread
 from nbfn.functions.creation import Creations
 from nbfn.functions.definitions import first_cause
 from nbfn.functions.dispatch import Dispatch, Entry
@@ -116,7 +116,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         __tracebackhide__ = True
         recorder = self.recorder
         if stance_of(self.id, recorder.own_stance) == "eager":
-            return self._run_python(self.python_function, args, kwargs)
+            return self._run_eagerly(args, kwargs)
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
         state = recorder.guards.state
@@ -134,10 +134,13 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
     def _call_known(self, entry: Entry, tensors: list[Any]) -> Any:
         """Makes a call whose trace was found by its cheap key."""
         __tracebackhide__ = True
-        started = time.perf_counter()
+        calls = this_thread.calls
+        depth, started = len(calls), time.perf_counter()
         try:
+            calls.append(self.recorder)
             return entry.call([tensors[i] for i in entry.order])
         finally:
+            del calls[depth:]
             self.recorder.hit(entry.trace, time.perf_counter() - started)
 
     def _call_unknown(self, args: Any, kwargs: Any) -> tuple[Any, Trace | None]:
@@ -146,7 +149,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         recorder = self.recorder
         fresh = _tensorflow.initialization(self) if not recorder.traces else None
         locked = _tensorflow.holds_lock(self)
-        call, calls = Call(), recorder.calls_here()
+        call, calls = Call(recorder), this_thread.calls
         depth = len(calls)
         try:
             recorder.begin(call)
@@ -207,6 +210,17 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         if trace is not None and _tensorflow.plain_eager_device() is not None:
             self.recorder.compiled(trace, _tensorflow.shapes_text(args, kwargs), seconds)
 
+    def _run_eagerly(self, args: Any, kwargs: Any) -> Any:
+        """Runs the user's Python and nothing else, as the stance asks."""
+        __tracebackhide__ = True
+        calls = this_thread.calls
+        depth = len(calls)
+        try:
+            calls.append(self.recorder)
+            return self._run_python(self.python_function, args, kwargs)
+        finally:
+            del calls[depth:]
+
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
         __tracebackhide__ = True
@@ -228,6 +242,8 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         """
         __tracebackhide__ = True
         running = self.recorder.current
+        if running is not None:
+            running.graph = weakref.ref(tf.compat.v1.get_default_graph())
         wanted = running.wanted if running is not None else None
         device = wanted.context.device if wanted is not None and wanted.context else ""
         with tf.device(device) if device else nullcontext():
@@ -253,7 +269,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             kwargs: The same by keyword.
             reason: Why it is requested, for the trace's cause.
         """
-        call, calls = Call(counts=False, reason=reason), self.recorder.calls_here()
+        call, calls = Call(self.recorder, counts=False, reason=reason), this_thread.calls
         depth = len(calls)
         try:
             self.recorder.begin(call)

@@ -7,14 +7,13 @@ callbacks with each new concrete function.
 from __future__ import annotations
 
 import threading
-import warnings
 import weakref
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnError, NbfnWarning
+from nbfn.errors import NbfnError, tell_failure
 from nbfn.functions.live import enlist
 from nbfn.functions.observed import Answers
 from nbfn.functions.origin import origin_of
@@ -118,12 +117,7 @@ def _traced(concrete: Any) -> None:
     try:
         _see(concrete)
     except Exception as error:
-        _tensorflow.off_trace(_traced)
-        warnings.warn(
-            f"nbfn stopped looking for new functions, whose calls go on as usual: {error!r}",
-            NbfnWarning,
-            stacklevel=2,
-        )
+        tell_failure("could not look at a new trace, whose function goes on as usual", error)
 
 
 def _see(concrete: Any) -> None:

@@ -47,6 +47,7 @@ class WatchedFunction(Answers):
         self.counts_hits = False
         self.parameters = parameters_text(function.python_function)
         self._tally = Tally(name or _label(function, owner))
+        self._tally.function_id = self.id
         self._function = weakref.ref(function)
         self._owner = None if owner is None else _weakly(owner)
         self._first = _FIRST
@@ -116,8 +117,8 @@ class WatchedFunction(Answers):
         stack = self._running.__dict__.setdefault("stack", [])
         if not tf.inside_function():
             stack.clear()
-        counts = Call(call, wanted=Wanted(key_of(function_type)), started=time.perf_counter())
-        stack.append(counts)
+        wanted = Wanted(key_of(function_type))
+        stack.append(Call(self._tally, call, wanted=wanted, started=time.perf_counter()))
 
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""
@@ -132,7 +133,7 @@ class WatchedFunction(Answers):
         """A trace was made by a call that was not seen to begin."""
         self._settle()
         self._take_earlier(but=concrete)
-        trace = self._add(concrete, Call(True), 0.0)
+        trace = self._add(concrete, Call(self._tally), 0.0)
         before = _tensorflow.building_seconds()
         if before is not None and not tf.inside_function():
             self._pending = trace, before

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from nbfn.errors import NbfnWarning
+from nbfn.errors import tell_failure
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
@@ -23,9 +22,6 @@ class Ticker:
     Args:
         look: Says what work is under way, by id.
         show: Shows it.
-
-    Attributes:
-        failed: The error that ended the updates, if one did.
     """
 
     def __init__(
@@ -35,7 +31,6 @@ class Ticker:
     ) -> None:
         self._look = look
         self._show = show
-        self.failed: Exception | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -60,8 +55,6 @@ class Ticker:
 
     def _tick(self, look: Callable[[], dict[str, WorkRecord]]) -> None:
         """Shows what is under way, and flushes the feed; that exists only if somebody watches."""
-        if self.failed is not None:
-            return
         try:
             work = look()
             self._show(work.values())
@@ -71,7 +64,4 @@ class Ticker:
                 feed().set_work(work)
                 feed().flush()
         except Exception as error:
-            self.failed = error
-            warnings.warn(
-                f"nbfn's views are no longer updated: {error!r}", NbfnWarning, stacklevel=2
-            )
+            tell_failure("could not bring its views up to date, and will try again", error)

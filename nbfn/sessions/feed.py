@@ -10,13 +10,12 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from nbfn import protocol
 from nbfn._version import __version__
-from nbfn.errors import NbfnWarning
+from nbfn.errors import tell_failure
 
 if TYPE_CHECKING:
     from nbfn.functions.observed import Observed
@@ -41,6 +40,7 @@ class Feed:
         self._work: dict[str, protocol.WorkRecord] = {}
         self._tensorflow: str | None = None
         self._subscribers: list[Subscriber] = []
+        self._behind: list[Subscriber] = []
         self._lock = threading.RLock()
 
     # Subscribers ------------------------------------------------------------------------
@@ -102,16 +102,15 @@ class Feed:
             patch = self._advance()
             if patch is None:
                 return
+            behind, self._behind = self._behind, []
             for subscriber in list(self._subscribers):
+                # Who has missed a patch can make nothing of the next one.
+                message = self._snapshot(self._sent) if subscriber in behind else patch
                 try:
-                    subscriber(patch)
+                    subscriber(message)
                 except Exception as error:
-                    self._subscribers.remove(subscriber)
-                    warnings.warn(
-                        f"nbfn stopped updating a view that failed: {error!r}",
-                        NbfnWarning,
-                        stacklevel=2,
-                    )
+                    self._behind.append(subscriber)
+                    tell_failure("could not update one of its views, and will try again", error)
 
     def _advance(self) -> protocol.Patch | None:
         """Takes the changed functions into what was sent; the patch that says so."""
@@ -122,7 +121,8 @@ class Feed:
             changed = function.recorder.changed
             if self._seen.get(function.id) != changed:
                 self._seen[function.id] = changed
-                _add_rows(put, function)
+                for name, rows in _rows_of(function).items():
+                    getattr(put, name).update(rows)
         put.devices.update(_changed(self._devices, self._sent.devices))
         put.work.update(_changed(self._work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in self._work)
@@ -187,10 +187,15 @@ def _shown_functions() -> list[Observed]:
     return [function for function in live_functions() if is_shown(function)]
 
 
-def _add_rows(rows: protocol.State, function: Observed) -> None:
-    from nbfn.sessions.records import add_rows
+def _rows_of(function: Observed) -> dict[str, dict[str, protocol.Record]]:
+    """The rows of one function, by table; none if they cannot be made this time."""
+    from nbfn.sessions.records import state_of
 
-    add_rows(rows, function)
+    try:
+        return dict(state_of([function]))
+    except Exception as error:
+        tell_failure(f"could not show what has changed of `{function.recorder.name}`", error)
+        return {}
 
 
 def is_shown(function: Observed) -> bool:

@@ -94,8 +94,10 @@ class Lookout:
         details = [f"{seconds} s"]
         extent: tuple[int | None, int | None] = (None, None)
         if doing.kind == "trace":
-            operations = extent = doing.operations()
-            details.append(_count(*operations, "operations", about=True))
+            operations = doing.operations()
+            if operations is not None:
+                extent = operations
+                details.append(_count(*operations, "operations", about=True))
             if doing.inner is not None:
                 details.append(f"in {doing.inner}")
             place = self._place()
@@ -109,7 +111,7 @@ class Lookout:
             id=f"{doing.kind}-{doing.identity[0]}",
             kind=doing.kind,  # type: ignore[arg-type]
             name=doing.name,
-            function=_id(doing.function),
+            function=_id_of(doing),
             sentence=f"{_VERBS[doing.kind]} {doing.name}: {', '.join(details)}",
             seconds=seconds,
             done=extent[0],
@@ -126,7 +128,7 @@ class Lookout:
             if extent is None or extent == since.loops.get(id(loop)):
                 continue
             yield _loop_row(
-                f"loop-{id(loop)}", loop.name, loop.unit, extent, seconds, doing.function
+                f"loop-{id(loop)}", loop.name, loop.unit, extent, seconds, _id_of(doing)
             )
 
     def _place(self) -> str | None:
@@ -157,7 +159,7 @@ def _row_of(work: Work, now: float) -> protocol.WorkRecord:
 
 
 def _loop_row(
-    id: str, name: str, unit: str, extent: Extent, seconds: int, function: Any = None
+    id: str, name: str, unit: str, extent: Extent, seconds: int, function: str | None = None
 ) -> protocol.WorkRecord:
     done, total = extent
     parts = [_count(done, total, unit), f"{seconds} s"]
@@ -167,7 +169,7 @@ def _loop_row(
         id=id,
         kind="loop",
         name=name,
-        function=_id(function),
+        function=function,
         sentence=f"{name}: {', '.join(parts)}",
         seconds=seconds,
         done=done,
@@ -175,8 +177,10 @@ def _loop_row(
     )
 
 
-def _id(function: Any) -> str | None:
-    return None if function is None else str(function.id)
+def _id_of(doing: Doing) -> str | None:
+    """The id of the function, if nbfn made or watches it."""
+    recorder = doing.recorder
+    return None if recorder is None else recorder.function_id
 
 
 def _count(done: int, total: int | None, unit: str, *, about: bool = False) -> str:

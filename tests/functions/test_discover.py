@@ -217,12 +217,26 @@ def test_without_the_trace_cache_traces_are_listed_without_hits(monkeypatch) -> 
     assert [trace.cause.code for trace in watched.traces] == ["unknown"]
 
 
-def test_an_observer_that_fails_is_switched_off(discovering, monkeypatch) -> None:
+def test_an_observer_that_has_failed_sees_the_next_trace(discovering, monkeypatch) -> None:
     def broken(function):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(watching, "origin_of", broken)
     f = tf.function(lambda x: x + 1)
-    with pytest.warns(nbfn.NbfnWarning, match="stopped looking for new functions.*broken"):
-        assert f(tf.constant(1)).numpy() == 2
+    with monkeypatch.context() as during:
+        during.setattr(watching, "origin_of", broken)
+        with pytest.warns(nbfn.NbfnWarning, match="could not look at a new trace.*broken"):
+            assert f(tf.constant(1)).numpy() == 2
     assert f(tf.constant(1.0)).numpy() == 2.0
+    assert len(nbfn.watch(f).traces) == 2
+
+
+def test_a_watcher_that_fails_breaks_no_call(monkeypatch) -> None:
+    f = tf.function(lambda x: x + 1)
+    watched = nbfn.watch(f)
+    with monkeypatch.context() as during:
+        during.setattr("nbfn.functions.watched.key_of", lambda _: 1 / 0)
+        with pytest.warns(nbfn.NbfnWarning, match="could not note a call that it watches"):
+            assert f(tf.constant(1)).numpy() == 2
+    f(tf.constant(1))
+    f(tf.constant(2.0))
+    assert [cause.code for cause in watched.retraces[-1].causes] == ["dtype"]

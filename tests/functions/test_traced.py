@@ -313,9 +313,28 @@ def test_without_tensorflows_internals_calls_still_count(monkeypatch: pytest.Mon
 def test_a_failing_recorder_never_breaks_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     f = nbfn.function(lambda x: x * 2)
     monkeypatch.setattr("nbfn.functions.recorder.key_of", lambda _: 1 / 0)
-    with pytest.warns(nbfn.NbfnWarning, match="stopped observing"):
+    with pytest.warns(nbfn.NbfnWarning, match="could not note a call"):
         assert f(tf.constant(2)).numpy() == 4
     assert f(tf.constant(3)).numpy() == 6
+
+
+def test_a_recorder_that_has_failed_goes_on_at_the_next_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    f = nbfn.function(lambda x: x * 2)
+    with monkeypatch.context() as broken:
+        broken.setattr("nbfn.functions.recorder.causes_of", lambda _: 1 / 0)
+        with pytest.warns(nbfn.NbfnWarning, match="could not note a call"):
+            f(tf.constant(2))
+    f(tf.constant(3))
+    assert (f.calls, f.hits) == (1, 1)
+    assert [trace.cause.sentence for trace in f.traces] == [
+        "made by a call that nbfn could not note"
+    ]
+    f(tf.constant(3))
+    f(tf.constant(1.0))
+    assert (f.calls, f.hits, [trace.hits for trace in f.traces]) == (3, 2, [2, 0])
+    assert [cause.code for cause in f.retraces[-1].causes] == ["dtype"]
 
 
 def test_bad_options_are_refused() -> None:

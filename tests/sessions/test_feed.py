@@ -109,20 +109,45 @@ def test_a_dropped_function_is_removed_with_all_its_rows(feed) -> None:
     assert not any(row["name"] == "only_here" for row in client.state["variables"].values())
 
 
-def test_a_client_that_fails_is_dropped_and_the_others_go_on(feed) -> None:
-    def fail(message: protocol.Snapshot | protocol.Patch) -> None:
-        if isinstance(message, protocol.Patch):
+def test_a_client_that_has_failed_gets_everything_anew_and_the_others_go_on(feed) -> None:
+    got: list[protocol.Snapshot | protocol.Patch] = []
+
+    def fail_once(message: protocol.Snapshot | protocol.Patch) -> None:
+        got.append(message)
+        if len(got) == 2:
             raise OSError("gone")
 
-    feed.subscribe(fail)
+    feed.subscribe(fail_once)
     client = Client(feed)
     f = nbfn.function(lambda x: x + 1)
     f(tf.ones([1]))
-    with pytest.warns(nbfn.NbfnWarning, match="stopped updating a view"):
+    with pytest.warns(nbfn.NbfnWarning, match="could not update one of its views.*gone"):
         feed.flush()
     f(tf.ones([1]))
     feed.flush()
     assert len(client.patches) == 2
+    assert isinstance(got[2], protocol.Snapshot)
+    assert got[2].state.functions[f.id].calls == 2
+    f(tf.ones([1]))
+    feed.flush()
+    assert isinstance(got[3], protocol.Patch)
+    assert got[3].seq == got[2].seq + 1
+
+
+def test_one_function_that_cannot_be_shown_hides_no_other(feed, monkeypatch) -> None:
+    client = Client(feed)
+    shown, hidden = nbfn.function(lambda x: x + 1), nbfn.function(lambda x: x + 2)
+    with monkeypatch.context() as broken:
+        broken.setattr(hidden, "site", None)
+        shown(tf.ones([1]))
+        hidden(tf.ones([1]))
+        with pytest.warns(nbfn.NbfnWarning, match="could not show what has changed of"):
+            feed.flush()
+    assert client.state["functions"].keys() >= {shown.id}
+    assert hidden.id not in client.state["functions"]
+    hidden(tf.ones([1]))
+    feed.flush()
+    assert client.state["functions"][hidden.id]["calls"] == 2
 
 
 def test_bare_methods_are_not_listed(feed) -> None:

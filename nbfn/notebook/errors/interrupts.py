@@ -59,7 +59,6 @@ def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackT
         return
     since = tracing_since(stack)
     took = "" if since is None else f" for {time.perf_counter() - since:,.0f} s"
-    operations, _ = doing.operations()
-    error.add_note(
-        f"interrupted while `{doing.name}` was traced{took}, at {operations:,} operations"
-    )
+    extent = doing.operations()
+    far = "" if extent is None else f", at {extent[0]:,} operations"
+    error.add_note(f"interrupted while `{doing.name}` was traced{took}{far}")
