@@ -15,6 +15,7 @@ from nbfn._tensorflow.base import (
     as_it_is,
     degraded,
     saving,
+    tf_function,
     unconverted,
 )
 from nbfn._tensorflow.cache import (
@@ -72,6 +73,9 @@ from nbfn._tensorflow.graphs import (
     owned_variables,
 )
 from nbfn._tensorflow.loops import Counter, enclosing_graphs, register_loop
+from nbfn._tensorflow.python_calls import (
+    graph_time_functions,
+)
 from nbfn._tensorflow.recording import (
     record_gradient,
 )
@@ -180,6 +184,7 @@ __all__ = [
     "flat_call",
     "flat_inputs",
     "graph_captures",
+    "graph_time_functions",
     "has_created_variables",
     "holds_lock",
     "initialization",
@@ -221,6 +226,7 @@ __all__ = [
     "summary_state",
     "tensor_key",
     "tensor_keys",
+    "tf_function",
     "traced_in",
     "tracing_function",
     "trackable_children",

@@ -18,7 +18,9 @@ except ImportError:
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-Function: type = type(tf.function(lambda: None))
+tf_function: Any = tf.function
+"""``tf.function`` as nbfn found it, which a notebook may set to `nbfn.function` later."""
+Function: type = type(tf_function(lambda: None))
 """The class of what ``tf.function`` returns."""
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from nbfn._tensorflow.base import degraded, saving
+from nbfn._tensorflow.base import degraded, saving, tf_function
 from nbfn._tensorflow.trace_types import Container, Object, Tensor, Value, parameters
 
 
@@ -36,7 +36,7 @@ class CacheObserver(Protocol):
 
 
 def _cache_class() -> type | None:
-    cache = getattr(tf.function(lambda: None), "_function_cache", None)
+    cache = getattr(tf_function(lambda: None), "_function_cache", None)
     needed = ("lookup", "add", "delete", "generalize", "values", "clear", "_primary")
     if cache is None or not all(hasattr(cache, name) for name in needed):
         return None
@@ -239,7 +239,7 @@ def observe(function: Any, observer: CacheObserver) -> bool:
 
 def new_cache() -> dict[str, Any]:
     """The attribute that holds a trace cache, for a function that comes without one."""
-    cache = getattr(tf.function(lambda: None), "_function_cache", None)
+    cache = getattr(tf_function(lambda: None), "_function_cache", None)
     return {} if cache is None else {"_function_cache": cache}
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
-from nbfn._tensorflow.base import Function
+from nbfn._tensorflow.base import Function, tf_function
 from nbfn._tensorflow.cache import mute_tracing_warning
 from nbfn._tensorflow.tracing import ScopedFunction
 
@@ -30,7 +28,7 @@ def unlisted(function: Any, kind: type) -> Any:
     if hasattr(Function, "_clone"):
         made = Function._clone(function, None)
     else:
-        made = tf.function(function.python_function, input_signature=function.input_signature)
+        made = tf_function(function.python_function, input_signature=function.input_signature)
     made.__class__ = kind
     mute_tracing_warning(made)
     return made

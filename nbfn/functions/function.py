@@ -5,10 +5,9 @@ RFC "Functions, not Sessions", section "Functions".
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, cast, overload
-
-import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.guards import OnStale
@@ -19,18 +18,18 @@ from nbfn.functions.traced import TracedFunction
 
 
 @overload
-def function(func: Callable[..., Any], **options: Any) -> TracedFunction: ...
+def function(func: Callable[..., Any], *args: Any, **options: Any) -> TracedFunction: ...
 
 
 @overload
 def function(
-    func: None = None, **options: Any
+    func: None = None, *args: Any, **options: Any
 ) -> Callable[[Callable[..., Any]], TracedFunction]: ...
 
 
 def function(
     func: Callable[..., Any] | None = None,
-    *,
+    *args: Any,
     max_traces: int | None = 16,
     on_limit: OnLimit = "warn",
     on_stale: OnStale = "retrace",
@@ -40,8 +39,12 @@ def function(
 ) -> Any:
     """Makes a traced function: a ``tf.function`` whose traces, hits and retraces can be seen.
 
+    It takes what ``tf.function`` takes, so ``tf.function = nbfn.function`` in the first cell makes
+    every function of a notebook one of these.
+
     Args:
         func: The Python function; without it, a decorator is returned.
+        *args: Parameters of ``tf.function`` by position, the input signature first.
         max_traces: Traces that it may have before `on_limit` applies; None for no limit.
         on_limit: ``"warn"`` once, ``"raise"`` a `TraceLimitError` before the trace is made,
             ``"evict"`` the least recently used trace, or run the call that would need it
@@ -70,6 +73,7 @@ def function(
         "infer_signature_from_first_call": infer_signature_from_first_call,
         "local_state": local_state,
     }
+    options = {**_by_name(args), **options}
     signature, pattern = read_signature(options.get("input_signature"))
     settings = Options(**own, pattern=pattern)  # type: ignore[arg-type]
     if func is None:
@@ -81,9 +85,17 @@ def function(
     given = {name: value for name, value in options.items() if name != "input_signature"}
     if signature is not None:
         given["input_signature"] = signature
-    made = tf.function(func, **given)
+    made = _tensorflow.tf_function(func, **given)
     made.__class__ = TracedFunction
     traced = cast("TracedFunction", made)
     traced.start_recording(settings)
     traced.options = {**own, **options}
     return traced
+
+
+def _by_name(args: tuple[Any, ...]) -> dict[str, Any]:
+    """Parameters of ``tf.function`` after the first, which were given by position."""
+    if not args:
+        return {}
+    _, *names = inspect.signature(_tensorflow.tf_function).parameters
+    return dict(zip(names, args, strict=False))

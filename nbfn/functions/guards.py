@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from nbfn.errors import NbfnWarning
+from nbfn.functions.graph_time import NOTHING
 from nbfn.functions.marks import ABSENT, Mark
 from nbfn.functions.places import Place, Survey
 from nbfn.functions.survey import survey, survey_objects
@@ -47,6 +48,7 @@ class Guards:
         self._survey: Survey | None = None
         self._state = 0
         self._exempt: frozenset[Place] = frozenset()
+        self._graph_time = NOTHING
         self._numbers: Numbers = {}
         self._lock = threading.RLock()
 
@@ -58,7 +60,7 @@ class Guards:
         try:
             if self._survey is None or not self._survey.holds():
                 with self._lock:
-                    self._survey = survey(self._python_function, self._owner())
+                    self._survey = survey(self._python_function, self._owner(), self._graph_time)
                     self._survey.marks.update(self._own_code())
                     self._state = self._number(self._survey.marks)
         except Exception as error:  # the user's objects may do anything when they are looked at
@@ -105,7 +107,8 @@ class Guards:
             assert self._survey is not None
             marks = dict(self._survey.marks)
             try:
-                marks.update(survey_objects(objects, self._survey.attributes))
+                attributes = self._survey.attributes
+                marks.update(survey_objects(objects, attributes, self._graph_time))
             except Exception as error:
                 self._give_up(error)
             return self.guarded(marks)
@@ -120,6 +123,39 @@ class Guards:
             return 0
         objects = tuple(objects)
         return self._number(self.marks(objects)) if objects else self.state
+
+    def learn(
+        self, functions: Collection[Callable[..., Any]], objects: tuple[tuple[str, Any], ...]
+    ) -> tuple[dict[int, int], Callable[[Marks], Marks]] | None:
+        """Leaves out what some functions read, which a trace has given to ``py_function``.
+
+        Args:
+            functions: The functions.
+            objects: As for `marks`.
+
+        Returns:
+            The new number of each old one, and what makes new marks of old ones; None if nothing is
+            newly left out.
+        """
+        if not functions:
+            return None
+        with self._lock:
+            before = self.marks(objects)
+            self._graph_time, self._survey = self._graph_time.and_of(functions), None
+            after = self.marks(objects)
+            if not changes(before, after):
+                return None
+
+            def renewed(marks: Marks) -> Marks:
+                return {
+                    place: after[place] if before.get(place) == mark else mark
+                    for place, mark in marks.items()
+                    if place in after or place not in before
+                }
+
+            old, self._numbers, self._survey = self._numbers, {}, None
+            numbers = {number: self._number(renewed(dict(marks))) for marks, number in old.items()}
+            return numbers | {0: 0}, renewed
 
     def exempt(
         self, before: Marks, after: Marks, asked: Iterable[Callable[[], Any]] = ()

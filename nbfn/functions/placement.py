@@ -105,7 +105,7 @@ def run(concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
     Those are collected on a function's first run only, so the trace runs inside a new function;
     the user's Python does not run again.
     """
-    watched = tf.function(lambda: concrete(*args, **kwargs), autograph=False)
+    watched = _tensorflow.tf_function(lambda: concrete(*args, **kwargs), autograph=False)
     value, metadata = _tensorflow.run_collecting(watched)
     operations = concrete.graph.get_operations()
     requested = {op.name: op.device for op in operations if op.device}

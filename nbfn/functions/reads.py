@@ -14,6 +14,7 @@ from types import CodeType
 from typing import Any
 
 from nbfn.functions.dynamic import dynamic
+from nbfn.functions.graph_time import NOTHING, GraphTime
 from nbfn.functions.operands import simple
 from nbfn.functions.sources import Names, comprehensions, locals_of
 from nbfn.functions.special import special_methods
@@ -47,12 +48,13 @@ class Reads:
 
 
 @functools.lru_cache(4096)
-def reads(code: CodeType, is_traced: bool = False) -> Reads:
+def reads(code: CodeType, is_traced: bool = False, graph_time: GraphTime = NOTHING) -> Reads:
     """The names that code reads.
 
     Args:
         code: The code of a function.
         is_traced: Whether it is traced itself: its arguments are then known by their names.
+        graph_time: What runs at graph time, and is left out.
     """
     names: set[str] = set()
     attributes: set[str] = set()
@@ -61,7 +63,7 @@ def reads(code: CodeType, is_traced: bool = False) -> Reads:
     keys: dict[str, set[Any]] = {}
     through: dict[CodeType, Names] = {}
     cells: dict[str, Names] = {}
-    for each in _codes(code):
+    for each in _codes(code, graph_time):
         instructions = list(simple(dis.get_instructions(each)))
         arguments: dict[str, Names] = dict.fromkeys(_parameters(each))
         if each in through:
@@ -119,11 +121,11 @@ def _named_in_texts(code: CodeType) -> set[str]:
     return {name for text in texts for name in _NAME.findall(text)}
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def _codes(code: CodeType, graph_time: GraphTime) -> Iterator[CodeType]:
     yield code
     for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
+        if isinstance(constant, CodeType) and not graph_time.runs(constant):
+            yield from _codes(constant, graph_time)
 
 
 _NOT_THE_USERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")

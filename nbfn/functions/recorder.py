@@ -13,7 +13,7 @@ from nbfn.functions.call import Call, this_thread
 from nbfn.functions.causes import EMPTY, FAILED, UNSEEN, causes_of
 from nbfn.functions.context import here, renumbered
 from nbfn.functions.creation import DeadStateError, check_state, watch_state
-from nbfn.functions.guards import Guards
+from nbfn.functions.guards import Guards, Marks
 from nbfn.functions.key import key_of
 from nbfn.functions.limit import Limit
 from nbfn.functions.observed import Record, clock
@@ -48,6 +48,10 @@ def _harmless(method: _Method) -> _Method:
             return None
 
     return guarded  # type: ignore[return-value]
+
+
+def _chained(first: dict[int, int], then: dict[int, int]) -> dict[int, int]:
+    return {old: then.get(new, 0) for old, new in first.items()}
 
 
 class Recorder(Record):
@@ -151,15 +155,25 @@ class Recorder(Record):
         """The same after tracing, and how the contexts of the other traces change by that."""
         call = self.current
         objects = tuple(_tensorflow.objects(concrete.function_type))
-        numbers = None
+        steps: list[dict[int, int]] = []
         if call is not None and call.missed_at:
             asked = _tensorflow.by_reference(concrete)
-            numbers = self.guards.exempt(call.marks, self.guards.marks(objects), asked)
-        if numbers is not None:
-            for trace in self.traces.values():
-                trace.marks = self.guards.guarded(trace.marks)
+            exempt = self.guards.exempt(call.marks, self.guards.marks(objects), asked)
+            if exempt is not None:
+                steps.append(exempt)
+                self._renew_marks(self.guards.guarded)
+        learned = self.guards.learn(_tensorflow.graph_time_functions(concrete.graph), objects)
+        if learned is not None:
+            steps.append(learned[0])
+            self._renew_marks(learned[1])
         context = here(self.guards.key(objects), summaries_of(self))
-        return context, None if numbers is None else functools.partial(renumbered, numbers)
+        if not steps:
+            return context, None
+        return context, functools.partial(renumbered, functools.reduce(_chained, steps))
+
+    def _renew_marks(self, renewed: Callable[[Marks], Marks]) -> None:
+        for trace in self.traces.values():
+            trace.marks = renewed(trace.marks)
 
     @_harmless
     def found(self, concrete: Any) -> None:

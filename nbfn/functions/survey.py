@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from nbfn.functions.graph_time import NOTHING, GraphTime
 from nbfn.functions.marks import Mark
 from nbfn.functions.places import Place, Survey
 from nbfn.functions.surveyor import Surveyor
@@ -13,13 +14,21 @@ from nbfn.functions.surveyor import Surveyor
 _MAX_ROUNDS = 4
 
 
-def survey(python_function: Callable[..., Any], owner: Any = None) -> Survey:
-    """Surveys a function, and the instance that it is a method of."""
-    return _rounds(frozenset(), [("self", owner), ("", python_function)]).survey
+def survey(
+    python_function: Callable[..., Any], owner: Any = None, graph_time: GraphTime = NOTHING
+) -> Survey:
+    """Surveys a function, and the instance that it is a method of.
+
+    Args:
+        python_function: The function.
+        owner: The instance; None if it is no method.
+        graph_time: What its traces run at graph time, which they do not depend on.
+    """
+    return _rounds(frozenset(), [("self", owner), ("", python_function)], graph_time).survey
 
 
 def survey_objects(
-    objects: Iterable[tuple[str, Any]], attributes: frozenset[str]
+    objects: Iterable[tuple[str, Any]], attributes: frozenset[str], graph_time: GraphTime = NOTHING
 ) -> dict[Place, Mark]:
     """The marks of what some objects of the user's hold, as far as code names it."""
     values = [
@@ -27,7 +36,7 @@ def survey_objects(
         for name, value in objects
         for each in (value.stands_for() if isinstance(value, StandIn) else [value])
     ]
-    return _rounds(attributes, values).survey.marks
+    return _rounds(attributes, values, graph_time).survey.marks
 
 
 class StandIn(ABC):
@@ -38,10 +47,12 @@ class StandIn(ABC):
         """The others."""
 
 
-def _rounds(attributes: frozenset[str], values: list[tuple[str, Any]]) -> Surveyor:
+def _rounds(
+    attributes: frozenset[str], values: list[tuple[str, Any]], graph_time: GraphTime
+) -> Surveyor:
     """Surveys until the code that was found names no attribute that was not looked at."""
     for _ in range(_MAX_ROUNDS):
-        surveyor = Surveyor(attributes)
+        surveyor = Surveyor(attributes, graph_time)
         for name, value in values:
             surveyor.follow(name, name, value, lambda value=value: value)  # type: ignore[misc]
         surveyor.walk()

@@ -23,6 +23,7 @@ import numpy as np
 from nbfn import _tensorflow
 from nbfn.functions import special
 from nbfn.functions.dynamic import ANY
+from nbfn.functions.graph_time import GraphTime
 from nbfn.functions.holders import HOLDERS, leads, names_in, storage_of
 from nbfn.functions.marks import (
     ABSENT,
@@ -65,7 +66,8 @@ _OWN_NAME = re.compile(r"(\w+)(\[[^]]*\])*$")
 class Surveyor:
     """One walk, with the attributes that the code found so far names."""
 
-    def __init__(self, attributes: frozenset[str]) -> None:
+    def __init__(self, attributes: frozenset[str], graph_time: GraphTime) -> None:
+        self._graph_time = graph_time
         self.survey = Survey(attributes=attributes)
         self.named: frozenset[str] = frozenset()
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
@@ -111,7 +113,7 @@ class Surveyor:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        read = reads(function.__code__, is_traced)
+        read = reads(function.__code__, is_traced, self._graph_time)
         self.named |= read.attributes
         namespace = function.__globals__
         if any(not _is_library(namespace.get(root)) for root in read.roots):
@@ -123,7 +125,8 @@ class Surveyor:
         hidden = {name for name in read.globals if name not in namespace}
         for name in sorted(read.globals):
             fetch = functools.partial(namespace.get, name, ABSENT)
-            if type(namespace.get(name)) is dict and name in read.keys:
+            value = namespace.get(name)
+            if type(value) is dict and name in read.keys and not self._graph_time.changes(value):
                 self._items_by_key(name, f"{module}:{name}", fetch, read.keys[name])
                 hidden.discard(name)
             elif name in namespace or not hasattr(builtins, name):
@@ -160,8 +163,11 @@ class Surveyor:
         functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
         if value is ABSENT:
             known = ABSENT
+        elif self._graph_time.changes(value):
+            self._put_identity(place, fetch, value)
+            return
         elif functions:
-            known = mark_of_functions(functions, value)
+            known = mark_of_functions(functions, value, self._graph_time)
         else:
             known = mark(value)
         self._put(place, fetch, value, known)
@@ -181,10 +187,21 @@ class Surveyor:
         else:
             self.survey._weak.append((fetch, reference))
 
+    def _put_identity(self, place: Place, fetch: Fetch, value: Any) -> None:
+        """Marks a value by which object it is, whatever it holds."""
+
+        def which() -> int:
+            return id(fetch())
+
+        self.survey.marks[place] = Mark(("holder", id(value)), f"another {type(value).__name__}")
+        self.survey._content.append((which, id(value)))
+
     def _functions(self, name: str, route: str, value: Any, functions: list[FunctionType]) -> None:
         """Visits what a function of the user's leads to, and what is bound to its arguments."""
         for each in functions:
             self._probe_code(name, route, each)
+        if any(self._graph_time.runs(each.__code__) for each in functions):
+            return
         if is_a(value, MethodType):
             owner = name.rpartition(".")[0] or "self"
             self.follow(owner, f"{route}.__self__", value.__self__, late(value.__self__))
@@ -206,6 +223,8 @@ class Surveyor:
         self.survey._same.append(
             (functools.partial(part_of, reference, "__code__"), function.__code__)
         )
+        if self._graph_time.runs(function.__code__):
+            return
         for part in ("__defaults__", "__kwdefaults__"):
             value, fetch = getattr(function, part), functools.partial(part_of, reference, part)
             if value is None or is_immutable(value):

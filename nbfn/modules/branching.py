@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import tf_function
 from nbfn.modules.errors import TransformError
 from nbfn.modules.filters import Filter
-from nbfn.modules.inner_store import same_streams
+from nbfn.modules.inner_store import Inner, same_streams
 from nbfn.modules.lift_axes import flatten, pack
-from nbfn.modules.lifting import Lift, describe
+from nbfn.modules.lifting import Leaf, Lift, describe
 from nbfn.modules.methods import marked
+from nbfn.modules.store import Path
 
 _EVERYTHING = Filter.of(True)
 
@@ -28,8 +31,8 @@ def cond(
 ) -> Any:
     """``true_fun(module, *operands)`` or ``false_fun(module, *operands)``.
 
-    Variables and random draws are those of the function that is chosen. While variables are made,
-    both functions run, so that the variables of both exist.
+    Writes and random draws are those of the function that is chosen. While variables are made, the
+    other runs as well, so that its variables exist; what it writes to them is dropped.
 
     Args:
       pred: a boolean scalar.
@@ -75,62 +78,101 @@ def _branch(
 ) -> Any:
     lift = Lift(label, values)
     known = not tf.is_symbolic_tensor(index)
-    if lift.is_creating():
-        outputs = [lift.once(fn, values, {}) for fn in branches]
-        if known:
-            return outputs[int(index)]
-        chosen = [functools.partial(_tensors, output) for output in outputs]
-        return pack(outputs[0], tf.switch_case(index, chosen))
+    if known and lift.is_creating(branches):
+        return _run_all(lift, int(index), branches, values)
     if known:
         return lift.once(branches[int(index)], values, {})
     return _traced(lift, index, branches, values)
+
+
+def _run_all(
+    lift: Lift, index: int, branches: list[Callable[..., Any]], values: tuple[Any, ...]
+) -> Any:
+    """Runs every branch as if it were chosen; of those that are not, the variables remain."""
+    streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
+    runs = [lift.run(fn, values, {}, variables, streams, _EVERYTHING) for fn in branches]
+    output, chosen = runs[index]
+    lift.commit(chosen.writes(), chosen.made)
+    lift.count_draws(chosen, streams)
+    for _, inner in runs:
+        lift.make(inner.made)
+    lift.note_made(branches, *(inner for _, inner in runs))
+    return output
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one branch gave when it was traced: its output, what it wrote, made and drew."""
+
+    output: Any
+    writes: dict[Leaf, Any]
+    made: dict[Leaf, Any]
+    drawn: dict[tuple[str, Path], int]
 
 
 def _traced(
     lift: Lift, index: Any, branches: list[Callable[..., Any]], values: tuple[Any, ...]
 ) -> Any:
     streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
-    told: list[Any] = []
+    runs: list[_Run] = []
 
     @marked
     def body(fn: Callable[..., Any]) -> Any:
         output, inner = lift.run(fn, values, {}, variables, streams, _EVERYTHING)
-        writes = inner.writes()
-        told.append((output, writes, inner.drawn))
-        return [_tensors(output), [_tensors(v) for v in writes.values()]]
+        run = _Run(output, inner.writes(), dict(inner.made), inner.drawn)
+        runs.append(run)
+        return [_tensors(output), [_tensors(v) for v in run.writes.values()]]
 
-    # Each is traced before the choice is made of them, because all must give the same.
-    calls = [marked(lambda fn=fn: body(fn)) for fn in branches]
-    traced = [tf.function(call, autograph=False).get_concrete_function() for call in calls]
-    output, forms = told[0][0], {k: v for _, writes, _ in told for k, v in writes.items()}
-    for other, writes, _ in told:
-        if _shape_of(other) != _shape_of(output):
+    if lift.is_creating():
+        # Initial values are needed whichever branch is chosen, so all run.
+        results = list(map(body, branches))
+        choices: list[Callable[[], Any]] = [functools.partial(_same, each) for each in results]
+    else:
+        # Each is traced before the choice is made of them, because all must give the same.
+        calls = [marked(lambda fn=fn: body(fn)) for fn in branches]
+        choices = [tf_function(call, autograph=False).get_concrete_function() for call in calls]
+    output, forms = runs[0].output, {k: v for run in runs for k, v in run.writes.items()}
+    made = {k: v for run in reversed(runs) for k, v in run.made.items()}
+    start = {**made, **variables} if lift.is_creating() else variables
+    for run in runs:
+        if _shape_of(run.output) != _shape_of(output):
             raise TransformError(
                 f"{lift.label}: the functions return different structures, {_shape_of(output)} and "
-                f"{_shape_of(other)}. They must return the same."
+                f"{_shape_of(run.output)}. They must return the same."
             )
-        for leaf in forms.keys() - writes.keys() - variables.keys():
+        for leaf in forms.keys() - run.writes.keys() - start.keys():
             raise TransformError(
                 f"{lift.label}: {describe(leaf)} is made by one of the functions only. Make it "
                 "before, or in all of them."
             )
 
-    def choice(concrete: Any, writes: Any) -> Any:
-        tensors, changed = concrete()
-        new = dict(zip(writes, changed, strict=True))
-        return [tensors, [new[k] if k in new else _tensors(variables[k]) for k in forms]]
+    def choice(call: Callable[[], Any], run: _Run) -> Any:
+        tensors, changed = call()
+        new = dict(zip(run.writes, changed, strict=True))
+        return [tensors, [new[k] if k in new else _tensors(start[k]) for k in forms]]
 
     tensors, changed = tf.switch_case(
-        index,
-        [functools.partial(choice, c, w) for c, (_, w, _) in zip(traced, told, strict=True)],
+        index, [functools.partial(choice, *each) for each in zip(choices, runs, strict=True)]
     )
-    drawn: dict[Any, int] = {}
-    for _, _, draws in told:
-        drawn = {k: max(drawn.get(k, 0), draws.get(k, 0)) for k in {*drawn, *draws}}
-    for (name, path), count in drawn.items():
-        lift.store.advance(name, path, count)
-    lift.commit({k: pack(v, c) for (k, v), c in zip(forms.items(), changed, strict=True)})
+    _count_draws(lift, index, [run.drawn for run in runs])
+    lift.commit(
+        {k: pack(v, c) for (k, v), c in zip(forms.items(), changed, strict=True)},
+        made if lift.is_creating() else None,
+    )
     return pack(output, tensors)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _count_draws(lift: Lift, index: Any, drawn: list[dict[tuple[str, Path], int]]) -> None:
+    """Counts the draws of the branch that is chosen."""
+    for name, path in dict.fromkeys(key for each in drawn for key in each):
+        counts = [each.get((name, path), 0) for each in drawn]
+        # What another transformation traces around this counts with numbers, not with tensors.
+        is_inside = isinstance(lift.store, Inner)
+        lift.store.advance(name, path, max(counts) if is_inside else tf.gather(counts, index))
 
 
 def _tensors(value: Any) -> list[Any]:

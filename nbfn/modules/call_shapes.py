@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import tf_function
 from nbfn.modules.interception import Intercepted, intercept_methods
 from nbfn.modules.last_call import shown
 from nbfn.modules.lift_axes import flatten
@@ -42,5 +43,5 @@ def call_shapes(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
         with intercept_methods(note):
             module(*filled[0], **filled[1])
 
-    tf.function(call).get_concrete_function(*specs)
+    tf_function(call).get_concrete_function(*specs)
     return found

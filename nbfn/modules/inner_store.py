@@ -84,6 +84,7 @@ class Inner(TensorStore):
 
     Attributes:
       written: the variables that were written or made.
+      made: the variables that were declared and did not exist, with their initial values.
       drawn: how often each path drew from each stream.
     """
 
@@ -108,6 +109,7 @@ class Inner(TensorStore):
         self.wanted = outer.wanted
         self.keeps_sown = outer.sown is not None if outer.bound else outer.keeps_sown
         self.written: set[tuple[str, Path]] = set()
+        self.made: dict[tuple[str, Path], Any] = {}
         self._outer = outer
         self._label = label
         self._streams = streams
@@ -121,6 +123,11 @@ class Inner(TensorStore):
         """Stores a value and remembers that it was written."""
         self.written.add((collection, (*path, name)))
         return super().create(collection, path, name, value)
+
+    def make(self, collection: str, path: Path, name: str, value: Any) -> Any:
+        """Stores a variable that is declared, and remembers its initial value."""
+        self.made[collection, (*path, name)] = value
+        return self.create(collection, path, name, value)
 
     def writes(self) -> dict[tuple[str, Path], Any]:
         """What was written, leaf by leaf or, if made anew, as a whole."""

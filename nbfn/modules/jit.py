@@ -38,7 +38,7 @@ def jit(
 
     def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
         lift = Lift("nn.jit", (module, args, kwargs))
-        if lift.is_creating():
+        if lift.is_creating([fn]):
             return lift.once(fn, (module, *args), kwargs)
         return call_traced(lift, fn, module, args, kwargs, options)
 

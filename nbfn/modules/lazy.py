@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import tf_function
 from nbfn.modules.errors import LazyInitError, show_path
 from nbfn.modules.filters import FilterLike
 from nbfn.modules.lifecycle import Run
@@ -60,7 +61,7 @@ def lazy_run(
             run.function(*filled[0], **filled[1])
             found.append(look(run))
 
-    tf.function(trace).get_concrete_function(*specs)
+    tf_function(trace).get_concrete_function(*specs)
     return found[0]
 
 

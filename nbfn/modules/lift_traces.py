@@ -11,14 +11,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbfn._tensorflow import Conversion
+from nbfn._tensorflow import Conversion, tf_function
 from nbfn.modules import context
-from nbfn.modules.fields import is_module
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Streams, same_streams
 from nbfn.modules.lift_axes import as_tensor, flatten, is_array, pack
-from nbfn.modules.lift_values import places_in, scope_of
-from nbfn.modules.lifting import Lift
+from nbfn.modules.lift_values import places_in
+from nbfn.modules.lifting import Lift, named, what
 from nbfn.modules.methods import marked
 from nbfn.modules.naming import fingerprint
 
@@ -51,7 +50,7 @@ def call_traced(
     if context.interceptors() or lift.store.wanted is not None:
         # What looks on at calls is part of the trace, and is gone after it.
         return once.finish(*once.traced(options))
-    key = (lift.label, _what(fn), fingerprint(dict(options)), once.key())
+    key = (lift.label, what(fn), fingerprint(dict(options)), once.key())
     with _lock:
         found = _cache.pop(key, None)
     if found is None:
@@ -95,7 +94,7 @@ class _Call:
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         shapes = [tf.type_spec_from_value(tensor) for tensor in flatten(self.inputs)]
         return (
-            tuple(_named(thing) for thing in places_in([self.module, static])),
+            tuple(named(thing) for thing in places_in([self.module, static])),
             fingerprint([leaf for leaf in static if not places_in(leaf)]),
             repr(_blank(self.form)),
             tuple(self.arrays),
@@ -129,7 +128,7 @@ class _Call:
             told[:] = [[_blank(output), _blank(list(writes.values()))], list(writes), inner.drawn]
             return [as_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
 
-        traced = tf.function(body, **options).get_concrete_function(*self.inputs)
+        traced = tf_function(body, **options).get_concrete_function(*self.inputs)
         return traced, told[0], told[1], told[2]
 
     def finish(self, traced: Any, form: Any, writes: list[Any], drawn: dict[Any, int]) -> Any:
@@ -145,20 +144,6 @@ class _Call:
 def _vector(counts: Any) -> Any:
     given = list(counts) if isinstance(counts, (list, tuple)) else counts
     return tf.convert_to_tensor(given, tf.int32)
-
-
-def _what(part: Any) -> Hashable:
-    # A method is what it is; a function made here may have other values in its closure.
-    return part if hasattr(part, "__nbfn_wrapped__") else fingerprint(part)
-
-
-def _named(thing: Any) -> Hashable:
-    path = scope_of(thing).path
-    if not is_module(thing):
-        return path, repr(thing)
-    # A class that was transformed in a method is another one in each call.
-    cls = getattr(type(thing), "__untransformed__", type(thing))
-    return path, cls, fingerprint([thing.__dict__[name] for name in cls.__field_names__])
 
 
 def _blank(value: Any) -> Any:

@@ -17,7 +17,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nbfn._tensorflow import Conversion
@@ -29,10 +30,16 @@ from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Inner, Streams, same_streams
 from nbfn.modules.lift_values import has_place, map_places, places_in, scope_of
 from nbfn.modules.methods import is_entered, wrap
+from nbfn.modules.naming import fingerprint
 from nbfn.modules.scope import Scope, Variable
 from nbfn.modules.store import MISSING, Path
 from nbfn.modules.tree import as_tensors, leaves
 
+_EVERYTHING = Filter.of(True)
+_MAX_COMPLETE = 1024
+_complete: OrderedDict[Hashable, None] = OrderedDict()
+"""What has run and made no variables."""
+_lock = threading.Lock()
 Leaf = tuple[str, Path]
 Writes = dict[Leaf, Any]
 
@@ -75,10 +82,11 @@ class Lift:
         # Every run of the function starts from the names that are taken now.
         tables = {id(m): context.table_of(m) for m in found if is_module(m)}
         self._numbering = {
-            i: (table, table.names.copy())
+            i: (table, table.names.for_a_run())
             for i, table in tables.items()
             if table is not None and table.kind == "compact"
         }
+        self._found = found
         paths = {scope.path for scope in scopes}
         self.roots = sorted(
             p for p in paths if not any(p[: len(q)] == q for q in paths if len(q) < len(p))
@@ -90,11 +98,36 @@ class Lift:
         first: Path = self.roots[0]
         return first
 
-    def is_creating(self) -> bool:
-        """Whether variables are still to be made."""
+    def is_creating(self, functions: Sequence[Callable[..., Any]] = ()) -> bool:
+        """Whether variables may still have to be made.
+
+        Args:
+          functions: what is run; if it made nothing when it ran last (`note_made`), nothing has.
+        """
         store = self.store
-        return store.initializing or (
-            "params" in store.mutable and not any(store.node("params", root) for root in self.roots)
+        if store.initializing:
+            return True
+        return (
+            "params" in store.mutable
+            and not any(store.node("params", root) for root in self.roots)
+            and not (functions and self._run_of(functions) in _complete)
+        )
+
+    def note_made(self, functions: Sequence[Callable[..., Any]], *stores: Inner) -> None:
+        """Notes for `is_creating` whether functions have made variables in these stores."""
+        is_open = self.is_creating() and not self.store.initializing
+        if is_open and not any(inner.made for inner in stores):
+            with _lock:
+                _complete[self._run_of(functions)] = None
+                if len(_complete) > _MAX_COMPLETE:
+                    _complete.popitem(last=False)
+
+    def _run_of(self, functions: Sequence[Callable[..., Any]]) -> Hashable:
+        return (
+            self.label,
+            tuple(map(what, functions)),
+            tuple(map(named, self._found)),
+            frozenset(self.leaves(_EVERYTHING)),
         )
 
     def leaves(self, wanted: Filter) -> dict[Leaf, Any]:
@@ -112,11 +145,11 @@ class Lift:
     ) -> Any:
         """Calls the function once, with all there is, and keeps what it wrote."""
         streams = same_streams(self.store)
-        everything = Filter.of(True)
-        variables = self.leaves(everything)
-        output, inner = self.run(fn, values, options, variables, streams, everything)
-        self.commit(inner.writes())
+        variables = self.leaves(_EVERYTHING)
+        output, inner = self.run(fn, values, options, variables, streams, _EVERYTHING)
+        self.commit(inner.writes(), inner.made)
         self.count_draws(inner, streams)
+        self.note_made([fn], inner)
         return output
 
     def run(
@@ -167,8 +200,22 @@ class Lift:
             )
         return output, inner
 
-    def commit(self, writes: Mapping[Leaf, Any]) -> None:
-        """Writes to the modules outside what was written inside."""
+    def make(self, made: Mapping[Leaf, Any]) -> None:
+        """Makes those variables outside that do not exist there, with these initial values."""
+        for (collection, (*where, name)), value in made.items():
+            if self.store.find(collection, tuple(where), name) is MISSING:
+                self.store.make(collection, tuple(where), name, value)
+
+    def commit(self, writes: Mapping[Leaf, Any], made: Mapping[Leaf, Any] | None = None) -> None:
+        """Writes to the modules outside what was written inside.
+
+        Args:
+          writes: what was written, leaf by leaf.
+          made: the initial values of what was declared inside; None if all that does not exist
+            outside was declared.
+        """
+        if made is not None:
+            self.make(made)
         for (collection, path), value in writes.items():
             *where, name = path
             place = tuple(where)
@@ -180,6 +227,8 @@ class Lift:
                 for part in place:
                     node = node.setdefault(part, {})
                 node[name] = (*node.get(name, ()), *value) if isinstance(value, tuple) else value
+            elif made is None:
+                self.store.make(collection, place, name, value)
             else:
                 self.store.create(collection, place, name, value)
 
@@ -231,7 +280,7 @@ class Lift:
             for i, table, _ in continued:
                 closed = context.swap_table(copies[i], None)
                 if closed is not None:
-                    table.names = closed.names
+                    table.names.add(closed.names)
 
     @contextlib.contextmanager
     def _suspended(self) -> Iterator[None]:
@@ -269,6 +318,22 @@ def _filled(whole: Any, parts: Any) -> Any:
         items = [_filled(item, parts[str(i)]) for i, item in enumerate(whole)]
         return type(whole)(*items) if hasattr(whole, "_fields") else type(whole)(items)
     return parts
+
+
+def what(function: Any) -> Hashable:
+    """What a function does, for comparisons."""
+    # A method is what it is; a function made here may have other values in its closure.
+    return function if hasattr(function, "__nbfn_wrapped__") else fingerprint(function)
+
+
+def named(thing: Any) -> Hashable:
+    """The path and the configuration of a module or a variable, for comparisons."""
+    path = scope_of(thing).path
+    if not is_module(thing):
+        return path, repr(thing)
+    # A class that was transformed in a method is another one in each call.
+    cls = getattr(type(thing), "__untransformed__", type(thing))
+    return path, cls, fingerprint([thing.__dict__[name] for name in cls.__field_names__])
 
 
 def describe(leaf: Leaf) -> str:

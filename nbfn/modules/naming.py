@@ -38,6 +38,25 @@ class Names:
         made._counts = self._counts.copy()
         return made
 
+    def for_a_run(self) -> Names:
+        """The names that a run of a transformed function starts with.
+
+        It may declare anew what the method around it has declared: those are the same variables.
+        """
+        made = Names()
+        made._taken = {name: (None,) for name, held in self._taken.items() if None in held}
+        made._counts = self._counts.copy()
+        return made
+
+    def add(self, others: Names) -> None:
+        """Takes what others have taken, too."""
+        for name, held in others._taken.items():
+            self._taken[name] = tuple(
+                {**dict.fromkeys(self._taken.get(name, ())), **dict.fromkeys(held)}
+            )
+        for name, count in others._counts.items():
+            self._counts[name] = max(count, self._counts.get(name, 0))
+
     def next_auto(self, cls: type) -> str:
         """What ``auto`` will answer, unless that name is taken."""
         return f"{cls.__name__}_{self._counts.get(cls.__name__, 0)}"

@@ -104,7 +104,7 @@ class Scope:
         if not self.has(collection, name):
             if collection not in self.store.mutable:
                 raise self.not_found(collection, name)
-            self.store.create(collection, self.path, name, self._made(name, make))
+            self.store.make(collection, self.path, name, self._made(name, make))
         return self.live(collection, name)
 
     def _made(self, name: str, make: Callable[[], Any]) -> Any:

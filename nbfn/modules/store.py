@@ -96,6 +96,10 @@ class Store:
         node[name] = stored
         return stored
 
+    def make(self, collection: str, path: Path, name: str, value: Any) -> Any:
+        """As `create`, for the initial value of a variable that is declared."""
+        return self.create(collection, path, name, value)
+
     def assign(self, collection: str, path: Path, name: str, value: Any) -> None:
         """Writes a variable that exists."""
         raise NotImplementedError

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import tf_function
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.key import ObjectLeaf, TensorLeaf, key_of
 
@@ -71,7 +72,7 @@ def _flattened(concrete: Any) -> Any:
         alone = tf.is_tensor(outputs) or isinstance(outputs, tf.Variable)
         return dict(_outputs("output_0" if alone else "output", outputs))
 
-    return tf.function(serve, autograph=False).get_concrete_function(**specs)
+    return tf_function(serve, autograph=False).get_concrete_function(**specs)
 
 
 def _unique(path: str, taken: Mapping[str, Any]) -> str:

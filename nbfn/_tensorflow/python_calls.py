@@ -1,0 +1,54 @@
+"""The Python that a graph calls each time it runs: ``py_function``, ``numpy_function``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+try:
+    from tensorflow.python.ops import script_ops as _script_ops
+except ImportError:
+    _script_ops = None
+
+_OPERATIONS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
+_registry: Any = getattr(_script_ops, "_py_funcs", None)
+
+
+def graph_time_functions(graph: Any) -> list[Callable[..., Any]]:
+    """The functions of the user's that a graph, and those nested in it, call in Python.
+
+    Returns:
+        What the user gave to ``tf.py_function`` and its like, as it was given; none where
+        TensorFlow does not tell.
+    """
+    # The text of a graph takes a while, and most programs have no such function at all.
+    if not hasattr(_registry, "size") or not hasattr(_registry, "get") or not _registry.size():
+        return []
+    registered = (_registry.get(token) for token in _tokens(graph.as_graph_def()))
+    return [given for each in registered if each is not None for given in _given(each)]
+
+
+def _tokens(definition: Any) -> Iterator[str]:
+    nodes = [definition.node, *(function.node_def for function in definition.library.function)]
+    for node in (node for group in nodes for node in group):
+        if node.op in _OPERATIONS:
+            yield node.attr["token"].s.decode()
+
+
+def _given(registered: Any) -> Iterator[Callable[..., Any]]:
+    """What the user gave, inside what TensorFlow has dressed it in."""
+    waiting, seen = [registered], set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        module = getattr(each, "__globals__", {}).get("__name__", type(each).__module__)
+        if not str(module).startswith("tensorflow."):
+            yield each
+            continue
+        waiting += [each._func] if hasattr(each, "_func") else []
+        if isinstance(each, FunctionType):
+            inner = [cell.cell_contents for cell in each.__closure__ or ()]
+            waiting += [value for value in inner if callable(value) and not isinstance(value, type)]
