@@ -14,6 +14,7 @@ from nbfn.errors import NbfnError
 
 MAX_DEPTH = 12
 MAX_ITEMS = 10_000
+_IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 
 
 def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tuple[str, Any]]:
@@ -34,12 +35,21 @@ def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tu
             except ValueError:  # a name that is not bound yet
                 continue
         yield from ((name, variables[name]) for name in code.co_names if name in variables)
-    public = [(name, value) for name, value in variables.items() if not name.startswith("_")]
+    public = users_names(variables)
     if code is None and not isinstance(function, type):
         yield "", function  # an object that is called, such as a bound module
     if owner is not None:
         yield next((name for name, value in public if value is owner), "self"), owner
     yield from public
+
+
+def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The public names of a namespace, and what they stand for, in the order of the user's.
+
+    What IPython keeps of a notebook comes last: it names what has no name of the user's.
+    """
+    public = [(name, value) for name, value in list(namespace.items()) if name[:1] != "_"]
+    return sorted(public, key=lambda item: item[0] in _IPYTHONS)
 
 
 def names_for(wanted: Mapping[int, Any], named: Iterator[tuple[str, Any]]) -> dict[int, str]:

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow import tf_function
-from nbfn.modules.errors import TransformError
+from nbfn.modules.errors import ParamShapeError, TransformError
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Inner, same_streams
 from nbfn.modules.lift_axes import flatten, pack
@@ -91,6 +91,7 @@ def _run_all(
     """Runs every branch as if it were chosen; of those that are not, the variables remain."""
     streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
     runs = [lift.run(fn, values, {}, variables, streams, _EVERYTHING) for fn in branches]
+    _check_shared(lift, [inner.made for _, inner in runs])
     output, chosen = runs[index]
     lift.commit(chosen.writes(), chosen.made)
     lift.count_draws(chosen, streams)
@@ -132,6 +133,7 @@ def _traced(
         calls = [marked(lambda fn=fn: body(fn)) for fn in branches]
         choices = [tf_function(call, autograph=False).get_concrete_function() for call in calls]
     output, forms = runs[0].output, {k: v for run in runs for k, v in run.writes.items()}
+    _check_shared(lift, [run.made for run in runs])
     made = {k: v for run in reversed(runs) for k, v in run.made.items()}
     start = {**made, **variables} if lift.is_creating() else variables
     for run in runs:
@@ -160,6 +162,18 @@ def _traced(
         made if lift.is_creating() else None,
     )
     return pack(output, tensors)
+
+
+def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:
+    """Refuses variables of one name that differ: the functions would share one of them."""
+    shapes: dict[Leaf, str] = {}
+    for leaf, value in (item for each in made for item in each.items()):
+        shape = str([(str(part.shape), part.dtype.name) for part in _tensors(value)])
+        if shapes.setdefault(leaf, shape) != shape:
+            raise ParamShapeError(
+                f"{lift.label}: {describe(leaf)} is {shapes[leaf]} in one of the functions and "
+                f"{shape} in another, but they share it. Give the modules names of their own."
+            )
 
 
 def _same(value: Any) -> Any:

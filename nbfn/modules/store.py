@@ -43,7 +43,6 @@ class Store:
       adopted: outside modules that were adopted, by id: the original (kept alive, so that its id
         stays its own) and its clone in this store.
       checked: the parameters whose shape was compared with their initializer's.
-      named: type and configuration of the modules that hold automatic names.
       suspended: by thread, the transformation that works on copies of the modules just now.
       keeps_sown: whether sown values are kept, if that is not the store's own affair.
       memo: what a module keeps for its path from call to call.
@@ -62,7 +61,6 @@ class Store:
         self.closed = False
         self.adopted: dict[int, tuple[Any, Any]] = {}
         self.checked: set[tuple[str, Path, str]] = set()
-        self.named: dict[Path, Any] = {}
         self.memo: dict[Path, Any] = {}
         self.suspended: dict[int, str] = {}
         self.keeps_sown = True

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
-from nbfn.functions.naming import named_leaves
+from nbfn.functions.naming import named_leaves, users_names
 
 
 class SessionKeyError(NbfnError, KeyError):
@@ -39,7 +39,7 @@ class Session:
         self._namespace = sys.modules["__main__"].__dict__ if namespace is None else namespace
 
     def _public(self) -> list[tuple[str, Any]]:
-        return [(n, v) for n, v in list(self._namespace.items()) if not n.startswith("_")]
+        return users_names(self._namespace)
 
     @property
     def functions(self) -> dict[str, TracedFunction]:
