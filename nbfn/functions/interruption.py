@@ -12,7 +12,8 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -22,26 +23,40 @@ _Value = TypeVar("_Value")
 
 
 class Interruption:
-    """One call on the main thread, which an interrupt stops once it `may_stop` it."""
+    """One call, which an interrupt of the main thread stops once it `may_stop` it."""
 
     _cancellation: _tensorflow.Cancellation | None = None
+    _listens = False
+    _timer: threading.Timer | None = None
+    _is_late = False
 
-    def may_stop(self) -> None:
+    def may_stop(self, seconds: float | None = None) -> None:
         """From now on an interrupt stops what the call runs.
 
         Not if something else cancels it, reads signals, or handles the interrupt in its own way.
+
+        Args:
+            seconds: Time after which it is stopped, too, with a TimeoutError; None for never.
         """
         if (
-            self._cancellation is None
-            and threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-            and not _tensorflow.is_cancellable()
-            and _tensorflow.plain_eager_device() is not None
+            self._cancellation is not None
+            or _tensorflow.is_cancellable()
+            or _tensorflow.plain_eager_device() is None
         ):
-            cancellation = _tensorflow.Cancellation()
-            if _listener().listen(cancellation):
-                self._cancellation = cancellation
-                cancellation.enter()
+            return
+        cancellation = _tensorflow.Cancellation()
+        self._listens = _is_interrupted_as_usual() and _listener().listen(cancellation)
+        if self._listens or seconds is not None:
+            self._cancellation = cancellation
+            cancellation.enter()
+        if seconds is not None:
+            self._timer = threading.Timer(seconds, self._stop_late)
+            self._timer.start()
+
+    def _stop_late(self) -> None:
+        self._is_late = True
+        if self._cancellation is not None:
+            self._cancellation.cancel()
 
     def __enter__(self) -> Interruption:
         return self
@@ -53,14 +68,43 @@ class Interruption:
         traceback: TracebackType | None,
     ) -> None:
         cancellation = self._cancellation
+        if self._timer is not None:
+            self._timer.cancel()
         if cancellation is None:
             return
         cancellation.leave()
-        _listener().end()
+        if self._listens:
+            _listener().end()
         # The interrupt came while TensorFlow made an error of the cancelled run: it is lost in that
         # error, or has a note of Python's about it.
         if isinstance(error, Exception | KeyboardInterrupt) and cancellation.is_cancelled:
+            if self._is_late:
+                raise TimeoutError("it took too long") from None
             raise KeyboardInterrupt from None
+
+
+def _is_interrupted_as_usual() -> bool:
+    """Whether an interrupt is raised on this thread, by Python's own handler."""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Lets an interrupt that comes inside the block act at its end, for what must be whole."""
+    if not _is_interrupted_as_usual():
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if came:
+            raise KeyboardInterrupt
 
 
 def interruptible(call: Callable[..., _Value]) -> Callable[..., _Value]:

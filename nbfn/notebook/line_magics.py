@@ -234,7 +234,8 @@ class LineMagics(Magics):
         """
         from nbfn.errors import NbfnError
         from nbfn.notebook.cells.options import unquoted
-        from nbfn.sessions.export import ExportExistsError, export
+        from nbfn.sessions.export import export
+        from nbfn.sessions.place import ExportExistsError
 
         arguments = parse_argstring(self.tf_export, line)
         functions = [named(self.shell, each) for each in arguments.functions] or None
@@ -245,6 +246,6 @@ class LineMagics(Magics):
                     path, functions, overwrite=arguments.overwrite, verify=not arguments.no_verify
                 )
         except UsageError as error:
-            if isinstance(error.__context__, ExportExistsError):
+            if isinstance(error.__context__, ExportExistsError) and not arguments.overwrite:
                 raise UsageError(f"`{path}` exists; give --overwrite to replace it") from None
             raise

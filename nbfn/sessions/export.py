@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import secrets
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,19 +20,13 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
+from nbfn.sessions.place import RECORD, Place
 from nbfn.sessions.resources import ExportError, owners_of
 from nbfn.sessions.session import Session, session
 from nbfn.sessions.signature import most_general, serving_function, specification
 from nbfn.sessions.verification import Verification
 from nbfn.sessions.verification import verify as verify_model
 from nbfn.work import Work, working
-
-RECORD = Path("assets.extra", "nbfn.json")
-"""Where in the model's folder the record of the export is."""
-
-
-class ExportExistsError(ExportError, FileExistsError):
-    """There is something at the export's path already."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +63,13 @@ def export(
     signatures: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     verify: bool = True,
+    time_limit: float = 60.0,
 ) -> Export:
     """Writes functions of the notebook as a SavedModel, and proves it.
 
     Every variable, table and asset that the functions capture is saved, whether or not anything
     tracks it. The model is written beside `path` and moved there when it is complete and proven, so
-    that a failure leaves what was there before.
+    that a failure or an interrupt leaves what was there before.
 
     Args:
         path: Folder of the model.
@@ -84,23 +77,28 @@ def export(
         signatures: Named signatures, each a `TracedFunction`, a `Trace` or a
             ``ConcreteFunction``; by default one for each function, named as the function, for its
             most general trace, with the function's parameters as inputs.
-        overwrite: Whether to replace what is at `path`.
+        overwrite: Whether to replace the SavedModel at `path`. Nothing else is replaced: no other
+            folder, and no SavedModel that holds files of yours. Of a symbolic link, what it leads
+            to is replaced.
         verify: Whether to load the model in a fresh process and compare each signature's outputs
             and variable updates with the notebook's, on inputs drawn from the signature.
+        time_limit: Seconds that each of these calls may take; one that takes longer is stopped and
+            said to be skipped.
 
     Returns:
         What was written.
 
     Raises:
-        ExportExistsError: If `path` exists and `overwrite` is false.
+        ExportExistsError: If `path` exists and `overwrite` is false, or it is no SavedModel.
         ExportError: If there is nothing to export, a function was never traced and has no input
             signature, or a captured table cannot be found.
         VerificationError: If the model computes something else. Nothing is left at `path` then.
     """
     started = time.perf_counter()
     target = Path(path)
-    if target.exists() and not overwrite:
-        raise ExportExistsError(f"`{target}` exists; give overwrite=True to replace it")
+    if not time_limit > 0:
+        raise ExportError(f"time_limit is {time_limit!r}; expected a number of seconds above 0")
+    place = Place(target, overwrite)
     with working(Work("export", str(path), "step", total=5 if verify else 3)) as work:
         work.next("tracing what has not been traced")
         here = session()
@@ -109,19 +107,21 @@ def export(
             each.renew()  # the model computes what a call would compute now
         concrete = _signatures(chosen, signatures)
         root, names = _root(chosen, concrete)
-        with _beside(target) as folder:
+        with place.beside() as folder:
             work.next("writing the SavedModel")
             with _quiet():
                 tf.saved_model.save(root, str(folder), signatures=concrete)
             variables = list(root.nbfn_variables)
-            verified = verify_model(folder, concrete, variables, work) if verify else []
+            verified = []
+            if verify:
+                verified = verify_model(folder, concrete, variables, work, time_limit)
             work.next("moving it into place")
             texts = {name: _text(function) for name, function in concrete.items()}
             record = _record(chosen, texts, names, verified)
             (folder / RECORD).parent.mkdir(exist_ok=True)
             (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
             nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            _move(folder, target)
+            place.fill(folder)
     return Export(
         target, texts, tuple(names), tuple(verified), nbytes, time.perf_counter() - started
     )
@@ -259,33 +259,3 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-@contextmanager
-def _beside(target: Path) -> Iterator[Path]:
-    """A folder beside the target, gone at the end if it was not moved."""
-    parent = target.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    folder = parent / f".{target.name}.{secrets.token_hex(4)}"
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _move(folder: Path, target: Path) -> None:
-    """Puts the folder in the target's place; the old one is removed only after that."""
-    if not target.exists():
-        folder.rename(target)
-        return
-    old = folder.with_name(folder.name + ".old")
-    target.rename(old)
-    try:
-        folder.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    if old.is_dir():
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        old.unlink()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnError
-from nbfn.sessions.replay import CALLING, plain
+from nbfn.functions.interruption import Interruption, uninterrupted
+from nbfn.sessions.fresh_process import VerificationError, run_there
+from nbfn.sessions.replay import plain
 from nbfn.sessions.signature import specification
 from nbfn.work import Work
 
@@ -26,10 +24,6 @@ UNKNOWN_LENGTH = 2
 """Length drawn for a dimension that a signature leaves open."""
 
 _SEED = 7
-
-
-class VerificationError(NbfnError, AssertionError):
-    """An exported model computes something else than the notebook, or cannot be loaded."""
 
 
 @dataclass(frozen=True)
@@ -70,103 +64,90 @@ def _draw(spec: tf.TensorSpec, random: np.random.Generator) -> np.ndarray:
 
 
 def verify(
-    model: Path, signatures: Mapping[str, Any], variables: Sequence[tf.Variable], work: Work
+    model: Path,
+    signatures: Mapping[str, Any],
+    variables: Sequence[tf.Variable],
+    work: Work,
+    time_limit: float,
 ) -> list[Verification]:
     """Loads a model in a fresh process and compares it with the notebook.
 
-    Each signature is called once, on drawn inputs, here and there. The notebook's variables are as
-    before when this returns.
+    Each signature is called once, on drawn inputs: first there, because that process can always be
+    ended, and only then here. The notebook's variables are as before when this returns.
 
     Args:
         model: Folder of the SavedModel.
         signatures: The notebook's concrete function for each signature.
         variables: The variables of the model's ``nbfn_variables`` list.
         work: Is told what is being done; verification takes two of its steps.
+        time_limit: Seconds that a call may take; one that takes longer is stopped and skipped.
 
     Raises:
         VerificationError: If the model cannot be loaded, or an output or variable differs.
     """
-    given: dict[str, np.ndarray] = {}
-    expected: dict[str, dict[str, np.ndarray]] = {}
-    skipped: dict[str, str] = {}
-    work.next("verifying")
-    before = [tf.identity(variable.read_value()) for variable in variables]
-    for number, (name, concrete) in enumerate(signatures.items(), 1):
-        work.step = f"calling {name} here ({number} of {len(signatures)})"
-        inputs = draw(specification(concrete)[0])
+    work.next("loading the model in a fresh process")
+    inputs, skipped = {}, {}
+    for name, concrete in signatures.items():
         changing = _tensorflow.changing_resource_operations(concrete.graph)
         if changing:
             skipped[name] = f"a call would change more than variables: {', '.join(changing)}"
-            given[f"{name}//skip"] = np.array(True)
-            continue
-        try:
-            expected[name] = _run_here(concrete, inputs, variables)
-        except tf.errors.OpError as error:
-            skipped[name] = f"the drawn inputs do not suit it: {str(error).splitlines()[0][:120]}"
-            given[f"{name}//skip"] = np.array(True)
-        finally:
-            for variable, value in zip(variables, before, strict=True):
-                variable.assign(value)
-        given |= {f"{name}/{key}": value for key, value in inputs.items()}
-    work.next("loading the model in a fresh process")
-    found = _run_there(model, given, work)
+        else:
+            inputs[name] = draw(specification(concrete)[0])
+    found = run_there(model, inputs, work, time_limit)
+    work.next("verifying")
     results = []
-    for name, concrete in signatures.items():
+    for number, (name, concrete) in enumerate(signatures.items(), 1):
+        work.step = f"calling {name} here ({number} of {len(signatures)})"
         if name in skipped:
             results.append(Verification(name, "skipped", skipped[name]))
-        else:
-            results.append(_compare(name, concrete, expected[name], found))
+            continue
+        there = found.get(name)
+        try:
+            if there is None:
+                raise TimeoutError
+            with _kept(variables):
+                expected = _run_here(concrete, inputs[name], variables, time_limit)
+            if isinstance(there, str):
+                raise VerificationError(
+                    f"the exported model does not run in a fresh process: `{name}`: {there}"
+                )
+            results.append(_compare(name, concrete, expected, there))
+        except TimeoutError:
+            detail = f"its call did not end within {time_limit:g} s on the drawn inputs"
+            results.append(Verification(name, "skipped", detail))
+        except tf.errors.OpError as error:
+            said = (str(error).splitlines() or [type(error).__name__])[0][:120]
+            detail = f"the drawn inputs do not suit it: {said}"
+            results.append(Verification(name, "skipped", detail))
     return results
 
 
+@contextmanager
+def _kept(variables: Sequence[tf.Variable]) -> Iterator[None]:
+    """Gives the variables back their values at the end."""
+    before = [tf.identity(variable.read_value()) for variable in variables]
+    try:
+        yield
+    finally:
+        with uninterrupted():
+            for variable, value in zip(variables, before, strict=True):
+                variable.assign(value)
+
+
 def _run_here(
-    concrete: Any, inputs: Mapping[str, np.ndarray], variables: Sequence[tf.Variable]
+    concrete: Any,
+    inputs: Mapping[str, np.ndarray],
+    variables: Sequence[tf.Variable],
+    time_limit: float,
 ) -> dict[str, np.ndarray]:
-    outputs = concrete(**{name: tf.constant(value) for name, value in inputs.items()})
+    with Interruption() as interruption:
+        if _tensorflow.can_be_stopped(concrete, concrete.graph.as_graph_def()):
+            interruption.may_stop(time_limit)
+        outputs = concrete(**{name: tf.constant(value) for name, value in inputs.items()})
     if not isinstance(outputs, dict):
         outputs = {"output_0": outputs}
-    named = {f"/{name}": value.numpy() for name, value in outputs.items()}
-    return named | {f"//{i}": variable.numpy() for i, variable in enumerate(variables)}
-
-
-def _run_there(model: Path, given: Mapping[str, np.ndarray], work: Work) -> dict[str, np.ndarray]:
-    with tempfile.TemporaryDirectory(prefix="nbfn-verify-") as folder:
-        inputs, outputs = Path(folder, "inputs.npz"), Path(folder, "outputs.npz")
-        errors = Path(folder, "errors.txt")
-        np.savez(inputs, **given)  # type: ignore[arg-type]
-        script = Path(__file__).with_name("replay.py")
-        command = [sys.executable, str(script), str(model.absolute()), str(inputs), str(outputs)]
-        if _run(command, Path(folder), errors, work) != 0:
-            said = errors.read_text(errors="replace").strip().splitlines()
-            reason = (said or ["no message"])[-1]
-            raise VerificationError(f"the exported model does not run in a fresh process: {reason}")
-        with np.load(outputs, allow_pickle=False) as file:
-            return dict(file)
-
-
-def _run(command: Sequence[str], folder: Path, errors: Path, work: Work) -> int:
-    """Runs a process to its end, which comes now if this one is interrupted."""
-    with (
-        errors.open("w") as file,
-        subprocess.Popen(
-            command,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": ""},
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=file,
-            text=True,
-            errors="replace",
-        ) as process,
-    ):
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                if line.startswith(CALLING):
-                    work.step = f"{line.strip()} in a fresh process"
-            return process.wait()
-        except BaseException:
-            process.kill()
-            raise
+    named = {name: value.numpy() for name, value in outputs.items()}
+    return named | {f"/{i}": variable.numpy() for i, variable in enumerate(variables)}
 
 
 def _compare(
@@ -175,7 +156,7 @@ def _compare(
     random = _tensorflow.stateful_random_operations(concrete.graph)
     worst = 0.0
     for key, value in expected.items():
-        there = found.get(name + key)
+        there = found.get(key)
         if there is None:
             raise VerificationError(f"`{name}`: the exported model gives no `{key.strip('/')}`")
         here = plain(value)
@@ -210,4 +191,4 @@ def _difference(name: str, key: str, here: np.ndarray, there: np.ndarray, *, hal
 
 
 def _what(key: str) -> str:
-    return f"variable {key[2:]}" if key.startswith("//") else f"output `{key[1:]}`"
+    return f"variable {key[1:]}" if key.startswith("/") else f"output `{key}`"

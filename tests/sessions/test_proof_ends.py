@@ -1,0 +1,213 @@
+"""A proof ends: by its time limit, by an interrupt at any moment, and with its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.sessions import fresh_process, verification
+from nbfn.sessions.verification import VerificationError, _kept
+from nbfn.work import under_way as works
+from tests.environments import ROOT
+
+ENDLESS = """
+import os, sys
+import tensorflow as tf, nbfn
+
+@nbfn.function(jit_compile={xla})
+def endless(x):
+    while tf.abs(x - tf.round(x)) > 1e-9:
+        x = x + 0.0
+    return x
+
+endless(tf.constant(2.0))
+print("ready", flush=True)
+nbfn.export(sys.argv[1], endless, time_limit=600)
+print("exported", flush=True)
+"""
+
+
+def endless(x: Any) -> Any:
+    while tf.abs(x - tf.round(x)) > 1e-9:
+        x = x + 0.0
+    return x
+
+
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    """Waits for what must come; how long that takes is the machine's affair."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+
+
+def replays(of: int) -> list[psutil.Process]:
+    """The fresh processes that a process has started."""
+    try:
+        found = psutil.Process(of).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    return [each for each in found if any("replay.py" in part for part in each.cmdline())]
+
+
+@pytest.fixture
+def exporting(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """A process that exports a function which never ends on the inputs that are drawn."""
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS.format(xla=getattr(request, "param", None)))
+    (tmp_path / "out").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "out" / "model")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def is_calling(process: psutil.Process) -> bool:
+    """Whether a fresh process runs the endless call: it computes on and on."""
+    return process.is_running() and process.cpu_percent(0.2) > 20 and process.num_threads() > 3
+
+
+def test_a_call_that_does_not_end_is_skipped_and_the_others_are_compared(
+    notebook, tmp_path
+) -> None:
+    def before(x):
+        return x + 1
+
+    def after(x):
+        return x * 2
+
+    functions = [nbfn.function(each) for each in (before, endless, after)]
+    for each in functions:
+        each(tf.constant(2.0))
+    made = nbfn.export(tmp_path / "model", functions, time_limit=2)
+    assert [(each.signature, each.status) for each in made.verified] == [
+        ("before", "equal"),
+        ("endless", "skipped"),
+        ("after", "equal"),
+    ]
+    assert made.verified[1].detail == "its call did not end within 2 s on the drawn inputs"
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    assert replays(os.getpid()) == []
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+def test_a_time_limit_is_a_number_of_seconds(notebook, tmp_path, seconds) -> None:
+    f = nbfn.function(endless)
+    f(tf.constant(2.0))
+    with pytest.raises(nbfn.NbfnError, match="expected a number of seconds above 0"):
+        nbfn.export(tmp_path / "model", f, time_limit=seconds)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_is_never_loaded(notebook, tmp_path, monkeypatch) -> None:
+    f = nbfn.function(lambda x: x)
+    f(tf.constant(2.0))
+    monkeypatch.setattr(fresh_process, "START_LIMIT", 0.1)
+    with pytest.raises(VerificationError, match=r"not loaded by a fresh process within 0\.1 s"):
+        nbfn.export(tmp_path / "model", f)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("exporting", [None, True], indirect=True, ids=["plain", "xla"])
+def test_an_interrupt_in_the_fresh_process_ends_both(exporting, tmp_path) -> None:
+    until(lambda: bool(replays(exporting.pid)))
+    (replay,) = replays(exporting.pid)
+    until(lambda: is_calling(replay))
+    exporting.send_signal(signal.SIGINT)
+    _, errors = exporting.communicate(timeout=120)
+    assert "KeyboardInterrupt" in errors
+    until(lambda: not replay.is_running() or replay.status() == psutil.STATUS_ZOMBIE)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("after", [0.0, 0.3, 1.0, 2.0, 4.0])
+def test_an_interrupt_at_any_moment_leaves_nothing(exporting, tmp_path, after) -> None:
+    time.sleep(after)
+    started = replays(exporting.pid)
+    exporting.send_signal(signal.SIGINT)
+    _, errors = exporting.communicate(timeout=120)
+    assert "KeyboardInterrupt" in errors
+    until(lambda: not any(each.is_running() for each in started))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_fresh_process_ends_with_the_one_that_started_it(exporting) -> None:
+    until(lambda: bool(replays(exporting.pid)))
+    (replay,) = replays(exporting.pid)
+    until(lambda: is_calling(replay))
+    exporting.kill()
+    until(lambda: not replay.is_running() or replay.status() == psutil.STATUS_ZOMBIE)
+
+
+@pytest.fixture
+def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the fresh process claim that the call has ended."""
+    monkeypatch.setattr(verification, "run_there", lambda *_: {"endless": {"output_0": None}})
+
+
+def test_a_call_here_that_does_not_end_is_skipped(notebook, tmp_path, only_here) -> None:
+    f = nbfn.function(endless)
+    f(tf.constant(2.0))
+    (result,) = nbfn.export(tmp_path / "model", f, time_limit=0.5).verified
+    assert result.detail == "its call did not end within 0.5 s on the drawn inputs"
+
+
+def test_an_interrupt_of_a_call_here(notebook, tmp_path, only_here) -> None:
+    f = nbfn.function(endless)
+    f(tf.constant(2.0))
+
+    def interrupt() -> None:
+        until(lambda: any(each.step.startswith("calling endless here") for each in works()))
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        nbfn.export(tmp_path / "model", f)
+    thread.join()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_variables_are_put_back_though_an_interrupt_comes_meanwhile(monkeypatch) -> None:
+    variables = [tf.Variable(float(i)) for i in range(3)]
+    put_back = []
+
+    class Interrupting:
+        def read_value(self):
+            return tf.constant(0.0)
+
+        def assign(self, value):
+            os.kill(os.getpid(), signal.SIGINT)
+            put_back.append(value)
+
+    def change() -> None:
+        with _kept([variables[0], Interrupting(), *variables[1:]]):  # type: ignore[list-item]
+            for variable in variables:
+                variable.assign(9.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        change()
+    assert [float(variable) for variable in variables] == [0.0, 1.0, 2.0]
+    assert len(put_back) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
