@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -54,7 +53,8 @@ class Kernel:
             received = self.client.get_iopub_msg(timeout=timeout)
             kind, content = received["msg_type"], received["content"]
             if kind.startswith("comm_"):
-                reply.comms.append({"type": kind, "time": time.monotonic(), **content})
+                sent = received["header"]["date"].timestamp()
+                reply.comms.append({"type": kind, "time": sent, **content})
             elif received["parent_header"].get("msg_id") != message["header"]["msg_id"]:
                 continue
             elif kind == "status" and content["execution_state"] == "idle":
@@ -69,7 +69,7 @@ class Kernel:
         message = self.client.session.msg("comm_info_request", {"target_name": target})
         self.client.shell_channel.send(message)
         while True:
-            received = self.client.get_shell_msg(timeout=30)
+            received = self.client.get_shell_msg(timeout=120)
             if received["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 return list(received["content"]["comms"])
 
@@ -77,7 +77,7 @@ class Kernel:
         """What the kernel offers at the end of some code."""
         id_ = self.client.complete(code, len(code))
         while True:
-            received = self.client.get_shell_msg(timeout=30)
+            received = self.client.get_shell_msg(timeout=120)
             if received["parent_header"].get("msg_id") == id_:
                 return list(received["content"]["matches"])
 
@@ -85,7 +85,7 @@ class Kernel:
         """Sends a comm message, as a page does."""
         self.client.shell_channel.send(self.client.session.msg(kind, content))
 
-    def received(self, timeout: float = 10) -> dict[str, Any]:
+    def received(self, timeout: float = 120) -> dict[str, Any]:
         """The data of the next comm message on iopub."""
         while True:
             message = self.client.get_iopub_msg(timeout=timeout)

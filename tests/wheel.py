@@ -44,7 +44,11 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
     python = folder / "bin" / "python"
     subprocess.run(
-        [UV, "pip", "install", "--quiet", "--python", str(python), f"{wheel}[lab]"],
+        # Compiled now, because the first import of TensorFlow would do it, and take minutes.
+        [
+            *(UV, "pip", "install", "--quiet", "--compile-bytecode"),
+            *("--python", str(python), f"{wheel}[lab]"),
+        ],
         check=True,
         env=without_node(),
     )

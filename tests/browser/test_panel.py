@@ -69,22 +69,24 @@ def test_it_goes_to_the_cell_that_retraced(lab) -> None:
 
 
 def test_it_follows_while_a_cell_runs(lab) -> None:
-    loop = "for n in range(1, 40):\n    step(tf.ones([1, 8]))\n    time.sleep(0.2)"
+    loop = "for n in range(3600):\n    step(tf.ones([1, 8]))\n    time.sleep(0.2)"
     lab.open("busy.ipynb", STEP, loop)
     lab.run(0)
     lab.start(1)
     row = lab.section("Functions").locator(".nbfn-Row")
     row.locator("summary").click()
     calls = row.locator(".nbfn-Fact").first
-    expect(calls).to_have_text(re.compile(r"[5-9] calls"))
-    expect(calls).to_have_text(re.compile(r"1\d calls"))
+    expect(calls).to_have_text(re.compile(r"\d+ calls?"))
+    before = calls.inner_text()
+    expect(calls).not_to_have_text(before)
+    expect(calls).to_have_text(re.compile(r"\d+ calls"))
     expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
 def test_it_attaches_while_cells_are_queued(lab) -> None:
-    lab.open("queued.ipynb", LOAD, "import time; time.sleep(20)")
+    lab.open("queued.ipynb", LOAD, "import time; time.sleep(3600)")
     lab.menu("Run", "Run All Cells")
-    expect(lab.panel).to_contain_text(EMPTY, timeout=10_000)
+    expect(lab.panel).to_contain_text(EMPTY)
     expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 

@@ -25,7 +25,7 @@ class Gate:
 
     def wait(self) -> None:
         self._reached.set()
-        assert self._open.wait(20)
+        assert self._open.wait(120)
 
     def open(self) -> None:
         """Lets the thread go on."""
@@ -33,7 +33,7 @@ class Gate:
 
     def await_thread(self) -> None:
         """Returns when a thread waits here."""
-        assert self._reached.wait(20)
+        assert self._reached.wait(120)
 
     @contextmanager
     def held(self, call: Callable[[], Any]) -> Iterator[int]:

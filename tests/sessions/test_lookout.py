@@ -80,7 +80,7 @@ def test_a_trace_says_where_it_is(clock) -> None:
     @tf.autograph.experimental.do_not_convert
     def wait():
         reached.set()
-        assert go_on.wait(20)
+        assert go_on.wait(120)
 
     @nbfn.function
     def slow(x):
@@ -89,7 +89,7 @@ def test_a_trace_says_where_it_is(clock) -> None:
 
     thread = threading.Thread(target=slow, args=(tf.constant(1.0),))
     thread.start()
-    assert reached.wait(20)
+    assert reached.wait(120)
     try:
         assert thread.ident is not None
         lookout = Lookout(thread.ident, lambda file: "In [7]" if file == __file__ else None)
@@ -118,7 +118,7 @@ def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
     def hold(i):
         if int(i) in reached:
             reached[int(i)].set()
-            assert go_on[int(i)].wait(20)
+            assert go_on[int(i)].wait(120)
         return 1
 
     n = tf.Variable(0, name="n")
@@ -134,13 +134,13 @@ def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
     try:
         assert thread.ident is not None
         lookout = Lookout(thread.ident)
-        assert reached[3].wait(20)
+        assert reached[3].wait(120)
         lookout.look()
         clock.now += 0.6
         assert lookout.look() == {}
         go_on[3].set()
-        assert reached[6].wait(20)
-        until = time.monotonic() + 20  # iterations may overlap: the one before may not be counted
+        assert reached[6].wait(120)
+        until = time.monotonic() + 120  # iterations may overlap: the one before may not be counted
         while (int(n), graph_loops()[-1].extent()) != (6, (6, 8)) and time.monotonic() < until:
             time.sleep(0.01)
         clock.now += 0.6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,9 +91,7 @@ def test_in_an_export(run, shell, refused, tmp_path) -> None:
     run("f(x)")
     shell.user_ns["path"] = str(tmp_path / "model")
     with interrupted_after(0.7):
-        started = time.monotonic()
         text = refused("nbfn.export(path, f)")
-        assert time.monotonic() - started < 60
     assert "KeyboardInterrupt" in text
     assert list(tmp_path.iterdir()) == []
     assert run("f(x)").result.numpy().tolist() == [1.0, 2.0]
@@ -121,7 +118,7 @@ def test_shows_the_lines_of_the_user_only(run, refused) -> None:
         "4 interrupt()",
         "7 signal.raise_signal(signal.SIGINT)",
     ]
-    assert "interrupted while `f` was traced for 0 s, at" in text
+    assert re.search(r"interrupted while `f` was traced for \d+ s, at", text)
     run("due = True\ndef interrupt_():\n    interrupt()\ninterrupt, f_interrupt = print, interrupt")
     run("def g(x):\n    f_interrupt()\n    return x")
     assert shown(refused("f(x)"))[:3] == ["1 f(x)", "5 return g(x)", "2 f_interrupt()"]
@@ -131,7 +128,7 @@ def test_shows_the_line_of_a_body(run, refused) -> None:
     run(SETUP)
     text = refused("%%tf_function step\ny = x\nwhile True:\n    y = y + 1.0\n    interrupt()")
     assert shown(text)[0] == "5 interrupt()"
-    assert "interrupted while `step` was traced for 0 s, at" in text
+    assert re.search(r"interrupted while `step` was traced for \d+ s, at", text)
 
 
 def test_the_whole_traceback_stays_reachable(run, refused) -> None:
