@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 try:
@@ -44,11 +44,27 @@ def _given(registered: Any) -> Iterator[Callable[..., Any]]:
         if id(each) in seen:
             continue
         seen.add(id(each))
-        module = getattr(each, "__globals__", {}).get("__name__", type(each).__module__)
-        if not str(module).startswith("tensorflow."):
+        if not _is_tensorflows(each):
             yield each
             continue
-        waiting += [each._func] if hasattr(each, "_func") else []
+        for name in ("_func", "_generator"):  # of an eager function, and of from_generator
+            waiting += [getattr(each, name)] if hasattr(each, name) else []
         if isinstance(each, FunctionType):
             inner = [cell.cell_contents for cell in each.__closure__ or ()]
-            waiting += [value for value in inner if callable(value) and not isinstance(value, type)]
+            waiting += [value for value in inner if _may_hold(value)]
+
+
+def _is_tensorflows(value: Any) -> bool:
+    function = value.__func__ if isinstance(value, MethodType) else value
+    if isinstance(function, FunctionType):
+        module = function.__globals__.get("__name__")
+    else:
+        module = type(value).__module__
+    return str(module).startswith("tensorflow.")
+
+
+def _may_hold(value: Any) -> bool:
+    """Whether a value may be what the user gave, or hold it."""
+    if _is_tensorflows(value) and hasattr(value, "_generator"):
+        return True
+    return callable(value) and not isinstance(value, type)

@@ -218,8 +218,9 @@ class LineMagics(Magics):
     @magic_arguments()
     @argument("path", help="folder of the model")
     @argument("functions", nargs="*", help="names of the functions; else all that have a trace")
-    @argument("--overwrite", action="store_true", help="replace what is at the path")
+    @argument("--overwrite", action="store_true", help="replace the SavedModel at the path")
     @argument("--no-verify", action="store_true", help="do not compare it in a fresh process")
+    @argument("--time-limit", type=float, default=60.0, help="seconds for each call of the proof")
     @no_var_expand
     @output_can_be_silenced
     @line_magic
@@ -243,7 +244,11 @@ class LineMagics(Magics):
         try:
             with one_line(NbfnError):
                 return export(
-                    path, functions, overwrite=arguments.overwrite, verify=not arguments.no_verify
+                    path,
+                    functions,
+                    overwrite=arguments.overwrite,
+                    verify=not arguments.no_verify,
+                    time_limit=arguments.time_limit,
                 )
         except UsageError as error:
             if isinstance(error.__context__, ExportExistsError) and not arguments.overwrite:

@@ -58,7 +58,8 @@ def end_with_the_process_that_started_this() -> None:
     """Ends this process as soon as its standard input ends, whatever it runs."""
 
     def wait() -> None:
-        sys.stdin.read()
+        while os.read(sys.stdin.fileno(), 4096):  # without the lock of a file that Python reads
+            pass
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

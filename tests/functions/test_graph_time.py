@@ -141,6 +141,15 @@ def step_in_a_data_set(x):
     return x + numbers.reduce(0.0, lambda a, b: a + b)
 
 
+def numbers():
+    yield count(0)
+
+
+def step_generator(x):
+    spec = tf.TensorSpec([], tf.float32)
+    return x + tf.data.Dataset.from_generator(numbers, output_signature=spec).reduce(0.0, tf.add)
+
+
 inner_function = tf.function(step_named)
 
 

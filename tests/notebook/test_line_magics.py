@@ -63,6 +63,13 @@ def test_export(f, run, tmp_path, refused) -> None:
     text = refused(f"%tf_export {path} f")
     assert text.startswith("UsageError: ")
     assert "give --overwrite" in text
+    run(f"%tf_export {path} f --no-verify --overwrite")
+    (path / "mine.txt").write_text("mine")
+    text = refused(f"%tf_export {path} f --no-verify --overwrite").strip()
+    assert text.startswith(f"UsageError: `{path}` holds `mine.txt`, which is no part of a Saved")
+    assert "\n" not in text
+    assert (path / "mine.txt").read_text() == "mine"
+    assert "time_limit is -1.0" in refused(f"%tf_export {tmp_path / 'other'} f --time-limit -1")
 
 
 @pytest.mark.parametrize(
