@@ -28,6 +28,7 @@ from nbfn.modules.errors import TransformError, show_path
 from nbfn.modules.fields import is_module
 from nbfn.modules.filters import Filter
 from nbfn.modules.inner_store import Inner, Streams, same_streams
+from nbfn.modules.lift_axes import flatten, is_array
 from nbfn.modules.lift_values import has_place, map_places, places_in, scope_of
 from nbfn.modules.methods import is_entered, wrap
 from nbfn.modules.naming import fingerprint
@@ -86,7 +87,7 @@ class Lift:
             for i, table in tables.items()
             if table is not None and table.kind == "compact"
         }
-        self._found = found
+        self._values, self._found = values, found
         paths = {scope.path for scope in scopes}
         self.roots = sorted(
             p for p in paths if not any(p[: len(q)] == q for q in paths if len(q) < len(p))
@@ -127,6 +128,8 @@ class Lift:
             self.label,
             tuple(map(what, functions)),
             tuple(map(named, self._found)),
+            # What is made may depend on a flag, but not on what a tensor holds.
+            fingerprint([v for v in flatten(self._values) if not (is_array(v) or places_in(v))]),
             frozenset(self.leaves(_EVERYTHING)),
         )
 

@@ -242,3 +242,17 @@ def test_jit_keeps_its_trace_where_nothing_is_left_to_make() -> None:
     outputs = [float(bound(tf.constant(1.0))) for _ in range(5)]
     assert outputs == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert len(RAN) == 2  # to see that it makes nothing, and to trace it
+
+
+def test_jit_makes_what_a_flag_asks_for_later() -> None:
+    class Optional(nn.Module):
+        @nn.jit
+        @nn.compact
+        def __call__(self, x, weighted):
+            return nn.Dense(2)(x) if weighted else x
+
+    bound = Optional().bind({}, rngs={"params": nn.key(0)}, mutable=True)
+    for _ in range(2):
+        tf.debugging.assert_equal(bound(X, False), X)
+    assert bound(X, True).shape == (2, 2)
+    assert set(bound.state["params"]) == {"Dense_0"}
