@@ -80,7 +80,8 @@ def traced_in(stack: list[Line]) -> tuple[str, float] | None:
     if seconds is None or not any(_OURS in at.file and at.function == _RUNS_PYTHON for at in lines):
         return None
     for at in lines:
-        if GENERATED in at.file or not is_library(at.file):
+        is_loaded = at.function == "<module>"  # what AutoGraph has written, and not what it runs
+        if not is_loaded and (GENERATED in at.file or not is_library(at.file)):
             return original(at).function, seconds
     return "a tf.function", seconds
 
