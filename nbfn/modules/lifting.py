@@ -38,8 +38,8 @@ from nbfn.modules.tree import as_tensors, leaves
 
 _EVERYTHING = Filter.of(True)
 _MAX_COMPLETE = 1024
-_complete: OrderedDict[Hashable, None] = OrderedDict()
-"""What has run and made no variables."""
+_complete: OrderedDict[int, None] = OrderedDict()
+"""Hashes of what has run and made no variables; the keys themselves would keep classes alive."""
 _lock = threading.Lock()
 Leaf = tuple[str, Path]
 Writes = dict[Leaf, Any]
@@ -123,15 +123,12 @@ class Lift:
                 if len(_complete) > _MAX_COMPLETE:
                     _complete.popitem(last=False)
 
-    def _run_of(self, functions: Sequence[Callable[..., Any]]) -> Hashable:
-        return (
-            self.label,
-            tuple(map(what, functions)),
-            tuple(map(named, self._found)),
-            # What is made may depend on a flag, but not on what a tensor holds.
-            fingerprint([v for v in flatten(self._values) if not (is_array(v) or places_in(v))]),
-            frozenset(self.leaves(_EVERYTHING)),
-        )
+    def _run_of(self, functions: Sequence[Callable[..., Any]]) -> int:
+        # What is made may depend on a flag, but not on what a tensor holds.
+        static = [v for v in flatten(self._values) if not (is_array(v) or places_in(v))]
+        modules = tuple(map(named, self._found))
+        there = frozenset(self.leaves(_EVERYTHING))
+        return hash((self.label, tuple(map(what, functions)), modules, fingerprint(static), there))
 
     def leaves(self, wanted: Filter) -> dict[Leaf, Any]:
         """The variables of the wanted collections at the roots and below, as tensors."""
