@@ -13,11 +13,13 @@ def export_outline(export: Export) -> Outline:
     rows = []
     for name, text in export.signatures.items():
         result = checked.get(name)
-        rows.append((name, text, "not verified" if result is None else _verdict(result.status)))
+        rows.append((name, text, "not verified" if result is None else _VERDICTS[result.status]))
     variables = count(len(export.variables), "variable")
     lines = [f"{variables}, {count(len(export.signatures), 'signature')}"]
     lines += [
-        f"{each.signature}: {each.detail}" for each in export.verified if each.status != "equal"
+        f"{each.signature}: {_VERDICTS[each.status]}, because {each.detail}"
+        for each in export.verified
+        if each.status != "equal"
     ]
     return Outline(
         f"exported to {export.path}",
@@ -29,5 +31,8 @@ def export_outline(export: Export) -> Outline:
     )
 
 
-def _verdict(status: str) -> str:
-    return {"equal": "computes the same", "shapes": "same shapes", "skipped": "skipped"}[status]
+_VERDICTS = {
+    "equal": "computes the same",
+    "shapes": "only shapes compared",
+    "skipped": "not compared",
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -9,6 +10,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions import definitions
+from nbfn.sessions.verification import Verification
 from nbfn.views import export_bundle, function_bundle, session_bundle
 from nbfn.views.outline import Outline, Table
 
@@ -80,3 +82,7 @@ def test_session_and_export(tmp_path) -> None:
     assert re.search(r"v +\[2\] +int32 +CPU:0", text)
     written = nbfn.export(tmp_path / "model", f, signatures={"add": f})
     assert "computes the same" in export_bundle(written)["text/html"]
+    for status, says in (("skipped", "not compared"), ("shapes", "only shapes compared")):
+        checked = (Verification("add", status, "it draws"),)
+        text = export_bundle(dataclasses.replace(written, verified=checked))["text/plain"]
+        assert f"add: {says}, because it draws" in text
