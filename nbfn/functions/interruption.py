@@ -38,14 +38,16 @@ class Interruption:
         Args:
             seconds: Time after which it is stopped, too, with a TimeoutError; None for never.
         """
+        listens = _is_interrupted_as_usual()
         if (
             self._cancellation is not None
+            or not (listens or seconds is not None)
             or _tensorflow.is_cancellable()
             or _tensorflow.plain_eager_device() is None
         ):
             return
         cancellation = _tensorflow.Cancellation()
-        self._listens = _is_interrupted_as_usual() and _listener().listen(cancellation)
+        self._listens = listens and _listener().listen(cancellation)
         if self._listens or seconds is not None:
             self._cancellation = cancellation
             cancellation.enter()
