@@ -14,7 +14,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 QUIET := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 JUPYTER_PREFER_ENV_PATH=1
 TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1
 
-.PHONY: lab test lint unit environments-test notebooks-test front-test bench tf-tests wheel notebooks protocol clean setup
+.PHONY: lab test lint unit environments-test notebooks-test front-test bench tf-tests cells-tests wheel notebooks protocol clean setup
 .DEFAULT_GOAL := lab
 
 lab: setup
@@ -55,6 +55,10 @@ bench: setup
 # TensorFlow's own tests for tf.function, with nbfn in its place; tests/README.md says where they are.
 tf-tests: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.in_tensorflows_tests $(TF_TESTS)
+
+# The cells of a folder of notebooks in segments and plainly: make cells-tests FOLDER=…
+cells-tests: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.notebooks_in_segments $(FOLDER)
 
 wheel: setup
 	PATH="$(BIN):$$PATH" $(BIN)/uv build --wheel --out-dir dist

@@ -29,10 +29,10 @@ export default defineConfig(
         'error',
         { allowNumber: true }
       ],
-      // Both are needed at once: one holds the panel's state, the other listens to the page.
+      // All are needed at once: they hold the panel's state, listen to the page, see each editor.
       'jupyter/prefer-lazy-imports': [
         'warn',
-        { ignoreImports: ['./requests', './tracker'] }
+        { ignoreImports: ['./marking', './requests', './tracker'] }
       ],
       // Signals are connected as connect(this._onFoo, this).
       '@typescript-eslint/unbound-method': 'off',

@@ -142,6 +142,39 @@ class RetraceRecord(Record):
     settled: bool = Field(default=False, description="Whether its trace has been replaced since.")
 
 
+class Segment(Record):
+    """Statements of a traced cell that run as one graph."""
+
+    function: str = Field(description="Id of its function.")
+    first: int = Field(description="Its first line in the cell, from 1.")
+    last: int = Field(description="Its last line.")
+    seconds: float | None = Field(default=None, description="What a run as a graph takes.")
+    eager_seconds: float | None = Field(default=None, description="What a run as Python takes.")
+
+
+class TracedCellRecord(Record):
+    """A cell that runs in segments: graph where it is graph, Python where it is Python."""
+
+    id: str
+    name: str
+    cell: Cell | None = Field(default=None, description="The notebook cell that ran it last.")
+    source: str = Field(description="Its Python, line for line; the magic's own line is empty.")
+    lines: dict[int, str | None] = Field(
+        description="For each line with code why it is Python; null where it runs in a graph."
+    )
+    sentence: str = Field(description="How many statements run in graphs, and on which lines.")
+    python: list[str] = Field(description="What is Python and why, such as line 4 prints.")
+    segments: list[Segment] = Field(description="What runs in graphs, in the order of the text.")
+    functions: list[str] = Field(
+        description="Ids of the functions of all its segments, also of those that are Python again."
+    )
+    graph_statements: int = Field(description="Statements that run in graphs.")
+    statements: int
+    seconds: float = Field(description="What the last run took.")
+    eager_seconds: float = Field(description="What it would have taken as Python.")
+    runs: int
+
+
 class VariableRecord(Record):
     """A variable, tensor or other resource that a trace captured."""
 
@@ -178,6 +211,7 @@ class WorkRecord(Record):
 class State(Record):
     """Tables of records by id."""
 
+    cells: dict[str, TracedCellRecord] = Field(default_factory=dict)
     functions: dict[str, FunctionRecord] = Field(default_factory=dict)
     traces: dict[str, TraceRecord] = Field(default_factory=dict)
     retraces: dict[str, RetraceRecord] = Field(default_factory=dict)
@@ -189,6 +223,7 @@ class State(Record):
 class Removed(Record):
     """Ids of rows to take out of the tables."""
 
+    cells: list[str] = Field(default_factory=list)
     functions: list[str] = Field(default_factory=list)
     traces: list[str] = Field(default_factory=list)
     retraces: list[str] = Field(default_factory=list)

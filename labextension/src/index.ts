@@ -1,11 +1,13 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ILabShell, ILayoutRestorer } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { IConsoleTracker } from '@jupyterlab/console';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { addCommands, CommandIDs } from './commands';
+import { keepMarking } from './marking';
 import { SessionPanel } from './panel';
 import { answerRequests } from './requests';
 import { followSettings } from './settings';
@@ -25,6 +27,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     ICommandPalette,
     ISettingRegistry,
     IConsoleTracker,
+    IEditorExtensionRegistry,
     ITranslator
   ],
   activate: (
@@ -35,6 +38,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     settings: ISettingRegistry | null,
     consoles: IConsoleTracker | null,
+    editors: IEditorExtensionRegistry | null,
     translator: ITranslator | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('nbfn');
@@ -56,6 +60,9 @@ const plugin: JupyterFrontEndPlugin<void> = {
       category: trans.__('TensorFlow')
     });
     answerRequests(app.commands, notebooks);
+    if (editors) {
+      keepMarking({ editors, notebooks, tracker });
+    }
     if (settings) {
       void followSettings({
         loading: settings.load(PLUGIN_ID),

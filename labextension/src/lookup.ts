@@ -1,4 +1,9 @@
-import type { RetraceRecord, TraceRecord } from './protocol';
+import type {
+  FunctionRecord,
+  RetraceRecord,
+  TraceRecord,
+  TracedCellRecord
+} from './protocol';
 import type { KernelState } from './store';
 
 type Rows<T> = ReadonlyMap<string, readonly T[]>;
@@ -19,6 +24,14 @@ export function retracesOf(
   functionId: string
 ): readonly RetraceRecord[] {
   return retraceIndex(state.retraces).get(functionId) ?? NONE;
+}
+
+/** The functions of a cell's segments, in the order of its text. */
+export function functionsOf(
+  state: KernelState,
+  cell: TracedCellRecord
+): readonly FunctionRecord[] {
+  return cell.functions.flatMap(id => state.functions.get(id) ?? []);
 }
 
 /** The newest retrace of all functions, or null. */

@@ -37,6 +37,9 @@ export interface Snapshot {
  * Tables of records by id.
  */
 export interface State {
+  cells?: {
+    [k: string]: TracedCellRecord;
+  };
   functions?: {
     [k: string]: FunctionRecord;
   };
@@ -55,6 +58,103 @@ export interface State {
   work?: {
     [k: string]: WorkRecord;
   };
+}
+/**
+ * A cell that runs in segments: graph where it is graph, Python where it is Python.
+ */
+export interface TracedCellRecord {
+  id: string;
+  name: string;
+  /**
+   * The notebook cell that ran it last.
+   */
+  cell?: Cell | null;
+  /**
+   * Its Python, line for line; the magic's own line is empty.
+   */
+  source: string;
+  /**
+   * For each line with code why it is Python; null where it runs in a graph.
+   */
+  lines: {
+    [k: string]: string | null;
+  };
+  /**
+   * How many statements run in graphs, and on which lines.
+   */
+  sentence: string;
+  /**
+   * What is Python and why, such as line 4 prints.
+   */
+  python: string[];
+  /**
+   * What runs in graphs, in the order of the text.
+   */
+  segments: Segment[];
+  /**
+   * Ids of the functions of all its segments, also of those that are Python again.
+   */
+  functions: string[];
+  /**
+   * Statements that run in graphs.
+   */
+  graph_statements: number;
+  statements: number;
+  /**
+   * What the last run took.
+   */
+  seconds: number;
+  /**
+   * What it would have taken as Python.
+   */
+  eager_seconds: number;
+  runs: number;
+}
+/**
+ * A place in the user's code.
+ */
+export interface Cell {
+  /**
+   * Id of the notebook cell, where known.
+   */
+  id?: string | null;
+  /**
+   * The n of In [n].
+   */
+  execution_count?: number | null;
+  /**
+   * Line in the cell, or in the file; from 1.
+   */
+  line?: number | null;
+  /**
+   * File, for code outside a notebook.
+   */
+  file?: string | null;
+}
+/**
+ * Statements of a traced cell that run as one graph.
+ */
+export interface Segment {
+  /**
+   * Id of its function.
+   */
+  function: string;
+  /**
+   * Its first line in the cell, from 1.
+   */
+  first: number;
+  /**
+   * Its last line.
+   */
+  last: number;
+  /**
+   * What a run as a graph takes.
+   */
+  seconds?: number | null;
+  /**
+   * What a run as Python takes.
+   */
+  eager_seconds?: number | null;
 }
 /**
  * A traced function.
@@ -94,27 +194,6 @@ export interface FunctionRecord {
    * Id of the newest retrace.
    */
   last_retrace?: string | null;
-}
-/**
- * A place in the user's code.
- */
-export interface Cell {
-  /**
-   * Id of the notebook cell, where known.
-   */
-  id?: string | null;
-  /**
-   * The n of In [n].
-   */
-  execution_count?: number | null;
-  /**
-   * Line in the cell, or in the file; from 1.
-   */
-  line?: number | null;
-  /**
-   * File, for code outside a notebook.
-   */
-  file?: string | null;
 }
 /**
  * One trace: a graph in the trace cache of a function.
@@ -320,6 +399,7 @@ export interface Patch {
  * Ids of rows to take out of the tables.
  */
 export interface Removed {
+  cells?: string[];
   functions?: string[];
   traces?: string[];
   retraces?: string[];

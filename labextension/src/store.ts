@@ -5,12 +5,14 @@ import type {
   RetraceRecord,
   Snapshot,
   TraceRecord,
+  TracedCellRecord,
   VariableRecord,
   WorkRecord
 } from './protocol';
 
 /** The tables of the state: records by id, in the order of their creation. */
 export interface Tables {
+  readonly cells: ReadonlyMap<string, TracedCellRecord>;
   readonly functions: ReadonlyMap<string, FunctionRecord>;
   readonly traces: ReadonlyMap<string, TraceRecord>;
   readonly retraces: ReadonlyMap<string, RetraceRecord>;
@@ -98,12 +100,14 @@ export class Store {
       this._ended.add(old.epoch);
     }
     this._awaiting = false;
-    const { functions, traces, retraces, variables, devices, work } = snapshot.state;
+    const { cells, functions, traces, retraces, variables, devices, work } =
+      snapshot.state;
     this._set({
       epoch: snapshot.epoch,
       seq: snapshot.seq,
       nbfn: snapshot.nbfn,
       tensorflow: snapshot.tensorflow ?? null,
+      cells: new Map(Object.entries(cells ?? {})),
       functions: new Map(Object.entries(functions ?? {})),
       traces: new Map(Object.entries(traces ?? {})),
       retraces: new Map(Object.entries(retraces ?? {})),
@@ -129,6 +133,7 @@ export class Store {
       ...old,
       seq,
       tensorflow: tensorflow ?? old.tensorflow,
+      cells: patched(old.cells, put.cells, removed.cells),
       functions: patched(old.functions, put.functions, removed.functions),
       traces: patched(old.traces, put.traces, removed.traces),
       retraces: patched(old.retraces, put.retraces, removed.retraces),

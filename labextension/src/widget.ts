@@ -6,8 +6,8 @@ import type { ViewChoice } from './views';
 
 /** What the Python widget synchronises. */
 interface Traits {
-  view: 'function' | 'session';
-  /** Id of the function that a function view shows. */
+  view: 'function' | 'cell' | 'session';
+  /** Id of the function or cell that is shown. */
   target: string | null;
   snapshot: Snapshot;
 }
@@ -15,10 +15,10 @@ interface Traits {
 /** Shows the widget's view until the host aborts the signal or calls the returned function. */
 const render: Render<Traits> = ({ model, el, signal }) => {
   const store = new Store();
-  const choice = (): ViewChoice =>
-    model.get('view') === 'session'
-      ? { view: 'session' }
-      : { view: 'function', target: model.get('target') };
+  const choice = (): ViewChoice => {
+    const view = model.get('view');
+    return view === 'session' ? { view } : { view, target: model.get('target') };
+  };
   const receive = (): void => {
     const snapshot: unknown = model.get('snapshot');
     if (isSnapshot(snapshot)) {

@@ -5,6 +5,7 @@ import type {
   Snapshot,
   State,
   TraceRecord,
+  TracedCellRecord,
   VariableRecord,
   WorkRecord
 } from '../src/protocol';
@@ -82,6 +83,29 @@ export function variable(values: Partial<VariableRecord> = {}): VariableRecord {
     device: '/job:localhost/replica:0/task:0/device:CPU:0',
     nbytes: 401408,
     trainable: true,
+    ...values
+  };
+}
+
+/** A cell that ran three times: a loop of one graph, and a print. */
+export function tracedCell(values: Partial<TracedCellRecord> = {}): TracedCellRecord {
+  return {
+    id: 'cell-1',
+    name: 'train',
+    cell: { id: 'notebook-cell', execution_count: 6 },
+    source: '\n# begins\nfor x in data:\n    y = f(x)\n    print(y)\n',
+    lines: { 3: 'a loop', 4: null, 5: 'prints' },
+    sentence: '1 of 3 statements in 1 graph (line 4)',
+    python: ['line 5 prints'],
+    segments: [
+      { function: 'f1', first: 4, last: 4, seconds: 0.001, eager_seconds: 0.004 }
+    ],
+    functions: ['f1'],
+    graph_statements: 1,
+    statements: 3,
+    seconds: 0.0041,
+    eager_seconds: 0.0162,
+    runs: 3,
     ...values
   };
 }

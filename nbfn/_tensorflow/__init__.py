@@ -7,6 +7,7 @@ once.
 
 from nbfn._tensorflow.autograph import (
     Conversion,
+    converting,
     original_line,
     origins,
 )
@@ -30,6 +31,7 @@ from nbfn._tensorflow.cache import (
     observe,
 )
 from nbfn._tensorflow.calls import (
+    AsWritten,
     EagerTensor,
     canonical,
     flat_call,
@@ -51,8 +53,10 @@ from nbfn._tensorflow.captures import (
     Captured,
     captured,
     changing_resource_operations,
+    drawn_in,
     stateful_random_operations,
     trackable_children,
+    writes,
 )
 from nbfn._tensorflow.elsewhere import (
     WatchedCache,
@@ -71,12 +75,14 @@ from nbfn._tensorflow.graphs import (
     graph_captures,
     operations_with_effects,
     owned_variables,
+    unused_operations,
 )
 from nbfn._tensorflow.loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.python_calls import (
     graph_time_functions,
 )
 from nbfn._tensorflow.recording import (
+    is_recording,
     record_gradient,
 )
 from nbfn._tensorflow.redefinition import (
@@ -144,6 +150,7 @@ __all__ = [
     "CAN_SCOPE",
     "WITHOUT_CONTROL_DEPENDENCIES",
     "WRAPPERS",
+    "AsWritten",
     "CacheObserver",
     "Cancellation",
     "Captured",
@@ -176,8 +183,10 @@ __all__ = [
     "concrete_functions",
     "constrain",
     "convert_anew",
+    "converting",
     "degraded",
     "discard",
+    "drawn_in",
     "eager_random_state",
     "enclosing_graphs",
     "explicit_device",
@@ -193,6 +202,7 @@ __all__ = [
     "is_cancellable",
     "is_local_variable",
     "is_plain_eager",
+    "is_recording",
     "is_tensor_by_class",
     "local_variable",
     "look_up",
@@ -234,7 +244,9 @@ __all__ = [
     "unconverted",
     "unfold",
     "unlisted",
+    "unused_operations",
     "unwrapped",
     "user_line",
     "watch_cache",
+    "writes",
 ]

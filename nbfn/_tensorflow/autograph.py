@@ -12,12 +12,24 @@ import tensorflow as tf
 from nbfn._tensorflow import conversion
 
 try:
+    from tensorflow.python.autograph.core import ag_ctx as _ag_ctx
     from tensorflow.python.autograph.impl import api as _api
 except ImportError:
-    _api = None
+    _ag_ctx = _api = None
 
 _autograph: Any = getattr(getattr(tf, "__internal__", None), "autograph", None)
 _KNOWN = all(hasattr(_autograph, name) for name in ("control_status_ctx", "tf_convert"))
+
+
+def converting(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """Calls the user's function converted, whatever is said of the code around the call.
+
+    Where TensorFlow does not let one say so, it is called as it is.
+    """
+    if _ag_ctx is None:
+        return fn(*args, **kwargs)
+    with _ag_ctx.ControlStatusCtx(_ag_ctx.Status.UNSPECIFIED):
+        return Conversion(by_default=True).call(fn, args, kwargs)
 
 
 class Conversion:

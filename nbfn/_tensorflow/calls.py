@@ -231,3 +231,49 @@ _HAS_DIRECT_CALL = (
 
 def _filtered(call: Callable[..., Any]) -> Callable[..., Any]:
     return call if _traceback_utils is None else _traceback_utils.filter_traceback(call)
+
+
+class AsWritten:
+    """A context in which functions run without rewrites that change what a run does.
+
+    Grappler folds constants across operations, reorders arithmetic and joins kernels, all of which
+    rounds otherwise, and drops control dependencies on operations that may raise. Where TensorFlow
+    does not let a call say so, functions run as always.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if not _HAS_CALL_OPTIONS:
+            return
+        context = _context.context()
+        before = self._before = context.function_call_options
+        options = self._known.get(before)
+        if options is None:
+            config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
+            rewrites = config.graph_options.rewrite_options
+            off = type(rewrites).OFF
+            rewrites.constant_folding = rewrites.arithmetic_optimization = off
+            rewrites.remapping = rewrites.dependency_optimization = off
+            made = type(before)(before.executor_type, config)
+            options = self._known[before] = made
+        context.function_call_options = options
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            _context.context().function_call_options = self._before
+            self._before = None
+
+
+def _has_call_options() -> bool:
+    try:
+        with AsWritten():
+            return True
+    except Exception:
+        return False
+
+
+_HAS_CALL_OPTIONS = True
+_HAS_CALL_OPTIONS = _has_call_options()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from nbfn._tensorflow.base import Function
@@ -38,6 +40,42 @@ def changing_resource_operations(graph: Any) -> list[str]:
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
 
 
+def writes(graph: Any) -> bool:
+    """Whether a graph does what cannot be done again: assigns, prints, draws, calls Python."""
+    found = _operation_types(graph)
+    return bool(found & _HIDDEN_STATE) or any(
+        op.startswith((*_CHANGING, *_WRITING)) and op not in _READING for op in found
+    )
+
+
+def drawn_in(graph: Any, code: CodeType) -> int | None:
+    """The line of some code that draws from hidden state itself, and not through functions.
+
+    Args:
+        graph: The graph.
+        code: The code of the function that it was traced from.
+    """
+    for op in graph.get_operations():
+        if op.type not in _HIDDEN_STATE:
+            continue
+        line = None
+        for frame in op.traceback or ():
+            if frame.filename == code.co_filename and frame.name == code.co_name:
+                line = frame.lineno
+            elif line is not None and not _is_tensorflows(frame.filename):
+                line = None
+                break
+        if line is not None:
+            return int(line)
+    return None
+
+
+def _is_tensorflows(file: str) -> bool:
+    return f"{os.sep}tensorflow{os.sep}" in file or file.startswith("<")
+
+
+_WRITING = ("Assign", "Resource", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter")
+_READING = frozenset({"ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall"})
 _CHANGING = (
     *("LookupTableInsert", "LookupTableImport", "LookupTableRemove"),
     *("QueueEnqueue", "QueueDequeue", "StackPush", "StackPop", "Barrier", "Accumulator"),

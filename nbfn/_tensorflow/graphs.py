@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
+import tensorflow as tf
 
 from nbfn._tensorflow.base import degraded
 from nbfn._tensorflow.calls import EagerTensor
@@ -40,6 +43,19 @@ WITHOUT_CONTROL_DEPENDENCIES = {"_disable_acd": True}
 def operations_with_effects(graph: Any) -> list[Any]:
     """Operations that run at each call of a function, needed or not; empty for other graphs."""
     return list(getattr(graph, "control_outputs", ()))
+
+
+def unused_operations(results: Iterable[Any]) -> list[Any]:
+    """Operations of the graph that is being made whose values nobody uses, and no result is."""
+    graph = tf.compat.v1.get_default_graph()
+    kept = {id(each) for each in results}
+    return [
+        op
+        for op in graph.get_operations()
+        if op.outputs
+        and op.type not in ("Placeholder", "Const")
+        and not any(each.consumers() or id(each) in kept for each in op.outputs)
+    ]
 
 
 def graph_captures(graph: Any) -> list[GraphCapture]:

@@ -1,4 +1,4 @@
-"""What a tf.GradientTape records besides operations."""
+"""Whether tapes record, and what they record besides operations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ try:
     from tensorflow.python.eager import record as _record
 except ImportError:
     _record = None
+try:
+    from tensorflow.python import pywrap_tfe as _tfe
+except ImportError:
+    _tfe = None
+
+_no_tape: Callable[[], bool] | None = getattr(_tfe, "TFE_Py_TapeSetIsEmpty", None)
+
+
+def is_recording() -> bool:
+    """Whether a tape is open on this thread; true also where TensorFlow does not tell."""
+    return _no_tape is None or not _no_tape()
 
 
 def record_gradient(outputs: list[Any], inputs: list[Any], gradient: Callable[..., Any]) -> bool:

@@ -23,6 +23,7 @@ class Call:
     Attributes:
         recorder: The record of its function.
         counts: Whether it is a call, and not a request.
+        explains: Whether it is a request that stands for a call which Python has served.
         reason: Why a trace is requested, if one is.
         trace: The trace that serves it, once that is known.
         added: Traces that it has made.
@@ -33,13 +34,13 @@ class Call:
         is_tracing: Whether a trace is being made now.
         graph: The graph of that trace, held weakly, once there is one.
         trace_seconds: Time spent tracing.
-        python_results: Results that are Python values.
         started: When it began.
         interruption: What stops it on an interrupt.
     """
 
     recorder: Record
     counts: bool = True
+    explains: bool = False
     reason: Cause | None = None
     trace: Trace | None = None
     added: int = 0
@@ -50,7 +51,6 @@ class Call:
     is_tracing: bool = False
     graph: weakref.ReferenceType[Any] | None = None
     trace_seconds: float = 0.0
-    python_results: Any = None
     started: float = 0.0
     interruption: Interruption = field(default_factory=Interruption)
 

@@ -47,7 +47,7 @@ def causes_of(
         return (first,), ()
     if not traces:
         return (first,), ()
-    if call is None or not call.counts:
+    if call is None or not (call.counts or call.explains):
         return (REQUESTED,), ()
     wanted = call.wanted or Wanted(key)
     causes, nearest = explain(wanted, traces)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbfn.errors import NbfnError
-from nbfn.functions.effects import effects, line_of, with_helpers
+from nbfn.functions.effects.reach import effect_on, effects_of, with_helpers
 from nbfn.functions.key import shorten
 from nbfn.functions.text import count
 from nbfn.functions.trial import Outcome, Trial
@@ -139,7 +139,7 @@ class _Source:
 
     def __init__(self, function: TracedFunction) -> None:
         functions = with_helpers(function.python_function)
-        self.effects = effects(functions)
+        self.effects = effects_of(functions)
         self.files = {each.__code__.co_filename for each in functions}
         self._site = function.site
         self._first = (
@@ -154,8 +154,8 @@ class _Source:
         return Site(file, line, self._site.cell if file == self._site.file else None)
 
     def of(self, place: str, kind: str = "write") -> Site:
-        effect = line_of(place, kind, self.effects)
-        return self.site() if effect is None else self.site(effect.file, effect.line)
+        effect = effect_on(place, kind, self.effects)
+        return self.site() if effect is None else self.site(effect.file, effect.inner)
 
 
 def _errors(outcome: Outcome, source: _Source) -> Iterator[Difference]:

@@ -59,4 +59,6 @@ def explanation(function: TracedFunction, args: Any, kwargs: Any) -> Explanation
         return Explanation(recorder.traces.get(id(looked_up.concrete)))
     wanted = recorder.wanted(looked_up.function_type)
     causes, nearest = explain(wanted, list(recorder.traces.values()))
-    return Explanation(None, causes, nearest, remedy_for(recorder.spoken_name(), causes))
+    return Explanation(
+        None, causes, nearest, remedy_for(recorder.spoken_name(), causes, recorder.relaxing)
+    )

@@ -49,6 +49,7 @@ class Guards:
         self._state = 0
         self._exempt: frozenset[Place] = frozenset()
         self._graph_time = NOTHING
+        self._also: Marks = {}
         self._numbers: Numbers = {}
         self._lock = threading.RLock()
 
@@ -61,7 +62,7 @@ class Guards:
             if self._survey is None or not self._survey.holds():
                 with self._lock:
                     self._survey = survey(self._python_function, self._owner(), self._graph_time)
-                    self._survey.marks.update(self._own_code())
+                    self._survey.marks.update({**self._own_code(), **self._also})
                     self._state = self._number(self._survey.marks)
         except Exception as error:  # the user's objects may do anything when they are looked at
             self._give_up(error)
@@ -75,6 +76,12 @@ class Guards:
             return {}
         place = Place("code", functions[-1].__name__)
         return {place: mark_of_functions(functions, functions[-1])}
+
+    def also(self, marks: Marks) -> None:
+        """Guards some more, which whoever says so looks at."""
+        if marks != self._also:
+            with self._lock:
+                self._also, self._survey = marks, None
 
     def _give_up(self, error: Exception) -> None:
         """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""

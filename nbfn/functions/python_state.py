@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from nbfn.functions.effects import named
+from nbfn.functions.effects.reach import named
 from nbfn.functions.reads import is_the_users
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, frozenset)

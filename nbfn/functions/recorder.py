@@ -21,7 +21,7 @@ from nbfn.functions.refusal import RefusedError, RunEagerly
 from nbfn.functions.remedy import remedy_for
 from nbfn.functions.retrace import Cause, Retrace, Wanted
 from nbfn.functions.staleness import Staleness
-from nbfn.functions.stance import Stance, obey
+from nbfn.functions.stance import Stance, obey, stance_of
 from nbfn.functions.summaries import summaries_of
 from nbfn.functions.trace import Trace
 from nbfn.site import Site, call_site
@@ -67,6 +67,7 @@ class Recorder(Record):
         failures: Calls whose trace failed.
         failed: Why nothing more is noted of the calls that are open, if something went wrong.
         spoken_name: Gives the expression by which code can refer to the function, for remedies.
+        relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
     """
 
@@ -81,6 +82,7 @@ class Recorder(Record):
         self.failures = 0
         self.failed: Exception | None = None
         self.spoken_name: Callable[[], str | None] = lambda: name
+        self.relaxing: str | None = None
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
         self._has_gaps = False
@@ -114,13 +116,16 @@ class Recorder(Record):
         if trace is None:
             self.failures += bool(call.missed_at)
             return
-        if not call.counts:
+        if not (call.counts or (call.explains and call.added)):
             return
         with self.lock:
             now = next(clock)
             last = "hit"
             if call.added:
                 last = "retrace" if self._retraced_last(trace) else "trace"
+            if call.explains:  # Python has served it
+                self.last, self.last_trace, self.changed = last, trace, now
+                return
             # What follows calls nothing, so that no interrupt parts it.
             self.last = last
             self.calls += 1
@@ -203,12 +208,16 @@ class Recorder(Record):
             call.exemptions = self.guards.exemptions()
         call.wanted = self.wanted(function_type)
         call.marks = call.wanted.marks
-        if call.counts and call.added == 0:
+        if (call.counts or call.explains) and call.added == 0:
             if self.traces:
                 obey(self, call.wanted)
             self.limit.check(self.spoken_name() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()
+
+    def refuses_retraces(self) -> bool:
+        """Whether its stance is that calls which need another trace fail."""
+        return stance_of(self.function_id, self.own_stance) == "fail_on_retrace"
 
     def wanted(self, function_type: Any) -> Wanted:
         """What a call of this type needs of a trace."""
@@ -243,7 +252,6 @@ class Recorder(Record):
             self.traces[key] = trace
             if call is not None:
                 call.is_tracing = False
-                trace.python_results = call.python_results
                 call.trace = trace
                 call.added += 1
                 call.trace_seconds += seconds
@@ -303,7 +311,7 @@ class Recorder(Record):
             trace=trace.number,
             site=site,
             trace_seconds=trace.trace_seconds if seconds is None else seconds,
-            remedy=remedy_for(self.spoken_name(), causes),
+            remedy=remedy_for(self.spoken_name(), causes, self.relaxing),
         )
 
     def _warn(self, retrace: Retrace) -> None:
@@ -328,14 +336,6 @@ class Recorder(Record):
             self._warn(retrace)
             self.last = "retrace"
             self.changed = next(clock)
-
-    # Python results ---------------------------------------------------------------------
-
-    def keep_python_results(self, results: Any) -> None:
-        """Keeps results that are Python values with the trace that is being made."""
-        call = self.current
-        if call is not None:
-            call.python_results = results
 
     def settle(self, trace: Trace) -> None:
         """Says that the last retrace has been dealt with, by this trace."""

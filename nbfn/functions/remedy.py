@@ -23,13 +23,16 @@ class Remedy:
     code: str | None = None
 
 
-def remedy_for(name: str | None, causes: Sequence[Cause]) -> Remedy | None:
+def remedy_for(
+    name: str | None, causes: Sequence[Cause], relaxing: str | None = None
+) -> Remedy | None:
     """The remedy for a miss.
 
     Args:
         name: The expression by which the user's code can refer to the function; None if there is
             none.
         causes: The causes of the miss.
+        relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
 
     Returns:
         The remedy that serves the gravest cause; None where there is nothing to change.
@@ -38,9 +41,9 @@ def remedy_for(name: str | None, causes: Sequence[Cause]) -> Remedy | None:
     if codes and codes.keys() <= {"shape"}:
         paths = _join([f"`{cause.path}`" for cause in causes])
         sentence = f"Let one trace serve every size of {paths}"
-        if name is None:
+        if name is None and relaxing is None:
             return Remedy(f"{sentence}: give the function a name, and call its relax()")
-        return Remedy(sentence, f"{name}.relax()")
+        return Remedy(sentence, relaxing or f"{name}.relax()")
     for code, advice in _ADVICE.items():
         if code in codes:
             cause = codes[code]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -31,20 +30,7 @@ def survey_objects(
     objects: Iterable[tuple[str, Any]], attributes: frozenset[str], graph_time: GraphTime = NOTHING
 ) -> dict[Place, Mark]:
     """The marks of what some objects of the user's hold, as far as code names it."""
-    values = [
-        (name, each)
-        for name, value in objects
-        for each in (value.stands_for() if isinstance(value, StandIn) else [value])
-    ]
-    return _rounds(attributes, values, graph_time).survey.marks
-
-
-class StandIn(ABC):
-    """An argument that stands for others, which are guarded in its place."""
-
-    @abstractmethod
-    def stands_for(self) -> Iterable[Any]:
-        """The others."""
+    return _rounds(attributes, list(objects), graph_time).survey.marks
 
 
 def _rounds(

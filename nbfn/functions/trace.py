@@ -52,7 +52,6 @@ class Trace:
         compiled: The shapes for which XLA has compiled it, if it does.
         lost: Names of captured variables that no longer exist.
         watched: Weak references to the captured variables, which tell when one dies.
-        python_results: Results that are Python values, fixed when the trace was made.
     """
 
     def __init__(
@@ -78,7 +77,6 @@ class Trace:
         definition = concrete.graph.as_graph_def()
         self.nbytes = int(definition.ByteSize())
         self.can_be_stopped = _tensorflow.can_be_stopped(concrete, definition)
-        self.python_results: Any = None
         self.context: Context | None = None
         self.marks: Marks = {}
         self.last_used = 0

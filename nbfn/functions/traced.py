@@ -9,8 +9,8 @@ import functools
 import itertools
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -49,7 +49,7 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "strategy", "running"),
+    *("_creations", "strategy"),
 )
 
 
@@ -68,12 +68,9 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         converts: Signatures by which Python numbers of a call become tensors.
         known_as: The name it is supposed to have, where no name is found that leads to it.
         strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
-        running: Given the positional arguments, a context in which the user's Python runs, and
-            which gives those that it is called with.
     """
 
     strategy: Any = None
-    running: Callable[[Sequence[Any]], AbstractContextManager[Any]] = nullcontext
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -228,8 +225,7 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         @_tensorflow.as_it_is
         def told(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
-            with self.running(args) as own:
-                return python(*own, **kwargs)
+            return python(*args, **kwargs)
 
         if self.strategy is None:
             return told(*args, **kwargs)
@@ -279,6 +275,29 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
             self.recorder.end(call)
 
     @_tensorflow.as_it_is
+    def learn(self, args: Sequence[Any]) -> Trace | None:
+        """Makes the trace of a call that Python has served, as the call would have made it.
+
+        Returns:
+            The trace; None if the stance or the limit says that such calls stay eager.
+        """
+        call, calls = Call(self.recorder, counts=False, explains=True), this_thread.calls
+        depth = len(calls)
+        try:
+            self.recorder.begin(call)
+            with call.interruption:
+                concrete = super().get_concrete_function(*args)
+            return self.recorder.traces.get(id(concrete))
+        except RunEagerly:
+            return None
+        finally:
+            del calls[depth:]
+            self.recorder.end(call)
+            excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
+            if excess:
+                eviction.evict_least_recently_used(self, excess)
+
+    @_tensorflow.as_it_is
     def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
         """The trace for these values or specifications, made now if it is not there.
 
@@ -304,6 +323,15 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         if self._pattern is not None:
             args, _, kwargs = self._pattern.match(self, args, kwargs)
         return explanation(self, args, kwargs)
+
+    def serving(self, args: Sequence[Any]) -> Trace | None:
+        """The trace that serves a call with these positional arguments; None if it must trace."""
+        known = self._dispatch.find(args, {}, self.recorder.guards.state)
+        if known is not None:
+            return known[0].trace
+        looked_up = _tensorflow.look_up(self, args, {}) if self.recorder.traces else None
+        concrete = None if looked_up is None else looked_up.concrete
+        return None if concrete is None else self.recorder.traces.get(id(concrete))
 
     @_tensorflow.as_it_is
     def run(self, *args: Any, **kwargs: Any) -> Run:

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.agreement import disagreement, disagreements
-from nbfn.functions.effects import named, plain, with_helpers
+from nbfn.functions.effects.reach import named, plain, with_helpers
 from nbfn.functions.naming import named_leaves, names_for
 from nbfn.functions.python_state import PythonState, fingerprint
 from nbfn.functions.variable_state import VariableState
@@ -164,8 +164,7 @@ class Trial:
         eagerly = tf.config.functions_run_eagerly()
         tf.config.run_functions_eagerly(True)
         try:
-            with function.running(self._args) as own:
-                return python_function(*own, **self._kwargs)
+            return python_function(*self._args, **self._kwargs)
         finally:
             tf.config.run_functions_eagerly(eagerly)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from nbfn import _tensorflow
 from nbfn.functions import eviction, relaxing
@@ -31,10 +31,6 @@ class Upkeep:
         self.recorder.own_stance = None if name is None else checked(name)
 
     @_tensorflow.as_it_is
-    def keep_python_results(self, results: Any) -> None:
-        """Keeps Python values with the trace that is being made, as its ``python_results``."""
-        self.recorder.keep_python_results(results)
-
     @_tensorflow.as_it_is
     def suggest(self) -> Cover:
         """The least general signature that covers the newest trace and its relatives.

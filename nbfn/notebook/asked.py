@@ -60,13 +60,30 @@ def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
 def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
     """The functions of these names; without names, all of the session."""
     if names:
-        return [named(shell, name) for name in names]
+        found = [named(shell, name) for name in names]
+        return [f for each in found for f in getattr(each, "functions", (each,))]
     from nbfn.sessions.session import session
 
-    functions = list(session().functions.values())
+    here = session()
+    functions = list(here.functions.values())
+    functions += [each for cell in here.cells.values() for each in cell.functions]
     if not functions:
         raise UsageError("the notebook has no traced function yet; make one with %%tf_function")
     return functions
+
+
+def refuse_several(text: str, asked: Any) -> None:
+    """Refuses a cell in segments where one function is meant.
+
+    Raises:
+        UsageError: Naming its functions.
+    """
+    if hasattr(asked, "functions"):
+        parts = [f"{text}.functions[{i}] ({f.label})" for i, f in enumerate(asked.functions)]
+        raise UsageError(
+            f"`{text}` is a cell that runs in segments; name one of its functions: "
+            + (", ".join(parts) or "it has none yet")
+        )
 
 
 def call_in(shell: InteractiveShell, line: str) -> tuple[Any, list[Any], dict[str, Any]]:
@@ -82,6 +99,7 @@ def call_in(shell: InteractiveShell, line: str) -> tuple[Any, list[Any], dict[st
     if not isinstance(tree, ast.Call):
         raise UsageError(f"`{line.strip()}` is no call; write it as {line.strip()}(…)")
     function = named(shell, ast.unparse(tree.func))
+    refuse_several(ast.unparse(tree.func), function)
     taken = ast.parse("(lambda *args, **kwargs: (list(args), kwargs))()", mode="eval")
     assert isinstance(taken.body, ast.Call)
     taken.body.args, taken.body.keywords = tree.args, tree.keywords

@@ -8,6 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 _SHOWN = (
     ("nbfn.functions.traced", "TracedFunction", "function_bundle"),
+    ("nbfn.functions.segments.cell", "TracedCell", "cell_bundle"),
     ("nbfn.functions.trace", "Trace", "trace_bundle"),
     ("nbfn.modules.module", "Module", "module_bundle"),
     ("nbfn.sessions.session", "Session", "session_bundle"),

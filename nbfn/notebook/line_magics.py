@@ -14,7 +14,7 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from nbfn.notebook.asked import call_in, functions_of, named, one_line, show
+from nbfn.notebook.asked import call_in, functions_of, named, one_line, refuse_several, show
 
 _FUNCTION = "name of a traced function, or an expression such as model.step; else all"
 
@@ -145,6 +145,7 @@ class LineMagics(Magics):
 
         arguments = parse_argstring(self.tf_graph, line)
         function = named(self.shell, arguments.function)
+        refuse_several(arguments.function, function)
         traces = {trace.number: trace for trace in function.traces}
         if not traces:
             raise UsageError(f"`{function.label}` has no trace yet; call it first")

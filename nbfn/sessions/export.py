@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.text import count
 from nbfn.sessions.place import RECORD, Place
 from nbfn.sessions.resources import ExportError, owners_of
 from nbfn.sessions.session import Session, session
@@ -127,6 +130,20 @@ def export(
     )
 
 
+def _of_cell(chosen: Any) -> list[Any]:
+    """The function of a cell that is one graph; anything else as it is."""
+    if not isinstance(chosen, TracedCell):
+        return [chosen]
+    if chosen.whole is not None:
+        return [chosen.whole]
+    parts = ", ".join(f"`{chosen.name}.functions[{i}]`" for i in range(len(chosen.functions)))
+    one = f", or export one of its graphs, {parts}" if parts else ""
+    raise ExportError(
+        f"`{chosen.name}` is a cell that runs as {count(len(chosen.functions), 'graph')} "
+        f"and Python between them; make it one graph with %%tf_function --whole{one}"
+    )
+
+
 def _choose(
     functions: TracedFunction | Sequence[TracedFunction] | None, here: Session
 ) -> dict[str, TracedFunction]:
@@ -142,7 +159,9 @@ def _choose(
                 "%%tf_function or a function with @nbfn.function, and call it once"
             )
         return chosen
-    given = [functions] if isinstance(functions, _tensorflow.Function) else list(functions)
+    is_one = isinstance(functions, TracedCell | _tensorflow.Function)
+    every: Sequence[Any] = [functions] if is_one else list(functions)  # type: ignore[list-item, arg-type]
+    given = [each for one in every for each in _of_cell(one)]
     if not given:
         raise ExportError("there is nothing to export: `functions` is empty")
     named = {id(each): name for name, each in here.functions.items()}
@@ -153,7 +172,7 @@ def _choose(
                 f"expected traced functions to export, found {type(each).__name__} {each!r:.60}; "
                 "make it one with nbfn.function"
             )
-        name = named.get(id(each), each.label)
+        name = named.get(id(each), re.sub(r"\W", "_", each.label))
         if name in chosen and chosen[name] is not each:
             raise ExportError(f"two functions to export are both named `{name}`")
         chosen[name] = each

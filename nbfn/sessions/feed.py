@@ -1,8 +1,9 @@
 """What changed since last time, for everyone who watches.
 
 Nothing is done while functions are called. `Feed.flush` looks at the recorders' counters, builds
-rows for the functions that changed, and hands a patch to each subscriber. It reads plain Python
-values only, never calls TensorFlow, and imports neither it nor the functions before the user has.
+rows for the functions and cells that changed, and hands a patch to each subscriber. It reads plain
+Python values only, never calls TensorFlow, and imports neither it nor the functions before the user
+has.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from nbfn.errors import tell_failure
 
 if TYPE_CHECKING:
     from nbfn.functions.observed import Observed
+    from nbfn.functions.segments.cell import TracedCell
 
 _Row = TypeVar("_Row", bound=protocol.Record)
 Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
 
 
 class Feed:
-    """The state of a kernel's traced functions as messages.
+    """The state of a kernel's traced functions and cells as messages.
 
     Attributes:
         epoch: Random, one per kernel start.
@@ -63,14 +65,15 @@ class Feed:
         with self._lock:
             return self._snapshot(self._sent)
 
-    def snapshot_of(self, function: Observed) -> protocol.Snapshot:
-        """The state of one function now."""
-        from nbfn.sessions.records import state_of
+    def snapshot_of(self, shown: Observed | TracedCell) -> protocol.Snapshot:
+        """The state of one function, or of one cell with its functions, now."""
+        from nbfn.functions.segments.cell import TracedCell
+        from nbfn.sessions.records import state_of, state_of_cell
 
         with self._lock:
-            state = state_of([function])
+            state = state_of_cell(shown) if isinstance(shown, TracedCell) else state_of([shown])
             state.work.update(
-                {id: row for id, row in self._work.items() if row.function == function.id}
+                {id: row for id, row in self._work.items() if row.function in state.functions}
             )
             return self._snapshot(state)
 
@@ -113,8 +116,8 @@ class Feed:
                     tell_failure("could not update one of its views, and will try again", error)
 
     def _advance(self) -> protocol.Patch | None:
-        """Takes the changed functions into what was sent; the patch that says so."""
-        functions = _shown_functions()
+        """Takes what has changed into what was sent; the patch that says so."""
+        functions, cells = _shown_functions(), _shown_cells()
         put = protocol.State()
         removed = protocol.Removed()
         for function in functions:
@@ -123,12 +126,18 @@ class Feed:
                 self._seen[function.id] = changed
                 for name, rows in _rows_of(function).items():
                     getattr(put, name).update(rows)
+        for cell in cells:
+            if self._seen.get(cell.id) != cell.changed and (row := _row_of(cell)) is not None:
+                self._seen[cell.id] = cell.changed
+                put.cells[cell.id] = row
         put.devices.update(_changed(self._devices, self._sent.devices))
         put.work.update(_changed(self._work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in self._work)
         alive = {function.id for function in functions}
         removed.functions.extend(id for id in self._sent.functions if id not in alive)
-        for id in removed.functions:
+        alive = {cell.id for cell in cells}
+        removed.cells.extend(id for id in self._sent.cells if id not in alive)
+        for id in (*removed.functions, *removed.cells):
             self._seen.pop(id, None)
         self._drop_rows(put, removed)
         if not any(put.model_dump().values()) and not any(removed.model_dump().values()):
@@ -196,6 +205,30 @@ def _rows_of(function: Observed) -> dict[str, dict[str, protocol.Record]]:
     except Exception as error:
         tell_failure(f"could not show what has changed of `{function.recorder.name}`", error)
         return {}
+
+
+def _shown_cells() -> list[TracedCell]:
+    """The cells that have run to an end; of those that are lazily traced, the ones with a graph."""
+    if "nbfn.functions.segments.cell" not in sys.modules:
+        return []
+    from nbfn.functions.segments.cell import live_cells
+
+    return [
+        cell for cell in live_cells() if cell.seconds[0] and (not cell.plan.lazily or cell.segments)
+    ]
+
+
+def _row_of(cell: TracedCell) -> protocol.TracedCellRecord | None:
+    """The row of a cell; None if it cannot be made this time."""
+    from nbfn.sessions.records import cell_record
+
+    try:
+        return cell_record(cell)
+    except RuntimeError:  # it runs meanwhile on its own thread, and is looked at again when it ends
+        return None
+    except Exception as error:
+        tell_failure(f"could not show what has changed of `{cell.label}`", error)
+        return None
 
 
 def is_shown(function: Observed) -> bool:

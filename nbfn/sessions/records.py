@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterable
 
 from nbfn import protocol
-from nbfn.functions import Capture, Cause, Retrace, Trace
+from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
 from nbfn.functions.key import Key
 from nbfn.functions.observed import Observed
+from nbfn.functions.segments.cell import TracedCell, python_lines, summary
+from nbfn.functions.segments.plan import GRAPH
 from nbfn.site import Site
 
 
@@ -18,6 +20,51 @@ def state_of(functions: Iterable[Observed]) -> protocol.State:
     for function in functions:
         add_rows(rows, function)
     return rows
+
+
+def state_of_cell(cell: TracedCell) -> protocol.State:
+    """The rows of a traced cell and of the functions of its segments."""
+    rows = state_of(_functions(cell))
+    rows.cells[cell.id] = cell_record(cell)
+    return rows
+
+
+def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
+    """The row of a traced cell."""
+    graph_statements, statements = cell.plan.counts()
+    seconds, eager_seconds = cell.seconds
+    return protocol.TracedCellRecord(
+        id=cell.id,
+        name=cell.label,
+        cell=None if cell.place is None else _cell(Site(None, None, cell.place)),
+        source=cell.plan.source,
+        lines={n: None if how == GRAPH else how for n, how in sorted(cell.lines.items())},
+        sentence=summary(cell),
+        python=python_lines(cell),
+        segments=[
+            protocol.Segment(
+                function=segment.function.id,
+                first=segment.lines[0],
+                last=segment.lines[1],
+                seconds=segment.times.graph,
+                eager_seconds=segment.times.python,
+            )
+            for segment in cell.segments
+            if segment.function is not None
+        ],
+        functions=[function.id for function in _functions(cell)],
+        graph_statements=graph_statements,
+        statements=statements,
+        seconds=seconds,
+        eager_seconds=eager_seconds,
+        runs=cell.runs,
+    )
+
+
+def _functions(cell: TracedCell) -> list[TracedFunction]:
+    """The functions of all segments, in the order of the text."""
+    segments = sorted(cell.plan.segments.values(), key=lambda each: each.lines)
+    return [each.function for each in segments if each.function is not None]
 
 
 def add_rows(rows: protocol.State, function: Observed) -> None:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
 from nbfn.functions.naming import named_leaves, users_names
+from nbfn.functions.segments.cell import TracedCell
 
 
 class SessionKeyError(NbfnError, KeyError):
@@ -54,6 +55,11 @@ class Session:
             if owner is not None and id(owner) in owned and id(function) not in known:
                 named[f"{owned[id(owner)]}.{function.name}"] = function
         return named
+
+    @property
+    def cells(self) -> dict[str, TracedCell]:
+        """Every cell in segments that the notebook names."""
+        return {name: value for name, value in self._public() if isinstance(value, TracedCell)}
 
     @property
     def modules(self) -> dict[str, tf.Module]:

@@ -1,5 +1,6 @@
 """Views: live widgets, with HTML and text that say the same."""
 
+from nbfn.views.bundle import cell_bundle as cell_bundle
 from nbfn.views.bundle import export_bundle as export_bundle
 from nbfn.views.bundle import function_bundle as function_bundle
 from nbfn.views.bundle import module_bundle as module_bundle

@@ -6,8 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from nbfn.functions import TracedFunction
+from nbfn.functions.segments.cell import TracedCell
 from nbfn.sessions.export import Export
 from nbfn.sessions.session import Session
+from nbfn.views.cell import cell_outline
 from nbfn.views.export import export_outline
 from nbfn.views.function import function_outline
 from nbfn.views.outline import Outline
@@ -24,6 +26,16 @@ def function_bundle(function: TracedFunction) -> dict[str, Any]:
         from nbfn.views.widget import function_widget, widget_view
 
         bundle |= widget_view(function_widget(function))
+    return bundle
+
+
+def cell_bundle(cell: TracedCell) -> dict[str, Any]:
+    """The MIME bundle of a cell in segments."""
+    bundle = _static(cell_outline(cell))
+    if has_widgets():
+        from nbfn.views.widget import cell_widget, widget_view
+
+        bundle |= widget_view(cell_widget(cell))
     return bundle
 
 

@@ -11,12 +11,13 @@ import traitlets
 
 from nbfn import protocol
 from nbfn.functions import TracedFunction
+from nbfn.functions.segments.cell import TracedCell
 from nbfn.sessions.feed import feed
 
 _STATIC = Path(__file__).parent / "static"
 BUNDLE = _STATIC / "widget.js"
 
-_widgets: dict[str, FunctionWidget] = {}
+_widgets: dict[str, OneWidget] = {}
 
 
 class View(anywidget.AnyWidget):
@@ -30,26 +31,29 @@ class View(anywidget.AnyWidget):
     snapshot = traitlets.Dict().tag(sync=True)
 
 
-class FunctionWidget(View):
-    """The live view of one traced function, which it holds weakly."""
+class OneWidget(View):
+    """The live view of one traced function or cell, which it holds weakly."""
 
-    def __init__(self, function: TracedFunction) -> None:
-        self._function = weakref.ref(function)
-        super().__init__(
-            view="function",
-            target=function.id,
-            snapshot=feed().snapshot_of(function).model_dump(mode="json"),
-        )
+    def __init__(self, view: str, shown: TracedFunction | TracedCell) -> None:
+        self._shown = weakref.ref(shown)
+        super().__init__(view=view, target=shown.id, snapshot=self._now(shown))
         feed().subscribe(self.receive)
 
     def receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
-        """Takes what changed, if it concerns the function."""
-        function = self._function()
-        if not isinstance(message, protocol.Patch) or function is None:
+        """Takes what changed, if it concerns what is shown."""
+        shown = self._shown()
+        if not isinstance(message, protocol.Patch) or shown is None:
             return
+        state = self.snapshot["state"]
+        own = {self.target, *state["functions"]}
         worked_on = {row.function for row in message.put.work.values()}
-        if self.target in {*message.put.functions, *worked_on} or message.removed.work:
-            self.snapshot = feed().snapshot_of(function).model_dump(mode="json")
+        changed = {*message.put.cells, *message.put.functions, *worked_on}
+        if own & changed or message.removed.work:
+            self.snapshot = self._now(shown)
+
+    @staticmethod
+    def _now(shown: TracedFunction | TracedCell) -> dict[str, Any]:
+        return feed().snapshot_of(shown).model_dump(mode="json")
 
     def close(self) -> None:
         """Stops updating; views that are displayed keep what they show."""
@@ -72,12 +76,21 @@ class SessionWidget(View):
 _session_widget: SessionWidget | None = None
 
 
-def function_widget(function: TracedFunction) -> FunctionWidget:
+def function_widget(function: TracedFunction) -> OneWidget:
     """The one widget of a function; it ends with the function."""
-    widget = _widgets.get(function.id)
+    return _widget_of("function", function)
+
+
+def cell_widget(cell: TracedCell) -> OneWidget:
+    """The one widget of a traced cell; it ends with the cell."""
+    return _widget_of("cell", cell)
+
+
+def _widget_of(view: str, shown: TracedFunction | TracedCell) -> OneWidget:
+    widget = _widgets.get(shown.id)
     if widget is None:
-        widget = _widgets[function.id] = FunctionWidget(function)
-        weakref.finalize(function, _end, function.id)
+        widget = _widgets[shown.id] = OneWidget(view, shown)
+        weakref.finalize(shown, _end, shown.id)
     return widget
 
 
@@ -102,7 +115,7 @@ def _as_pair(bundle: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return bundle or {}, {}
 
 
-def _end(function_id: str) -> None:
-    widget = _widgets.pop(function_id, None)
+def _end(id: str) -> None:
+    widget = _widgets.pop(id, None)
     if widget is not None:
         feed().unsubscribe(widget.receive)

@@ -13,6 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+from nbfn.functions.segments.times import Times
 from tests.environments import HERE, OTHERS, Environment
 
 
@@ -77,3 +78,17 @@ def refused(shell: InteractiveShell) -> Callable[[str], str]:
         return re.sub(r"\x1b\[[0-9;]*m", "", str(captured.stdout) + str(captured.stderr))
 
     return refused_
+
+
+@pytest.fixture
+def always_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever may be a graph is traced after its first run and stays one, however short it is."""
+    monkeypatch.setattr(Times, "misses_too_often", lambda self: self.misses >= 3)
+    for name, answer in (
+        ("is_worth_a_trace", True),
+        ("is_long", True),
+        ("is_known_to_be_short", False),
+        ("is_slower_as_graph", False),
+        ("wants_a_sample", False),
+    ):
+        monkeypatch.setattr(Times, name, lambda _, answer=answer: answer)

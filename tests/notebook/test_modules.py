@@ -51,7 +51,7 @@ def test_a_redefined_class_takes_effect_when_the_module_is_rebound(notebook: Any
     assert notebook(same).result is True
 
 
-def test_training_goes_on_in_a_rebound_module(notebook: Any) -> None:
+def test_training_goes_on_in_a_rebound_module(notebook: Any, always_traced: None) -> None:
     notebook("optimizer = tf.keras.optimizers.SGD(0.1)\noptimizer.build(model.trainable_variables)")
     losses = [float(notebook(TRAIN).result) for _ in range(3)]
     notebook(CLASS.format(factor=1.0) + "# another comment\n")
@@ -59,6 +59,7 @@ def test_training_goes_on_in_a_rebound_module(notebook: Any) -> None:
     losses += [float(notebook(TRAIN).result) for _ in range(2)]
     assert losses == sorted(losses, reverse=True)
     assert len(set(losses)) == 5
+    assert notebook("train.hits").result >= 2
 
 
 def test_a_module_is_displayed_as_its_tree(notebook: Any) -> None:

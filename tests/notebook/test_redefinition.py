@@ -102,7 +102,7 @@ def test_reset_drops_unnamed_cells_and_nbfn_goes_on(run, shell) -> None:
     run(SETUP)
     run("%%tf_function\ny = x + 1")
     (kept,) = shell.user_ns["_nbfn_cells"].values()
-    references = [weakref.ref(kept.traced), *graphs_of(kept.traced)]
+    references = [weakref.ref(kept), weakref.ref(kept.whole), *graphs_of(kept.whole)]
     del kept
     run("%reset -f")
     assert alive(references) == []
@@ -131,27 +131,37 @@ def test_a_class_cell_of_modules_that_are_bound(run, shell) -> None:
     assert alive([old]) == []
 
 
-def test_a_body_run_again_and_changed(run, shell) -> None:
+def test_a_body_run_again_and_changed(run, shell, always_traced) -> None:
+    cell = "%%tf_function step\ny = tf.sin(x)\nbox.last = y\nz = x * {0}\nbox.z = z"
     run(SETUP + "class Box: pass\nbox = Box()")
-    run("%%tf_function step\nbox.last = x + 1\nmade = Box(); made.value = x * 2")
+    run(cell.format(2))
     first = weakref.ref(shell.user_ns["step"])
-    graphs = graphs_of(shell.user_ns["step"])
-    run("%%tf_function step\nbox.last = x + 1\nmade = Box(); made.value = x * 2")
+    changed, same = (weakref.ref(each) for each in reversed(first().functions))
+    graphs = graphs_of(changed())
+    run(cell.format(2))
     assert shell.user_ns["step"] is first()
-    run("%%tf_function step\nbox.last = x + 2\nmade = Box(); made.value = x * 3")
-    assert (shell.user_ns["box"].last.numpy(), shell.user_ns["made"].value.numpy()) == (4.0, 6.0)
-    assert alive([first, *graphs]) == []
+    run(cell.format(3))
+    assert shell.user_ns["box"].z.numpy() == 6.0
+    assert alive([first, changed, *graphs]) == []
+    assert same() is shell.user_ns["step"].functions[0], "its statement has not changed"
 
 
-def test_what_a_cell_made_is_not_kept(run, shell) -> None:
+def test_what_a_cell_made_is_not_kept(run, shell, always_traced) -> None:
+    cell = (
+        "%%tf_function step\nmade = Box(); made.value = x * 2; made.up = box\n"
+        "f = lambda z: z + x\nlayer = tf.keras.layers.Dense(1)\ny = layer(tf.ones([1, 2])) + x\n"
+        "loss = tf.reduce_sum(y) + layer.kernel[0, 0]"
+    )
     run(SETUP + "class Box: pass\nbox = Box()")
-    run("%%tf_function step\nmade = Box(); made.value = x * 2; made.up = box\nf = lambda z: z + x")
+    for _ in range(2):
+        run(cell)
     run("%%tf_function\npart = tf.Module()")
-    references = [weakref.ref(shell.user_ns[name]) for name in ("made", "f", "box", "part")]
-    run("del made, f, part; box = None")
+    names = ("made", "f", "box", "part", "layer", "y", "loss")
+    references = [weakref.ref(shell.user_ns[name]) for name in names]
+    run("del made, f, part, layer, y, loss; box = None")
     assert alive(references) == []
     run("box = Box()")
-    run("%%tf_function step\nmade = Box(); made.value = x * 2; made.up = box\nf = lambda z: z + x")
+    run(cell)
     assert shell.user_ns["made"].up is shell.user_ns["box"]
     assert run("f(tf.constant(1.0))").result.numpy() == 3.0
 

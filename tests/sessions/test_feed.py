@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import gc
+from types import CodeType
 
 import pytest
 import tensorflow as tf
 
 import nbfn
 from nbfn import protocol
+from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.segments.segment import Surroundings
+from nbfn.functions.segments.text import analysed
 from nbfn.sessions.feed import Feed
 
 
@@ -191,3 +196,126 @@ def test_a_patch_tells_the_version_that_was_imported_since(feed) -> None:
     feed.set_environment("2.19.1", {"CPU:0": protocol.DeviceRecord(id="CPU:0", kind="CPU")})
     feed.flush()
     assert [patch.tensorflow for patch in client.patches] == ["2.19.1"]
+
+
+# Cells ------------------------------------------------------------------------------------
+
+LOOP = """
+for n in range(8):
+    x = slow(tf.sin(x))
+    print(n)
+"""
+
+
+def slow(x: tf.Tensor) -> tf.Tensor:
+    """Takes long as Python, so that a trace is worth it."""
+    for _ in range(50):
+        x = tf.tanh(x @ x)
+    return x
+
+
+def traced_cell(source: str, *, lazily: bool = False) -> TracedCell:
+    """A cell that has not run; a magic stands on its first line."""
+
+    def compiled(tree: ast.Module) -> CodeType:
+        code: CodeType = compile(tree, "<cell>", "exec")
+        return code
+
+    namespace = {"tf": tf, "slow": slow, "x": tf.ones([2, 2])}
+    surroundings = Surroundings(namespace, compiled, {})
+    cell = TracedCell(
+        analysed(ast.parse(source).body, compiled), "step", surroundings, lazily=lazily
+    )
+    cell.plan.source = source
+    return cell
+
+
+def test_a_cell_is_sent_after_each_run_with_its_lines_and_its_graphs(feed) -> None:
+    client = Client(feed)
+    cell = traced_cell(LOOP)
+    feed.flush()
+    assert cell.id not in client.state["cells"]
+    cell()
+    feed.flush()
+    row = client.state["cells"][cell.id]
+    assert (row["name"], row["source"], row["runs"]) == ("step", LOOP, 1)
+    assert row["lines"] == {2: "a loop", 3: None, 4: "prints"}
+    assert row["sentence"] == "1 of 3 statements in 1 graph (line 3)"
+    assert row["python"] == ["line 4 prints"]
+    assert (row["graph_statements"], row["statements"]) == (1, 3)
+    (segment,) = row["segments"]
+    assert (segment["first"], segment["last"]) == (3, 3)
+    assert row["functions"] == [segment["function"]]
+    assert client.state["functions"][segment["function"]]["name"] == "step:3"
+    assert [t["function"] for t in client.state["traces"].values()][-1] == segment["function"]
+    assert client.state == feed.snapshot().state.model_dump()
+    cell()
+    feed.flush()
+    row = client.state["cells"][cell.id]
+    assert row["runs"] == 2
+    assert row["seconds"] > 0
+    assert row["segments"][0]["eager_seconds"] > 0
+    assert row["segments"][0]["seconds"] > 0
+
+
+def test_a_cell_that_did_not_run_again_is_not_sent_again(feed) -> None:
+    cell, other = traced_cell("y = x + 1"), traced_cell("y = x + 2")
+    cell()
+    other()
+    client = Client(feed)
+    feed.flush()
+    assert client.patches == []
+    other()
+    feed.flush()
+    (patch,) = client.patches
+    assert list(patch.put.cells) == [other.id]
+
+
+def test_a_dropped_cell_is_removed_with_its_functions(feed) -> None:
+    cell = traced_cell("y = x + 1")
+    cell()
+    client = Client(feed)
+    (function,) = client.state["cells"][cell.id]["functions"]
+    id = cell.id
+    del cell
+    gc.collect()
+    feed.flush()
+    assert id not in client.state["cells"]
+    assert function not in client.state["functions"]
+
+
+def test_a_cell_that_is_traced_lazily_is_sent_once_it_has_a_graph(feed) -> None:
+    client = Client(feed)
+    cell = traced_cell("x = slow(x)", lazily=True)
+    seen = []
+    for _ in range(4):
+        cell()
+        feed.flush()
+        seen.append(cell.id in client.state["cells"])
+    assert not seen[0]
+    assert seen[-1]
+
+
+def test_a_cell_that_cannot_be_shown_now_is_sent_later(feed, monkeypatch) -> None:
+    client = Client(feed)
+    cell = traced_cell("y = x + 1")
+    cell()
+    with monkeypatch.context() as running:
+        running.setattr(cell.plan, "counts", _changes_size)
+        feed.flush()
+    assert cell.id not in client.state["cells"]
+    feed.flush()
+    assert client.state["cells"][cell.id]["runs"] == 1
+
+
+def test_a_snapshot_of_a_cell_holds_its_functions_only(feed) -> None:
+    cell = traced_cell("y = x + 1")
+    cell()
+    state = feed.snapshot_of(cell).state
+    assert list(state.cells) == [cell.id]
+    assert list(state.functions) == state.cells[cell.id].functions
+    assert {row.function for row in state.traces.values()} == set(state.functions)
+
+
+def _changes_size() -> tuple[int, int]:
+    raise RuntimeError("dictionary changed size during iteration")

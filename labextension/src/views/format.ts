@@ -42,6 +42,11 @@ export function size(bytes: number): string {
   return `${digits} ${units[unit]}`;
 }
 
+/** How many times as much something is, such as "4.1×" or "120×". */
+export function ratio(value: number): string {
+  return `${significant(value, value < 99.5 ? 2 : 3)}×`;
+}
+
 /** A shape as text, such as "[3, ?]"; "[]" for a scalar, "?" for an unknown rank. */
 export function shape(dimensions: readonly (number | null)[] | null): string {
   return dimensions ? `[${dimensions.map(d => d ?? '?').join(', ')}]` : '?';

@@ -1,5 +1,4 @@
 import type { VNode } from 'preact';
-import { useMemo } from 'preact/hooks';
 import { tracesOf } from '../lookup';
 import type { FunctionRecord, TraceRecord } from '../protocol';
 import type { KernelState } from '../store';
@@ -11,12 +10,18 @@ import { Limited } from './limited';
 import { Section } from './section';
 import { Signature } from './signature';
 
-/** The functions of a session, each with its traces. */
-export function FunctionList({ state }: { state: KernelState }): VNode {
-  const all = useMemo(() => [...state.functions.values()], [state.functions]);
-  const { items, field } = useFilter(all, fn => fn.name, 'Filter functions');
-  if (all.length === 0) {
-    return <p class="nbfn-Empty">No function has been traced yet.</p>;
+/** Functions of a session, each with its traces. */
+export function FunctionList({
+  state,
+  functions
+}: {
+  state: KernelState;
+  functions: readonly FunctionRecord[];
+}): VNode {
+  const { items, field } = useFilter(functions, fn => fn.name, 'Filter functions');
+  if (functions.length === 0) {
+    const other = state.functions.size === 0 ? '' : ' other';
+    return <p class="nbfn-Empty">{`No${other} function has been traced yet.`}</p>;
   }
   return (
     <>
@@ -30,7 +35,14 @@ export function FunctionList({ state }: { state: KernelState }): VNode {
   );
 }
 
-function FunctionRow({ state, fn }: { state: KernelState; fn: FunctionRecord }): VNode {
+/** A function, and its traces when it is opened. */
+export function FunctionRow({
+  state,
+  fn
+}: {
+  state: KernelState;
+  fn: FunctionRecord;
+}): VNode {
   return (
     <Section
       class="nbfn-Row"

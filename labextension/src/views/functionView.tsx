@@ -24,24 +24,29 @@ export function FunctionView({ state, target }: FunctionViewProps): VNode {
   if (!state || !fn) {
     return <p class="nbfn-Empty">This function is no longer in the kernel.</p>;
   }
-  const summary = [
-    count(fn.traces, 'trace'),
-    count(fn.calls, 'call'),
-    count(fn.retraces, 'retrace')
-  ].join(', ');
   const work = [...state.work.values()].filter(row => row.function === fn.id);
   return (
     <div class="nbfn-FunctionView">
       <WorkList work={work} />
       {(work.length === 0 || fn.last) && <StatusLine state={state} fn={fn} />}
-      <Section class="nbfn-Disclosure" title={summary}>
+      <Section class="nbfn-Disclosure" title={countsOf(fn)}>
         {() => <FunctionDetails state={state} fn={fn} />}
       </Section>
     </div>
   );
 }
 
-function FunctionDetails({
+/** How often a function was called, and with what traces. */
+export function countsOf(fn: FunctionRecord): string {
+  return [
+    count(fn.traces, 'trace'),
+    count(fn.calls, 'call'),
+    count(fn.retraces, 'retrace')
+  ].join(', ');
+}
+
+/** The traces, retraces and captured variables of a function. */
+export function FunctionDetails({
   state,
   fn
 }: {

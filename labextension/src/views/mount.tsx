@@ -1,11 +1,13 @@
+import type { VNode } from 'preact';
 import { render } from 'preact';
-import type { Store } from '../store';
+import type { KernelState, Store } from '../store';
+import { CellView } from './cellView';
 import { FunctionView } from './functionView';
 import { SessionView } from './sessionView';
 
-/** Which view to show: one function, or the whole session. */
+/** Which view to show: one function, one cell, or the whole session. */
 export type ViewChoice =
-  { view: 'function'; target: string | null } | { view: 'session' };
+  { view: 'function' | 'cell'; target: string | null } | { view: 'session' };
 
 /** A view on the page. */
 export interface Mounted {
@@ -27,14 +29,17 @@ export function mount(element: HTMLElement, store: Store, choice: ViewChoice): M
     frame = 0;
     dirty = false;
     const { state } = store;
-    render(
-      choice.view === 'function' ? (
-        <FunctionView state={state} target={choice.target} />
-      ) : (
-        <SessionView state={state} />
-      ),
-      element
-    );
+    render(drawn(state), element);
+  };
+  const drawn = (state: KernelState | null): VNode => {
+    switch (choice.view) {
+      case 'function':
+        return <FunctionView state={state} target={choice.target} />;
+      case 'cell':
+        return <CellView state={state} target={choice.target} />;
+      case 'session':
+        return <SessionView state={state} />;
+    }
   };
   const request = (): void => {
     dirty = true;

@@ -1,6 +1,8 @@
 import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { lastRetrace } from '../lookup';
 import type { KernelState } from '../store';
+import { CellList } from './cellList';
 import { DeviceList } from './deviceList';
 import { integer } from './format';
 import { FunctionList } from './functionList';
@@ -11,20 +13,39 @@ import { WorkList } from './workList';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
 export function SessionView({ state }: { state: KernelState | null }): VNode {
-  if (!state) {
-    return <p class="nbfn-Empty">Nothing has been traced yet.</p>;
-  }
+  return state ? (
+    <Session state={state} />
+  ) : (
+    <p class="nbfn-Empty">Nothing has been traced yet.</p>
+  );
+}
+
+function Session({ state }: { state: KernelState }): VNode {
+  const functions = useMemo(() => {
+    const inCells = new Set([...state.cells.values()].flatMap(cell => cell.functions));
+    return [...state.functions.values()].filter(fn => !inCells.has(fn.id));
+  }, [state.functions, state.cells]);
   const retrace = lastRetrace(state);
   return (
     <div class="nbfn-SessionView">
       <WorkList work={[...state.work.values()]} />
+      {state.cells.size > 0 && (
+        <Section
+          class="nbfn-Section"
+          title="Cells"
+          note={integer(state.cells.size)}
+          open
+        >
+          {() => <CellList state={state} />}
+        </Section>
+      )}
       <Section
         class="nbfn-Section"
         title="Functions"
-        note={integer(state.functions.size)}
+        note={integer(functions.length)}
         open
       >
-        {() => <FunctionList state={state} />}
+        {() => <FunctionList state={state} functions={functions} />}
       </Section>
       <Section
         class="nbfn-Section"

@@ -104,6 +104,6 @@ function isFirst(status: Status): boolean {
 }
 
 /** One fact of the line; the space keeps words apart where styles do not. */
-function Fact({ children }: { children: ComponentChildren }): VNode {
+export function Fact({ children }: { children: ComponentChildren }): VNode {
   return <span class="nbfn-Fact">{children} </span>;
 }

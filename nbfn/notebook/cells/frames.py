@@ -42,8 +42,26 @@ def show_as(file: str, other: str) -> None:
     _shown_as[file] = other
 
 
+_moved: dict[tuple[str, int], tuple[int, str, int]] = {}
+
+
+def move_lines(file: str, lines: range, other: str, first: int) -> None:
+    """Says where lines of a cell are since it was edited.
+
+    Args:
+        file: The file of the text before the edit.
+        lines: Lines in it.
+        other: The file of the text after it.
+        first: The line in that at which they begin.
+    """
+    _moved[file, lines[0]] = lines[-1], other, first - lines[0]
+
+
 def as_shown(line: Line) -> Line:
     """The line of the cell that a line of its generated source was made of."""
+    for (file, first), (last, other, shift) in _moved.items():
+        if file == line.file and first <= line.number <= last:
+            return replace(line, file=other, number=line.number + shift)
     return replace(line, file=_shown_as.get(line.file, line.file))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from nbfn.notebook.cells.names import Names
 from nbfn.notebook.cells.signature import signature_of
 
 
@@ -26,6 +25,8 @@ class CellOptions:
         device: The device that a body runs on.
         strategy_name: The name of the strategy on whose replicas the functions run.
         stance: The stance that a body runs under, and that calls of functions take.
+        is_whole: Whether a body is to be one graph.
+        checks: Whether each trace of a body is compared with Python first.
     """
 
     function: tuple[tuple[str, Any], ...] = ()
@@ -35,6 +36,8 @@ class CellOptions:
     device: str | None = None
     strategy_name: str | None = None
     stance: str | None = None
+    is_whole: bool = False
+    checks: bool = False
 
     @classmethod
     def of(cls, arguments: Namespace) -> CellOptions:
@@ -64,6 +67,8 @@ class CellOptions:
             unquoted(arguments.device),
             arguments.strategy,
             arguments.stance,
+            _is_whole(arguments),
+            arguments.check,
         )
 
     @property
@@ -135,17 +140,26 @@ class CellOptions:
             if value is not None:
                 raise UsageError(f"{option} is for a cell that runs; {advice}")
 
-    def chosen_outputs(self, names: Names) -> Sequence[str]:
-        """The names that a body leaves.
+    def chosen_outputs(self, writes: Sequence[str]) -> Sequence[str]:
+        """The names that a body leaves, of those that it writes.
 
         Raises:
             UsageError: If the cell does not assign a name that was asked for.
         """
-        assigned = names.bound
         for name in self.outputs or ():
-            if name not in (*names.writes, *names.may_write):
+            if name not in writes:
                 raise UsageError(f"--outputs: the cell does not assign `{name}`")
-        return assigned if self.outputs is None else self.outputs
+        return writes if self.outputs is None else self.outputs
+
+
+def _is_whole(arguments: Namespace) -> bool:
+    implied = (arguments.inputs, arguments.outputs, arguments.signature, arguments.strategy)
+    return (
+        arguments.whole
+        or arguments.define
+        or arguments.local_state
+        or any(each is not None for each in implied)
+    )
 
 
 def _refuse_beside_strategy(arguments: Namespace) -> None:

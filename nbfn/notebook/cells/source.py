@@ -86,14 +86,15 @@ def _lines_inside_strings(body: str) -> set[int]:
     return inside
 
 
-def text_of(body: Sequence[ast.stmt]) -> str:
+def text_of(body: Sequence[ast.stmt], first: int = 2) -> str:
     """The text of statements that have no text of their own, each at its line if it can be.
 
     Args:
-        body: The statements, whose lines count from the magic's own.
+        body: The statements.
+        first: The line on which the text begins.
     """
     lines: list[str] = []
     for statement in body:
-        lines += [""] * (statement.lineno - 2 - len(lines))
+        lines += [""] * (statement.lineno - first - len(lines))
         lines += ast.unparse(statement).split("\n")
     return "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ class CellSyntaxError(NbfnError):
     """
 
     def __init__(self, error: SyntaxError, report: list[str]) -> None:
-        super().__init__(*error.args)
+        super().__init__(error.msg)
         self._report = report
 
     def _render_traceback_(self) -> list[str]:

@@ -9,8 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.notebook.cells.contents import is_graph_tensor
-from nbfn.notebook.cells.kinds import is_of_keras
+from nbfn.functions.effects.values import package
 from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
     in_try,
@@ -66,7 +65,7 @@ def _leaked(failure: Failure) -> str:
 def _holds_graph_tensor(value: Any) -> bool:
     try:
         leaves = tf.nest.flatten(vars(value) if hasattr(value, "__dict__") else value)
-        return any(is_graph_tensor(leaf) for leaf in [value, *leaves])
+        return any(tf.is_symbolic_tensor(each) for each in [value, *leaves] if tf.is_tensor(each))
     except Exception:  # a user's object may do anything here
         return False
 
@@ -94,7 +93,7 @@ def _condition(failure: Failure) -> str:
 def _by_keras(failure: Failure) -> str | None:
     """On code that Keras runs as it is, and which AutoGraph does not convert."""
     for model, method in loops_over_data(failure.line) if failure.line is not None else ():
-        if is_of_keras(failure.value_of(model)):
+        if _is_of_keras(failure.value_of(model)):
             return (
                 f"`{method}` of a Keras model makes traced functions itself. Call it in a cell "
                 "without %%tf_function"
@@ -105,6 +104,10 @@ def _by_keras(failure: Failure) -> str | None:
         "Python decides here by a tensor, and Keras calls layers without AutoGraph. Use tf.cond, "
         "tf.while_loop or tf.where, or put @tf.function above the layer's method"
     )
+
+
+def _is_of_keras(value: Any) -> bool:
+    return any(package(cls.__module__) == "keras" for cls in type(value).__mro__)
 
 
 def _raised(failure: Failure) -> str | None:

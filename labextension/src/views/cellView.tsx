@@ -1,0 +1,178 @@
+import type { VNode } from 'preact';
+import { functionsOf, retracesOf, tracesOf } from '../lookup';
+import type {
+  FunctionRecord,
+  RetraceRecord,
+  TraceRecord,
+  TracedCellRecord
+} from '../protocol';
+import type { KernelState } from '../store';
+import { CauseText } from './causeText';
+import { CellLines } from './cellLines';
+import { count, duration } from './format';
+import { countsOf, FunctionDetails } from './functionView';
+import type { IconName } from './icons';
+import { Icon } from './icons';
+import { RemedyButton } from './remedyButton';
+import { Section } from './section';
+import { Fact } from './statusLine';
+import { WorkList } from './workList';
+
+const MAX_REASONS = 4;
+
+/** Properties of the view of one cell. */
+export interface CellViewProps {
+  state: KernelState | null;
+  /** Id of the cell. */
+  target: string | null;
+}
+
+/** What stands under a cell that runs in segments: one line, and behind it everything else. */
+export function CellView({ state, target }: CellViewProps): VNode {
+  const cell = target === null ? undefined : state?.cells.get(target);
+  if (!state || !cell) {
+    return <p class="nbfn-Empty">This cell is no longer in the kernel.</p>;
+  }
+  const functions = functionsOf(state, cell);
+  const work = [...state.work.values()].filter(row =>
+    functions.some(fn => fn.id === row.function)
+  );
+  return (
+    <div class="nbfn-CellView">
+      <WorkList work={work} />
+      <Section class="nbfn-Disclosure" title={<CellLine state={state} cell={cell} />}>
+        {() => <CellDetails state={state} cell={cell} functions={functions} />}
+      </Section>
+      {cell.segments
+        .flatMap(segment => retracesOf(state, segment.function).at(-1) ?? [])
+        .filter(retrace => isOfLastRun(cell, retrace))
+        .map(retrace => (
+          <Retraced key={retrace.id} state={state} retrace={retrace} />
+        ))}
+    </div>
+  );
+}
+
+/** One line: what is graph, what is Python and why, and how long the last run took. */
+function CellLine({
+  state,
+  cell
+}: {
+  state: KernelState;
+  cell: TracedCellRecord;
+}): VNode {
+  const more = cell.python.length - MAX_REASONS;
+  const reasons = more > 1 ? cell.python.slice(0, MAX_REASONS) : cell.python;
+  return (
+    <span class="nbfn-CellLine" role="status">
+      <Icon name={cellIcon(state, cell)} />
+      <Fact>{cell.sentence}</Fact>
+      {reasons.length > 0 && (
+        <Fact>
+          {`Python: ${reasons.join(', ')}`}
+          {more > 1 && ` and ${count(more, 'more place')}`}
+        </Fact>
+      )}
+      <Fact>{cellTimes(state, cell)}</Fact>
+    </span>
+  );
+}
+
+/** A retrace in the last run, with its cause and what to do about it. */
+function Retraced({
+  state,
+  retrace
+}: {
+  state: KernelState;
+  retrace: RetraceRecord;
+}): VNode {
+  return (
+    <div class="nbfn-StatusLine">
+      <p class="nbfn-StatusLine-text">
+        <Icon name="retrace" />
+        <strong class="nbfn-StatusLine-word">Retraced</strong>{' '}
+        <code>{state.functions.get(retrace.function)?.name}</code>
+        {': '}
+        {retrace.causes.map((cause, index) => (
+          <Fact key={index}>
+            <CauseText cause={cause} />
+          </Fact>
+        ))}
+        <Fact>{`${duration(retrace.trace_seconds)} to trace`}</Fact>
+      </p>
+      {retrace.remedy && !retrace.settled && (
+        <RemedyButton remedy={retrace.remedy} cellId={retrace.cell?.id} />
+      )}
+    </div>
+  );
+}
+
+function CellDetails({
+  state,
+  cell,
+  functions
+}: {
+  state: KernelState;
+  cell: TracedCellRecord;
+  functions: readonly FunctionRecord[];
+}): VNode {
+  const inUse = new Set(cell.segments.map(segment => segment.function));
+  return (
+    <>
+      <CellLines cell={cell} />
+      {functions.map(fn => (
+        <Section
+          key={fn.id}
+          class="nbfn-Row"
+          title={<code>{fn.name}</code>}
+          note={countsOf(fn) + (inUse.has(fn.id) ? '' : ', not in use')}
+          open={functions.length === 1}
+        >
+          {() => <FunctionDetails state={state} fn={fn} />}
+        </Section>
+      ))}
+    </>
+  );
+}
+
+/** What happened in the last run: the most notable of what its graphs tell. */
+export function cellIcon(state: KernelState, cell: TracedCellRecord): IconName {
+  const has = (rows: typeof retracesOf | typeof tracesOf): boolean =>
+    cell.segments.some(segment => {
+      const newest = rows(state, segment.function).at(-1);
+      return newest !== undefined && isOfLastRun(cell, newest);
+    });
+  if (cell.segments.length === 0) {
+    return 'idle';
+  }
+  return has(retracesOf) ? 'retrace' : has(tracesOf) ? 'trace' : 'hit';
+}
+
+function isOfLastRun(
+  cell: TracedCellRecord,
+  row: RetraceRecord | TraceRecord
+): boolean {
+  const run = cell.cell?.execution_count;
+  return run != null && row.cell?.execution_count === run;
+}
+
+/** How long the last run took, and how long it would have taken as Python. */
+export function cellTimes(state: KernelState, cell: TracedCellRecord): string {
+  const took = duration(cell.seconds);
+  if (speedup(state, cell) !== null) {
+    return `${took}, eager ${duration(cell.eager_seconds)}`;
+  }
+  return hasTraced(state, cell) ? `${took} with tracing` : took;
+}
+
+/** How many times faster than Python the last run was; null if that cannot be compared. */
+export function speedup(state: KernelState, cell: TracedCellRecord): number | null {
+  const { seconds, eager_seconds: eager } = cell;
+  const known = seconds > 0 && eager !== seconds && !hasTraced(state, cell);
+  return known ? eager / seconds : null;
+}
+
+function hasTraced(state: KernelState, cell: TracedCellRecord): boolean {
+  const icon = cellIcon(state, cell);
+  return icon !== 'idle' && (icon !== 'hit' || cell.runs === 1);
+}

@@ -1,0 +1,1 @@
+"""What is Python's in code: effects that no graph repeats, objects it makes, values it needs."""

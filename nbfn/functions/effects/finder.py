@@ -1,0 +1,615 @@
+"""Finds what is Python's in code: effects, objects that it makes, values that it needs.
+
+One finder serves cells in segments, the remarks under cells of definitions, and ``check``. It walks
+the syntax of code, and of the user's functions that the code calls, on the live objects that names
+stand for. No code of the user's runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn.functions.effects import rules
+from nbfn.functions.effects.rules import Reason
+from nbfn.functions.effects.source import parameters, source_of
+from nbfn.functions.effects.values import (
+    FRESH,
+    FUNCTION,
+    LIBRARIES,
+    TENSOR,
+    UNKNOWN,
+    Method,
+    Scope,
+    Value,
+    is_of_a_library,
+    is_tensor,
+    known,
+    names_of_function,
+    package,
+)
+from nbfn.functions.reads import is_the_users
+
+MAX_FUNCTIONS = 200
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_MUTABLE = (list, dict, set, bytearray, np.ndarray)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A place in the code that is Python's.
+
+    Attributes:
+        reason: Why.
+        line: The line, from 1, of the code that was walked.
+        what: The code, shortened.
+        function: Name of the user's function in which it is; empty for the code itself.
+        file: The file of that function.
+        inner: The line in that file.
+        target: What is written or drawn from, as the code says it.
+    """
+
+    reason: Reason
+    line: int
+    what: str
+    function: str = ""
+    file: str = ""
+    inner: int = 0
+    target: str = ""
+
+    def __str__(self) -> str:
+        return f"`{self.function}` {self.reason.text}" if self.function else self.reason.text
+
+
+class Finder:
+    """One walk.
+
+    Attributes:
+        reads: Names of the namespace that functions read which the code calls.
+        objects: Objects of libraries that are called: layers, optimizers, losses.
+        seen: The functions of the user's that were walked.
+        strict: Whether a ``try`` in a function, and what cannot be told, count too.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any] | None = None, *, strict: bool = True) -> None:
+        self.strict = strict
+        self.reads: set[str] = set()
+        self.objects: dict[int, Any] = {}
+        self.seen: dict[Any, Any] = {}
+        self._namespace = namespace
+
+    def in_function(
+        self, function: types.FunctionType, given: Mapping[str, Value] | None = None
+    ) -> Iterator[Effect]:
+        """What is Python's in a function of the user's, and in those that it calls.
+
+        Args:
+            function: The function.
+            given: What its arguments stand for, as far as that is known.
+        """
+        given = given or {}
+        key = (function.__code__, *((n, _identity(v)) for n, v in given.items()))
+        if key in self.seen:
+            return
+        self.seen[key] = (function, given)
+        shown = function.__name__
+        code = function.__code__
+        if len(self.seen) > MAX_FUNCTIONS:
+            yield Effect(Reason("unknown", "calls too many functions"), 0, shown)
+            return
+        node = source_of(code)
+        if node is None:
+            yield Effect(Reason("unknown", f"calls `{shown}`, whose source is not known"), 0, shown)
+            return
+        if code.co_flags & 0x2A0:  # generators and coroutines
+            yield Effect(Reason("unknown", f"calls the generator `{shown}`"), 0, shown)
+            return
+        if function.__globals__ is self._namespace:
+            self.reads |= set(_global_names(code))
+        own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(given)
+        walk = Walk(Scope(names_of_function(function), own), self, is_own=False)
+        body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
+        for each in walk.block([ast.copy_location(s, node) if s is None else s for s in body]):
+            if each.function:
+                yield each
+            else:
+                yield replace(each, function=shown, file=code.co_filename, inner=each.line)
+
+
+class Walk:
+    """Walks one piece of code.
+
+    Attributes:
+        scope: What its names stand for.
+        is_own: Whether it is the cell's own code, of which more is Python's.
+        tapes: Names of tapes whose gradients may be taken in a graph.
+    """
+
+    def __init__(
+        self, scope: Scope, finder: Finder, *, is_own: bool, tapes: Iterable[str] = ()
+    ) -> None:
+        self.scope = scope
+        self.is_own = is_own
+        self.tapes = frozenset(tapes)
+        self._finder = finder
+        self._shared: set[str] = set()
+
+    def block(self, body: Sequence[ast.stmt]) -> Iterator[Effect]:
+        """What is Python's in statements."""
+        for statement in body:
+            yield from self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> Iterator[Effect]:
+        """What is Python's in a statement, which also gives its names their values."""
+        match node:
+            case ast.Assign():
+                yield from self._expressions(node.value)
+                for target in node.targets:
+                    yield from self._store(target, node.value)
+            case ast.AnnAssign():
+                if node.value is not None:
+                    yield from self._expressions(node.value)
+                    yield from self._store(node.target, node.value)
+            case ast.AugAssign():
+                yield from self._expressions(node.value)
+                yield from self._augment(node)
+            case ast.For():
+                yield from self._loop(node, node.target, node.iter)
+                yield from self.block([*node.body, *node.orelse])
+            case ast.While() | ast.If():
+                yield from self._expressions(node.test)
+                yield from self.block([*node.body, *node.orelse])
+            case ast.With():
+                for item in node.items:
+                    yield from self._enter(node, item)
+                yield from self.block(node.body)
+            case ast.Try():
+                if self._finder.strict and node.handlers:
+                    yield self._effect("unknown", node, "catches errors")
+                handlers = [each for handler in node.handlers for each in handler.body]
+                yield from self.block([*node.body, *handlers, *node.orelse, *node.finalbody])
+            case ast.FunctionDef():
+                self.scope.assign(node.name, FUNCTION)
+                inner = dict.fromkeys(parameters(node.args), UNKNOWN)
+                yield from self._inside(inner).block(node.body)
+            case ast.Global() | ast.Nonlocal():
+                self._shared |= set(node.names)
+            case ast.Delete():
+                for target in node.targets:
+                    yield from self._store(target, None)
+            case ast.Assert():
+                if self.is_own:
+                    yield self._effect("unknown", node, "asserts")
+                yield from self._expressions(node.test)
+            case ast.Raise():
+                if self.is_own:
+                    yield self._effect("unknown", node, "raises")
+            case ast.Match():
+                yield from self._expressions(node.subject)
+                yield from self.block([each for case in node.cases for each in case.body])
+            case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.AsyncFunctionDef():
+                what = "imports" if "Import" in type(node).__name__ else "defines a class"
+                yield self._effect("unknown", node, what)
+            case ast.Return() | ast.Expr():
+                if node.value is not None:
+                    yield from self._expressions(node.value)
+            case ast.AsyncFor() | ast.AsyncWith():
+                yield self._effect("unknown", node, "awaits")
+
+    def _inside(self, own: Mapping[str, Value]) -> Walk:
+        """A walk of a function, lambda or comprehension that is nested in this code."""
+        scope = Scope(self.scope.name, dict(own))
+        return Walk(scope, self._finder, is_own=self.is_own, tapes=self.tapes)
+
+    def _effect(self, kind: str, node: ast.AST, text: str, advice: str = "") -> Effect:
+        return self._found(Reason(kind, text, advice), node)
+
+    def _found(self, reason: Reason, node: ast.AST) -> Effect:
+        return Effect(reason, getattr(node, "lineno", 0), shown(node), target=_target(node))
+
+    # Stores -------------------------------------------------------------------------------
+
+    def _store(self, target: ast.expr, value: ast.expr | None) -> Iterator[Effect]:
+        if isinstance(target, ast.Tuple | ast.List):
+            parts = value.elts if isinstance(value, ast.Tuple | ast.List) else None
+            pairs = parts is not None and len(parts) == len(target.elts)
+            for i, each in enumerate(target.elts):
+                if pairs:
+                    yield from self._store(each, parts[i])  # type: ignore[index]
+                else:
+                    yield from self._assign(each, self.scope.elements(value) if value else UNKNOWN)
+            return
+        yield from self._assign(target, UNKNOWN if value is None else self.scope.value(value))
+
+    def _assign(self, target: ast.expr, value: Value) -> Iterator[Effect]:
+        if isinstance(target, ast.Starred):
+            target, value = target.value, FRESH
+        if isinstance(target, ast.Tuple | ast.List):
+            for each in target.elts:
+                yield from self._assign(each, value)
+        elif isinstance(target, ast.Name):
+            self.scope.assign(target.id, value)
+            if target.id in self._shared:
+                yield self._effect("write", target, f"writes the name `{target.id}`")
+        elif isinstance(target, ast.Attribute | ast.Subscript):
+            yield from self._expressions(target.value)
+            owner = self.scope.value(target.value)
+            if owner is not FRESH or self.is_own:
+                what = f"stores into `{ast.unparse(target.value)}`"
+                yield self._effect("write", target, what, "return the value, or use a tf.Variable")
+
+    def _augment(self, node: ast.AugAssign) -> Iterator[Effect]:
+        if not isinstance(node.target, ast.Name):
+            yield from self._assign(node.target, TENSOR)
+            return
+        value = self.scope.value(node.target)
+        shared = value is UNKNOWN and self._finder.strict
+        mutable = any(isinstance(each, _MUTABLE) for each in value.objects)
+        if mutable or shared or (value is FRESH and self.is_own):
+            yield self._effect("write", node, f"changes `{node.target.id}` in place")
+        yield from self._operators(node, value)
+        yield from self._assign(node.target, value if value.is_constant else TENSOR)
+
+    def _loop(self, node: ast.AST, target: ast.expr, iterated: ast.expr) -> Iterator[Effect]:
+        yield from self._expressions(iterated)
+        for each, value in self.scope.targets(target, iterated):
+            yield from self._assign(each, value)
+        for each in self.scope.value(iterated).objects:
+            if hasattr(type(each), "__next__"):
+                yield self._effect("read", node, "takes from an iterator")
+            elif isinstance(each, tf.data.Dataset):
+                yield self._effect("read", node, "goes through a data set")
+            elif is_the_users(type(each).__module__):
+                yield from self._operators(node, known(each))
+
+    def _enter(self, node: ast.With, item: ast.withitem) -> Iterator[Effect]:
+        yield from self._expressions(item.context_expr)
+        called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+        function = self.scope.value(called) if called is not None else UNKNOWN
+        allowed = (tf.GradientTape, tf.name_scope, tf.device, tf.control_dependencies)
+        if function.is_one_of(*allowed):
+            if isinstance(item.optional_vars, ast.Name):
+                self.scope.assign(item.optional_vars.id, FRESH)
+        elif self._finder.strict:
+            yield self._effect("unknown", node, "enters a context")
+
+    # Expressions --------------------------------------------------------------------------
+
+    def _expressions(self, node: ast.expr) -> Iterator[Effect]:
+        match node:
+            case ast.Call():
+                yield from self._call(node)
+            case ast.Lambda():
+                inner = dict.fromkeys(parameters(node.args), UNKNOWN)
+                if self.is_own:
+                    yield self._effect("make", node, "makes a function")
+                yield from self._inside(inner)._expressions(node.body)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                yield from self._comprehension(node)
+            case ast.NamedExpr():
+                yield from self._expressions(node.value)
+                yield from self._store(node.target, node.value)
+            case ast.JoinedStr():
+                if self.is_own:
+                    yield self._effect("number", node, "formats a text")
+                for each in node.values:
+                    if isinstance(each, ast.FormattedValue):
+                        yield from self._expressions(each.value)
+            case ast.Await() | ast.Yield() | ast.YieldFrom():
+                yield self._effect("unknown", node, "awaits or yields")
+            case ast.Attribute():
+                yield from self._expressions(node.value)
+                yield from self._property(node)
+            case ast.BinOp():
+                yield from self._parts(node)
+                for operand in (node.left, node.right):
+                    yield from self._operators(node, self.scope.value(operand))
+                texts = self.scope.value(node.left)
+                is_text = any(isinstance(each, str) for each in texts.objects)
+                if isinstance(node.op, ast.Mod) and self.is_own and is_text:
+                    yield self._effect("number", node, "formats a text")
+            case ast.Subscript() | ast.Compare() | ast.UnaryOp():
+                yield from self._parts(node)
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.expr):
+                        yield from self._operators(node, self.scope.value(child))
+            case _:
+                yield from self._parts(node)
+
+    def _parts(self, node: ast.AST) -> Iterator[Effect]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from self._expressions(child)
+            elif isinstance(child, ast.keyword):
+                yield from self._expressions(child.value)
+
+    def _comprehension(self, node: Any) -> Iterator[Effect]:
+        inner = self._inside({})
+        for each in node.generators:
+            yield from inner._loop(node, each.target, each.iter)
+            for condition in each.ifs:
+                yield from inner._expressions(condition)
+        for name in ("key", "value", "elt"):
+            part = getattr(node, name, None)
+            if part is not None:
+                yield from inner._expressions(part)
+
+    def _property(self, node: ast.Attribute) -> Iterator[Effect]:
+        """What the user's properties do."""
+        for owner in self.scope.value(node.value).objects:
+            cls = type(owner)
+            if not isinstance(owner, types.ModuleType | type):
+                self._note(owner)
+            if isinstance(owner, types.ModuleType | type) or is_of_a_library(cls):
+                continue
+            found = next((vars(c)[node.attr] for c in cls.__mro__ if node.attr in vars(c)), None)
+            getter = getattr(found, "fget", None) or getattr(found, "func", None)
+            if isinstance(getter, types.FunctionType) and is_the_users(getter.__module__):
+                yield from self._function(node, getter, [known(owner)])
+            elif isinstance(owner, np.ndarray | np.generic) and self.is_own:
+                yield self._effect("number", node, "uses a NumPy array")
+            elif "__getattr__" in vars(cls) and is_the_users(cls.__module__):
+                yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
+
+    def _operators(self, node: ast.AST, value: Value) -> Iterator[Effect]:
+        """What operators of the user's classes do."""
+        for owner in value.objects:
+            if self.is_own and isinstance(owner, np.ndarray | np.generic):
+                yield self._effect("number", node, "computes with a NumPy array")
+            elif isinstance(owner, types.ModuleType | types.FunctionType | type):
+                continue
+            for method in rules.special_methods(type(owner), type(node)):
+                yield from self._function(node, method, [known(owner)])
+
+    # Calls --------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call) -> Iterator[Effect]:
+        if isinstance(node.func, ast.Attribute):
+            yield from self._expressions(node.func.value)
+            name = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+            if name in self.tapes and node.func.attr in ("gradient", "jacobian", "watch"):
+                yield from self._arguments(node)
+                return
+        elif not isinstance(node.func, ast.Name):
+            yield from self._expressions(node.func)
+        yield from self._arguments(node)
+        called = self.scope.of(node.func)
+        if self.is_own and self._takes_arrays(node) and not self._is_of_a_library(called):
+            yield self._effect("number", node, "passes a NumPy array")
+        if isinstance(called, Method):
+            yield from self._method(node, called)
+        elif called.kind == "objects":
+            for function in called.objects:
+                yield from self._callable(node, function, [self.scope.value(a) for a in node.args])
+        elif called is UNKNOWN and self._finder.strict:
+            yield self._effect("unknown", node, f"calls {shown(node.func)}, which is not known yet")
+
+    def _takes_arrays(self, node: ast.Call) -> bool:
+        values = [self.scope.value(each) for each in node.args]
+        return any(isinstance(o, np.ndarray | np.generic) for v in values for o in v.objects)
+
+    def _is_of_a_library(self, called: Value | Method) -> bool:
+        return isinstance(called, Value) and all(
+            package(getattr(each, "__module__", None)) in LIBRARIES or _library_base(type(each))
+            for each in called.objects
+        )
+
+    def _arguments(self, node: ast.Call) -> Iterator[Effect]:
+        for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+            yield from self._expressions(each)
+            value = self.scope.value(each)
+            for passed in value.objects:  # whoever is given a function may call it
+                inner = rules.wrapped(passed)
+                is_function = isinstance(inner, types.FunctionType | types.MethodType)
+                is_object = callable(inner) and is_the_users(type(inner).__module__)
+                is_bound = isinstance(getattr(inner, "__self__", None), _MUTABLE)
+                if is_function or is_object or is_bound or rules.is_traced_function(inner):
+                    yield from self._callable(node, inner, [])
+
+    def _method(self, node: ast.Call, called: Method) -> Iterator[Effect]:
+        if called.owner is TENSOR:
+            reason = rules.reason_of_tensor_method(called.name)
+            if reason is not None:
+                yield self._found(reason, node)
+        elif called.owner is FRESH and self.is_own:
+            yield self._effect("write", node, f"calls .{called.name}()")
+        elif called.owner is UNKNOWN:
+            if called.name in rules.MUTATORS:
+                yield self._effect("write", node, f"calls {shown(node.func)}()")
+            elif self._finder.strict:
+                what = f"calls {shown(node.func)}(), which is not known yet"
+                yield self._effect("unknown", node, what)
+
+    def _callable(self, node: ast.Call, value: Any, args: list[Value]) -> Iterator[Effect]:
+        value = rules.wrapped(value)
+        where, text = {"is_own": self.is_own}, shown(node.func)
+        reason: Reason | None = None
+        owner = getattr(value, "__self__", None)
+        if rules.is_traced_function(value):
+            if self._finder.strict:
+                yield self._effect("function", node, f"`{text}` is a traced function of its own")
+            return
+        if isinstance(value, type):
+            reason = rules.reason_of_class(value, **where)
+            initializer = inspect_init(value) if reason is None else None
+            if initializer is not None:
+                yield from self._function(node, initializer, [FRESH, *args])
+        elif isinstance(value, types.MethodType):
+            if is_the_users(value.__func__.__module__):
+                function: Any = value.__func__
+                yield from self._function(node, function, [known(owner), *args])
+                return
+            self._note(owner)
+            if isinstance(owner, types.ModuleType | type):
+                reason = rules.reason_of_library(value, text, **where)
+                if package(value.__module__) not in LIBRARIES:
+                    reason = rules.reason_of_module(value.__module__ or "", text)
+            elif package(value.__func__.__module__) == "nbfn" and not self.is_own:
+                reason = None  # what a module's method does with its own scope
+            elif is_of_a_library(type(owner)) or _library_base(type(owner)):
+                reason = rules.reason_of_method(owner, value.__name__, text)
+                if reason is None and value.__name__ in ("__call__", "call"):
+                    yield from self._instance(node, owner, args)
+            else:
+                reason = rules.reason_of_object_method(owner, value.__name__, text)
+        elif isinstance(value, types.FunctionType):
+            if is_the_users(value.__module__):
+                yield from self._function(node, value, args, node.keywords)
+                return
+            if package(value.__module__) in LIBRARIES:
+                reason = rules.reason_of_library(value, text, **where)
+            else:
+                reason = rules.reason_of_module(value.__module__ or "", text)
+        elif isinstance(value, types.BuiltinFunctionType):
+            if owner is None or isinstance(owner, types.ModuleType):
+                module = value.__module__ or getattr(owner, "__name__", "")
+                name = value.__name__
+                reason = rules.reason_of_builtin(name, **where) if module == "builtins" else None
+                reason = reason or rules.reason_of_module(module, text)
+            elif is_tensor(owner):
+                reason = rules.reason_of_tensor_method(value.__name__)
+            else:
+                reason = rules.reason_of_object_method(owner, value.__name__, text)
+        else:
+            yield from self._instance(node, value, args)
+            return
+        if reason is not None:
+            yield self._found(reason, node)
+
+    def _instance(self, node: ast.Call, value: Any, args: list[Value]) -> Iterator[Effect]:
+        """What calling an object of a class does."""
+        cls, text = type(value), shown(node.func)
+        self._note(value)
+        reason = rules.reason_of_state(value)
+        if reason is not None:
+            yield self._found(reason, node)
+            return
+        users = [
+            vars(base)[name]
+            for base in cls.__mro__
+            if is_the_users(base.__module__)
+            for name in ("__call__", "call")
+            if isinstance(vars(base).get(name), types.FunctionType)
+        ]
+        for function in users[:2]:
+            yield from self._function(node, function, [known(value), *args], node.keywords)
+        if users:
+            return
+        if is_of_a_library(cls) or _library_base(cls):
+            for sub in _sublayers(value):
+                if sub is not value and not is_of_a_library(type(sub)):
+                    yield from self._instance(node, sub, [])
+            if not any(base.__name__ in _CALLABLE for base in cls.__mro__) and not hasattr(
+                value, "python_function"
+            ):
+                module = getattr(value, "__module__", "") or ""
+                if package(module) not in LIBRARIES and package(cls.__module__) != "nbfn":
+                    yield self._effect("unknown", node, f"calls {text}()")
+        else:
+            module = getattr(value, "__module__", None) or cls.__module__
+            reason = rules.reason_of_module(module, text)
+            if reason is not None:
+                yield self._found(reason, node)
+
+    def _note(self, value: Any) -> None:
+        if is_of_a_library(type(value)) or _library_base(type(value)):
+            self._finder.objects[id(value)] = value
+
+    def _function(
+        self,
+        node: ast.AST,
+        function: types.FunctionType,
+        args: Sequence[Value],
+        keywords: Sequence[ast.keyword] = (),
+    ) -> Iterator[Effect]:
+        """What a function of the user's does."""
+        while hasattr(function, "__wrapped__") and not _is_of_the_users(function):
+            function = function.__wrapped__
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        given = dict(zip(names, args, strict=False))
+        given |= {k.arg: self.scope.value(k.value) for k in keywords if k.arg}
+        for name, default in _defaults(function):
+            given.setdefault(name, known(default))
+        for each in self._finder.in_function(function, given):
+            yield replace(each, line=getattr(node, "lineno", 0))
+
+
+_CALLABLE = frozenset({"Layer", "Module", "Loss", "Metric", "Optimizer", "BaseOptimizer"})
+_CALLABLE |= {"LearningRateSchedule", "Initializer", "Regularizer", "Constraint"}
+
+
+def _sublayers(value: Any) -> list[Any]:
+    try:
+        return list(value._flatten_layers()) if hasattr(value, "_flatten_layers") else []
+    except Exception:
+        return []
+
+
+def _library_base(cls: type) -> bool:
+    return any(is_of_a_library(base) for base in cls.__mro__)
+
+
+def inspect_init(cls: type) -> types.FunctionType | None:
+    """The user's own initializer of a class."""
+    for base in cls.__mro__:
+        if is_the_users(base.__module__):
+            for name in ("__init__", "__post_init__"):
+                found = vars(base).get(name)
+                if isinstance(
+                    found, types.FunctionType
+                ) and not found.__code__.co_filename.startswith("<string>"):
+                    return found
+    return None
+
+
+def _is_of_the_users(function: types.FunctionType) -> bool:
+    """Whether a function's own code is the user's, and not a decorator's of a library."""
+    return is_the_users(function.__globals__.get("__name__"))
+
+
+def _defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    defaults = function.__defaults__ or ()
+    if defaults:
+        yield from zip(positional[-len(defaults) :], defaults, strict=True)
+    yield from (function.__kwdefaults__ or {}).items()
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)
+
+
+def _identity(value: Value) -> Any:
+    return (value.kind, *(id(each) for each in value.objects))
+
+
+def _target(node: ast.AST) -> str:
+    """What a statement or a call writes to or draws from, as the code says it."""
+    if isinstance(node, ast.Call):
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        return ast.unparse(owner)
+    if isinstance(node, ast.Subscript):
+        return ast.unparse(node.value)
+    if isinstance(node, ast.AugAssign):
+        return ast.unparse(node.target)
+    return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
+
+
+def shown(node: ast.AST) -> str:
+    """Code as the user wrote it, shortened."""
+    if isinstance(node, ast.Call):
+        return f"{shown(node.func)}(…)"
+    if isinstance(node, ast.expr):
+        text = ast.unparse(node)
+        return text if len(text) <= 40 else f"{text[:39]}…"
+    return type(node).__name__.lower()

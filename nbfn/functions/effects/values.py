@@ -1,0 +1,318 @@
+"""What an expression in Python code stands for, told without running it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.functions.reads import is_the_users
+
+MAX_OBJECTS = 64
+"""Objects that one expression may stand for before it may stand for anything."""
+
+_TENSORS = (
+    *(tf.Tensor, tf.Variable, tf.IndexedSlices, tf.RaggedTensor, tf.SparseTensor),
+    tf.experimental.ExtensionType,
+)
+LIBRARIES = (
+    *("tensorflow", "keras", "nbfn", "tensorflow_probability", "tf_keras", "sonnet"),
+    *("keras_hub", "keras_nlp", "keras_cv", "tensorflow_addons", "official"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What an expression stands for.
+
+    Attributes:
+        kind: ``"objects"``: one of `objects`. ``"tensor"``: a tensor, a variable, or what is
+            computed of some. ``"fresh"``: an object that the code itself has made.
+            ``"function"``: a function that the code itself defines. ``"unknown"``: anything.
+        objects: The objects.
+    """
+
+    kind: str
+    objects: tuple[Any, ...] = ()
+
+    def joined(self, other: Value) -> Value:
+        """What stands for either."""
+        if self.kind == other.kind != "objects":
+            return self
+        if self.kind == other.kind and len(self.objects) + len(other.objects) <= MAX_OBJECTS:
+            return Value("objects", (*self.objects, *other.objects))
+        constants = all(each.is_constant for each in (self, other) if each.kind != "tensor")
+        if "tensor" in (self.kind, other.kind) and constants:
+            return TENSOR
+        return UNKNOWN
+
+    def is_one_of(self, *objects: Any) -> bool:
+        """Whether it is surely one of some objects."""
+        return len(self.objects) == 1 and any(self.objects[0] is each for each in objects)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it stands for plain values of Python."""
+        return self.kind == "objects" and all(type(o) in _CONSTANTS for o in self.objects)
+
+
+TENSOR, FRESH, FUNCTION, UNKNOWN = map(Value, ("tensor", "fresh", "function", "unknown"))
+_CONSTANTS = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), slice, range})
+
+
+@dataclass(frozen=True)
+class Method:
+    """What an attribute stands for, of something that is not known itself.
+
+    Attributes:
+        owner: What it is looked up on.
+        name: Its name.
+    """
+
+    owner: Value
+    name: str
+
+
+def known(value: Any) -> Value:
+    """What stands for an object."""
+    return TENSOR if is_tensor(value) else Value("objects", (value,))
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor, a composite one, or a variable of TensorFlow or Keras."""
+    kind = type(value)
+    return issubclass(kind, _TENSORS) or (
+        kind.__name__ == "Variable" and package(kind.__module__) == "keras"
+    )
+
+
+def package(module: Any) -> str:
+    """The package that a module belongs to."""
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def is_of_a_library(cls: type) -> bool:
+    """Whether a class is TensorFlow's, Keras's or that of a package built on them."""
+    return package(cls.__module__) in LIBRARIES
+
+
+@dataclass
+class Scope:
+    """The names that code can see.
+
+    Attributes:
+        outer: Gives what a name stands for that is not the code's own.
+        own: What the code's own names stand for.
+    """
+
+    outer: Callable[[str], Value]
+    own: dict[str, Value] = field(default_factory=dict)
+
+    def name(self, name: str) -> Value:
+        """What a name stands for."""
+        return self.own[name] if name in self.own else self.outer(name)
+
+    def assign(self, name: str, value: Value) -> None:
+        """Notes one of the values that a name of the code's may have."""
+        self.own[name] = self.own[name].joined(value) if name in self.own else value
+
+    def of(self, node: ast.expr) -> Value | Method:
+        """What an expression stands for."""
+        match node:
+            case ast.Constant():
+                return known(node.value)
+            case ast.Name():
+                return self.name(node.id)
+            case ast.Attribute():
+                return self.attribute(self.value(node.value), node.attr)
+            case ast.Subscript():
+                return self._item(self.value(node.value), node.slice)
+            case ast.NamedExpr() | ast.Starred() | ast.Await():
+                return self.of(node.value)
+            case ast.IfExp():
+                return self.value(node.body).joined(self.value(node.orelse))
+            case ast.BoolOp():
+                found = [self.value(each) for each in node.values]
+                return _joined(found)
+            case ast.Lambda():
+                return FUNCTION
+            case ast.Call():
+                return self._result(node)
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
+                return TENSOR
+        return FRESH  # lists, dicts, sets, comprehensions
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression stands for; UNKNOWN where it is a method of something unknown."""
+        found = self.of(node)
+        if isinstance(found, Method):
+            return TENSOR if found.owner is TENSOR else UNKNOWN
+        return found
+
+    def elements(self, node: ast.expr) -> Value:
+        """What goes through a loop over an expression."""
+        if isinstance(node, ast.List | ast.Tuple | ast.Set) and node.elts:
+            return _joined([self.value(each) for each in node.elts])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            function = self.name(node.func.id)
+            if function.is_one_of(reversed, list, tuple, sorted) and node.args:
+                return self.elements(node.args[0])
+            if function.is_one_of(range):
+                return known(0)
+        value = self.value(node)
+        if value.kind == "objects":
+            return _joined([_elements_of(each) for each in value.objects])
+        return value if value is TENSOR or value is FRESH else UNKNOWN
+
+    def targets(self, target: ast.expr, iterated: ast.expr) -> Iterator[tuple[ast.expr, Value]]:
+        """The targets of a loop, each with what it stands for."""
+        called = iterated.func if isinstance(iterated, ast.Call) else None
+        if isinstance(target, ast.Tuple) and isinstance(called, ast.Name):
+            arguments = iterated.args  # type: ignore[attr-defined]
+            function = self.name(called.id)
+            if function.is_one_of(zip) and len(arguments) == len(target.elts):
+                for each, argument in zip(target.elts, arguments, strict=True):
+                    yield from self.targets(each, argument)
+                return
+            if function.is_one_of(enumerate) and len(target.elts) == 2 and arguments:
+                yield target.elts[0], known(0)
+                yield from self.targets(target.elts[1], arguments[0])
+                return
+        yield target, self.elements(iterated)
+
+    def attribute(self, base: Value, name: str) -> Value | Method:
+        """What an attribute stands for."""
+        if base.kind != "objects":
+            return Method(base, name)
+        found = [_attribute(each, name) for each in base.objects]
+        return _joined(found) if found else UNKNOWN
+
+    def _item(self, base: Value, index: ast.expr) -> Value:
+        if base.kind != "objects":
+            return base if base is TENSOR or base is FRESH else UNKNOWN
+        found = []
+        for each in base.objects:
+            if type(each) in (list, tuple, dict) and isinstance(index, ast.Constant):
+                try:
+                    found.append(known(each[index.value]))
+                except (LookupError, TypeError):
+                    return UNKNOWN
+            else:
+                found.append(_elements_of(each))
+        return _joined(found)
+
+    def _result(self, node: ast.Call) -> Value:
+        called = self.of(node.func)
+        if isinstance(called, Method):
+            return TENSOR if called.owner is TENSOR else UNKNOWN
+        if called.kind != "objects":
+            return UNKNOWN
+        return _joined([_result_of(each) for each in called.objects])
+
+
+def _joined(values: Iterable[Value]) -> Value:
+    found: Value | None = None
+    for value in values:
+        found = value if found is None else found.joined(value)
+    return UNKNOWN if found is None else found
+
+
+def _result_of(function: Any) -> Value:
+    if isinstance(function, type):
+        if issubclass(function, (int, float, bool, str, bytes)):
+            return known(0)
+        return TENSOR if issubclass(function, _TENSORS) else FRESH
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, dict) and getattr(function, "__name__", "") in ("get", "values", "items"):
+        return _elements_of(list(owner.values()))
+    cls = function if isinstance(function, types.FunctionType) else type(function)
+    module = getattr(function, "__module__", None) or cls.__module__
+    if package(module) in LIBRARIES or is_of_a_library(type(owner)):
+        return TENSOR
+    if isinstance(function, types.BuiltinFunctionType) or package(module) in ("math", "numpy"):
+        return TENSOR
+    return UNKNOWN
+
+
+def _elements_of(value: Any) -> Value:
+    if is_tensor(value):
+        return TENSOR
+    items = list(value.values()) if isinstance(value, dict) else value
+    if isinstance(items, list | tuple | set | frozenset) and len(items) <= MAX_OBJECTS:
+        return _joined(map(known, items)) if items else FRESH
+    return known(0) if isinstance(value, range) else UNKNOWN
+
+
+def _attribute(value: Any, name: str) -> Value:
+    """What an attribute of an object stands for; no code of the user's runs."""
+    cls = type(value)
+    if isinstance(value, types.ModuleType) or is_of_a_library(cls):
+        try:
+            return known(getattr(value, name))
+        except Exception:
+            return UNKNOWN
+    try:
+        found = inspect.getattr_static(value, name)
+    except AttributeError:
+        return _looked_up(value, name)
+    if isinstance(found, property):
+        fget = found.fget
+        if fget is not None and not is_the_users(getattr(fget, "__module__", None)):
+            try:  # a library's, such as `variables` of a module
+                return known(getattr(value, name))
+            except Exception:
+                return UNKNOWN
+        return UNKNOWN
+    if isinstance(found, types.FunctionType) and not isinstance(value, type):
+        own = getattr(value, "__dict__", {})
+        return known(found if own.get(name) is found else types.MethodType(found, value))
+    if isinstance(found, classmethod | staticmethod):
+        return known(found.__get__(value, cls))
+    getter = getattr(type(found), "__get__", None)
+    if getter is not None and not isinstance(found, type):
+        try:
+            return known(getter(found, value, cls))
+        except Exception:
+            return UNKNOWN
+    return known(found)
+
+
+def _looked_up(value: Any, name: str) -> Value:
+    """What a library's ``__getattr__`` gives, such as that of a module for its children."""
+    own = next((c for c in type(value).__mro__ if "__getattr__" in vars(c)), object)
+    if not is_of_a_library(own):
+        return UNKNOWN
+    try:
+        return known(getattr(value, name))
+    except Exception:
+        return UNKNOWN
+
+
+def names_of_function(function: types.FunctionType) -> Callable[[str], Value]:
+    """What the names stand for that a function takes from outside itself."""
+    closed: dict[str, Value] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            closed[name] = known(cell.cell_contents)
+        except ValueError:  # not bound yet
+            closed[name] = UNKNOWN
+    return names_in(function.__globals__, closed)
+
+
+def names_in(namespace: Mapping[str, Any], own: Mapping[str, Value]) -> Callable[[str], Value]:
+    """What names stand for: some of one's own, those of a namespace, and the builtins."""
+
+    def name_of(name: str) -> Value:
+        if name in own:
+            return own[name]
+        if name in namespace:
+            return known(namespace[name])
+        return known(getattr(builtins, name)) if hasattr(builtins, name) else UNKNOWN
+
+    return name_of

@@ -1,0 +1,1 @@
+"""Cells in segments: graph where it is graph, Python where it is Python."""

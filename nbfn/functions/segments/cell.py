@@ -1,0 +1,191 @@
+"""A cell that runs in segments: graph where it is graph, Python where it is Python."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import Any
+
+from nbfn.functions.capture import Capture
+from nbfn.functions.observed import clock
+from nbfn.functions.retrace import Retrace
+from nbfn.functions.segments import times
+from nbfn.functions.segments.plan import Plan
+from nbfn.functions.segments.run import Run
+from nbfn.functions.segments.segment import Segment, Surroundings
+from nbfn.functions.segments.text import AnalysedCell
+from nbfn.functions.trace import Trace
+from nbfn.functions.traced import TracedFunction
+from nbfn.site import Cell
+
+_ids = itertools.count(1)
+_live: weakref.WeakValueDictionary[str, TracedCell] = weakref.WeakValueDictionary()
+
+
+def live_cells() -> list[TracedCell]:
+    """Every cell in segments that is alive, in the order of creation."""
+    return sorted(_live.values(), key=lambda each: int(each.id.split("-")[1]))
+
+
+class TracedCell:
+    """A cell that runs in segments.
+
+    Called, it runs again, in the notebook's names.
+
+    Attributes:
+        id: Unique in this process; ends with ``-`` and a number that grows.
+        place: The run of the notebook's cell that it is; None outside of one.
+        changed: Grows with every run.
+        name: Its name.
+        plan: What is known of its statements.
+        runs: How often it ran.
+        seconds: How long the last run took, and how long it would have taken eagerly.
+    """
+
+    def __init__(
+        self,
+        cell: AnalysedCell,
+        name: str,
+        surroundings: Surroundings,
+        known: TracedCell | None = None,
+        *,
+        lazily: bool = False,
+    ) -> None:
+        self.name = name
+        self.runs = 0
+        self.id = f"cell-{next(_ids)}"
+        self.place: Cell | None = None
+        self.changed = next(clock)
+        self.seconds = (0.0, 0.0)
+        before = known.plan if known is not None else None
+        self.plan: Plan = Plan(cell, name, surroundings, before, lazily=lazily)
+        _live[self.id] = self
+
+    def __call__(self) -> Any:
+        """Runs the cell; returns the value of its last expression."""
+        __tracebackhide__ = True
+        self.runs += 1
+        self.plan.begin()
+        started = times.clock()
+        run = Run(self.plan)
+        try:
+            exec(self.plan.cell.bound_to(run, self.plan.file), self.plan.surroundings.namespace)
+        finally:
+            result = run.close()
+            now = times.clock() - started
+            self.seconds = now, now + self.plan.saved
+            self.changed = next(clock)
+        return result
+
+    def state(self) -> tuple[Any, ...]:
+        """Equal as long as the line under the cell would be the same."""
+        counts = [(f.id, len(f.traces), f.recorder.retrace_count) for f in self.functions]
+        return (*counts, tuple(self.lines.items()))
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments that run as graphs, in the order of the text."""
+        return self.plan.graphs()
+
+    @property
+    def whole(self) -> TracedFunction | None:
+        """The function, if one segment is the whole cell."""
+        found = self.segments
+        return found[0].function if len(found) == 1 and self.plan.is_all(found[0]) else None
+
+    @property
+    def functions(self) -> tuple[TracedFunction, ...]:
+        """The functions of the segments, in the order of the text."""
+        return tuple(each.function for each in self.segments if each.function is not None)
+
+    @property
+    def lines(self) -> dict[int, str]:
+        """For each line with code, ``"graph"``, or why it is Python."""
+        return self.plan.lines()
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces of all segments."""
+        return tuple(trace for each in self.functions for trace in each.traces)
+
+    @property
+    def retraces(self) -> tuple[Retrace, ...]:
+        """The retraces of all segments."""
+        return tuple(retrace for each in self.functions for retrace in each.retraces)
+
+    @property
+    def calls(self) -> int:
+        """Calls of all segments' functions."""
+        return sum(each.calls for each in self.functions)
+
+    @property
+    def hits(self) -> int:
+        """Calls that a trace served."""
+        return sum(each.hits for each in self.functions)
+
+    @property
+    def captures(self) -> tuple[Capture, ...]:
+        """What the traces captured, each thing once."""
+        found: dict[str, Capture] = {}
+        for each in self.functions:
+            for capture in each.captures:
+                found.setdefault(capture.id, capture)
+        return tuple(found.values())
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster the segments are than eagerly; None before that is known."""
+        known = [each.times for each in self.segments]
+        pairs = [(t.python, t.graph) for t in known if t.python is not None and t.graph]
+        if not pairs:
+            return None
+        return sum(p for p, _ in pairs) / sum(g for _, g in pairs)
+
+    @property
+    def label(self) -> str:
+        """The name to show."""
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<TracedCell {self.name}: {summary(self)}>"
+
+
+def python_lines(cell: TracedCell) -> list[str]:
+    """What is Python, by line, with the reason; lines with one reason after another are joined."""
+    found: list[tuple[list[int], str]] = []
+    for line, reason in sorted(cell.lines.items()):
+        if reason in _UNSAID or reason == "graph":
+            continue
+        if found and found[-1][1] == reason:
+            found[-1][0].append(line)
+        else:
+            found.append(([line], reason))
+    return [
+        f"{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))} {reason}"
+        for lines, reason in found
+    ]
+
+
+_UNSAID = frozenset(
+    {
+        "a loop",
+        "a decision",
+        "goes on with a loop",
+        "leaves a loop",
+        "does nothing",
+        "no tensor in it",
+    }
+)
+
+
+def summary(cell: TracedCell) -> str:
+    """One sentence on what is graph and what is Python."""
+    plan = cell.plan
+    graph, every = plan.counts()
+    segments = cell.segments
+    if not segments:
+        return f"all of {every} statements are Python"
+    places = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in (s.lines for s in segments))
+    graphs = "1 graph" if len(segments) == 1 else f"{len(segments)} graphs"
+    lines = "line" if places.isdigit() else "lines"
+    return f"{graph} of {every} statements in {graphs} ({lines} {places})"

@@ -1,0 +1,75 @@
+"""Whether a statement may be part of a segment, by what its names stand for now."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.functions.effects.finder import Finder, Walk
+from nbfn.functions.effects.rules import stands_for_tensor
+from nbfn.functions.effects.values import Scope, is_of_a_library, names_in
+from nbfn.functions.segments.text import Statement
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of a statement.
+
+    Attributes:
+        reason: Why it is Python's; None if it may be part of a segment.
+        reads: Names of the namespace that functions read which it calls.
+        objects: Objects of libraries that it calls, by id.
+    """
+
+    reason: str | None
+    reads: frozenset[str] = frozenset()
+    objects: Mapping[int, Any] = field(default_factory=dict)
+
+
+def judged(statement: Statement, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
+    """Judges a statement that Python runs next, or has just run.
+
+    Args:
+        statement: The statement; of a ``with`` whose tape may lie in a segment, only its head.
+        namespace: The names.
+        tapes: Tapes whose gradients may be taken in a segment.
+    """
+    if statement.fixed is not None:
+        return Verdict(statement.fixed)
+    scope = Scope(names_in(namespace, {}))
+    if statement.is_tape:
+        item = statement.node.items[0].context_expr  # type: ignore[attr-defined]
+        is_tape = scope.value(item.func).is_one_of(tf.GradientTape)
+        return Verdict(None if is_tape else "enters a context")
+    finder = Finder(namespace)
+    walk = Walk(scope, finder, is_own=True, tapes=tapes)
+    found = list(walk.statement(statement.node))
+    if found:  # what the outermost call does is found last
+        told = found[-1] if found[-1].reason.is_effect else found[0]
+        return Verdict(str(told))
+    if not _has_tensor(statement.node, Scope(names_in(namespace, {}))):
+        return Verdict("no tensor in it")
+    return Verdict(None, frozenset(finder.reads), finder.objects)
+
+
+def _has_tensor(node: ast.stmt, scope: Scope) -> bool:
+    """Whether tensors occur in a statement, or functions that make some are called."""
+    if isinstance(node, ast.AugAssign) and stands_for_tensor(scope.value(node.target)):
+        return True
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load):
+            value = scope.value(each)
+            if stands_for_tensor(value):
+                return True
+            if any(is_of_a_library(type(o)) for o in value.objects):
+                return True
+        if isinstance(each, ast.Call):
+            for called in scope.value(each.func).objects:
+                module = str(getattr(called, "__module__", "") or "")
+                if module.partition(".")[0] in ("tensorflow", "keras"):
+                    return True
+    return False

@@ -1,0 +1,160 @@
+"""A loop whose body is one segment, as one graph with the loop in it.
+
+The loop runs as Python first, its body as a segment. Where each turn takes little, the graph's own
+loop saves the calls: simulations, solvers, samplers. The first turn is traced outside the loop, so
+that every name has its value, and its kind, when the loop begins.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections import ChainMap
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.effects.values import is_tensor
+from nbfn.functions.segments.numbers import stands_beside
+from nbfn.functions.segments.segment import Segment, Served, Surroundings
+from nbfn.functions.segments.text import Statement, names_of
+
+_ITEM, _LOOP, _TURN = "nbfn·item", "nbfn·loop", "nbfn·turn"
+_COUNT, _ITEMS = "nbfn·count", "nbfn·items"
+MIN_TURNS = 4
+_PURE = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Load)
+
+
+class Loop(Segment):
+    """A ``for`` over a range or a tensor, or a ``while``, whose body is one segment.
+
+    Args:
+        statement: The statement.
+        body: The segment of its body.
+        label: What the function is called.
+    """
+
+    def __init__(self, statement: Statement, body: Segment, label: str) -> None:
+        super().__init__([statement], label)
+        self.body = body
+        node: Any = statement.node
+        self._target = "" if isinstance(node, ast.While) else str(node.target.id)
+        self._iterated = _compiled(node.iter if self._target else node.test)
+        carried = [name for name in body.writes if name != self._target]
+        self._over_range = isinstance(node, ast.For) and _is_call_of(node.iter, "range")
+        if self._target and not self._over_range:
+            carried.append(self._target)
+        self.writes = tuple(carried)
+        self.nodes = _with_while_loop(node, carried, self._target)
+        names = {_ITEM, _LOOP, "range"}
+        self.reads = tuple(name for name in names_of(self.nodes)[0] if name not in names)
+        self.closed = {_ITEM: _item, _LOOP: _loop}
+
+    def beginning(self, namespace: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The names as the loop finds them, and how often it turns; None if a graph cannot turn."""
+        value = eval(self._iterated, dict(namespace))
+        if not self._target:
+            is_tensor = isinstance(value, tf.Tensor) and value.shape.rank == 0
+            return namespace if is_tensor and bool(value) else None
+        if self._over_range:
+            if not isinstance(value, range) or len(value) < MIN_TURNS or abs(value[-1]) >= 2**31:
+                return None
+            items: Any = tf.range(value.start, value.stop, value.step, tf.int32)
+            count = len(value)
+        else:
+            if not isinstance(value, tf.Tensor) or not value.shape.rank:
+                return None
+            items, count = value, int(value.shape[0])
+            if count < MIN_TURNS:
+                return None
+        self._last = value[-1] if self._over_range else None
+        return ChainMap({_ITEMS: items, _COUNT: tf.constant(count)}, dict(namespace))
+
+    def served(self, namespace: Mapping[str, Any], epoch: int) -> Served | None:
+        """What serves the loop as it is now."""
+        beginning = self.beginning(namespace) if self.function is not None else None
+        served = None if beginning is None else super().served(beginning, epoch)
+        if served is not None and self._over_range:
+            served.also = {self._target: self._last}
+        return served
+
+    def learn(
+        self,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        objects: Mapping[int, Any],
+        surroundings: Surroundings,
+    ) -> None:
+        """Traces the loop for the names as they were before Python ran it."""
+        known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
+        tensors = {name for name, value in (*before.items(), *known.items()) if is_tensor(value)}
+        is_read = self._over_range and self._target in self.body.reads
+        if is_read and not stands_beside(self._target, self.body.nodes, tensors):
+            self.reason = f"`{self._target}` is computed with as a number of Python"
+            return
+        if len(known) == len(self.writes):
+            super().learn(before, known, objects, surroundings)
+        else:
+            self.reason = "not all that the loop leaves are tensors"
+
+
+def may_be_loop(statement: Statement) -> bool:
+    """Whether a statement is a loop that a graph could have."""
+    node = statement.node
+    if not isinstance(node, ast.For | ast.While) or node.orelse:
+        return False
+    if isinstance(node, ast.While):
+        return not any(isinstance(each, ast.Call | ast.BoolOp) for each in ast.walk(node.test))
+    if not isinstance(node.target, ast.Name):
+        return False
+    parts = node.iter.args if isinstance(node.iter, ast.Call) else [node.iter]
+    if isinstance(node.iter, ast.Call) and not _is_call_of(node.iter, "range"):
+        return False
+    return all(isinstance(each, _PURE) for part in parts for each in ast.walk(part))
+
+
+def _with_while_loop(node: Any, carried: list[str], target: str) -> list[ast.stmt]:
+    """The statements of the function: the first turn, and a loop of the graph for the others."""
+    names = ", ".join(carried)
+    count = f"{_TURN} < {_COUNT}" if target else ast.unparse(node.test)
+    item = f"{target} = {_ITEM}({_ITEMS}, {{}})" if target else "pass"
+    text = f"""
+{item.format(0)}
+def body({_TURN}, {names}):
+    {item.format(_TURN)}
+    return {_TURN} + 1, {names}
+def test({_TURN}, {names}):
+    return {count}
+{_TURN}, {names} = {_LOOP}(test, body, 1, {names})
+"""
+    tree = ast.parse(text.strip())
+    for each in ast.walk(tree):
+        ast.copy_location(each, node)
+    first, body, test, loop = tree.body
+    assert isinstance(body, ast.FunctionDef)
+    body.body[1:1] = copy.deepcopy(node.body)
+    return [first, *copy.deepcopy(node.body), body, test, loop]
+
+
+def _item(items: Any, turn: Any) -> Any:
+    return items[turn]
+
+
+def _loop(test: Any, body: Any, *state: Any) -> Any:
+    def kept(*state: Any) -> Any:
+        following = body(*state)
+        idle = _tensorflow.unused_operations(following)
+        with tf.control_dependencies(idle):
+            return tuple(tf.identity(each) for each in following)
+
+    return tf.while_loop(test, kept, (tf.constant(state[0]), *state[1:]))
+
+
+def _compiled(node: ast.expr) -> Any:
+    return compile(ast.fix_missing_locations(ast.Expression(node)), "<loop>", "eval")
+
+
+def _is_call_of(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name

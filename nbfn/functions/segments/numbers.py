@@ -1,0 +1,108 @@
+"""Python numbers among the arguments of a segment that become tensors, because they change.
+
+A number is tried as a tensor only where it goes straight into a call of TensorFlow's or stands
+beside a tensor: Python's arithmetic, comparisons and helpers would do something else with one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+_TENSORFLOW = ("tf", "tensorflow", "tnp")
+_DTYPES = {float: (tf.float32, tf.float64), int: (tf.int32, tf.float32, tf.float64)}
+
+
+class Numbers:
+    """Which numbers are passed as tensors, and of which dtype."""
+
+    def __init__(self) -> None:
+        self._dtypes: dict[str, Any] = {}
+        self._left: dict[str, list[Any]] = {}
+        self._first: dict[str, Any] = {}
+        self.values: dict[str, set[Any]] = {}
+
+    def converted(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments, those numbers as tensors."""
+        if not self._dtypes:
+            return tuple(arguments.values())
+        return tuple(
+            tf.constant(value, self._dtypes[name])
+            if name in self._dtypes and type(value) in _DTYPES
+            else value
+            for name, value in arguments.items()
+        )
+
+    def note(
+        self, arguments: Mapping[str, Any], nodes: Collection[ast.stmt], tensors: Collection[str]
+    ) -> None:
+        """Notes the numbers; one that has taken a second value is to become a tensor.
+
+        Args:
+            arguments: The arguments.
+            nodes: The segment's statements.
+            tensors: The names that hold tensors or variables.
+        """
+        for name, value in arguments.items():
+            if type(value) not in _DTYPES:
+                continue
+            first = self._first.setdefault(name, value)
+            changed = type(first) is type(value) and first != value
+            if changed and name not in self._left and stands_beside(name, nodes, tensors):
+                self._dtypes[name], *self._left[name] = _DTYPES[type(value)]
+            if name not in self._dtypes:
+                self.values.setdefault(name, set()).add(value)
+
+    def most_values(self) -> int:
+        """How many values the number has had that has had most, of those passed by value."""
+        return max((len(v) for n, v in self.values.items() if n not in self._dtypes), default=0)
+
+    def give_up(self) -> bool:
+        """Tries another dtype for a number that cannot be traced so; False if there is none."""
+        for name in list(self._dtypes):
+            if self._left[name]:
+                self._dtypes[name] = self._left[name].pop(0)
+            else:
+                del self._dtypes[name]
+            return True
+        return False
+
+
+def stands_beside(name: str, nodes: Iterable[ast.stmt], tensors: Collection[str]) -> bool:
+    """Whether a name occurs only as an argument of TensorFlow's, or beside a tensor."""
+    good: set[int] = set()
+    uses: list[int] = []
+    for node in (each for statement in nodes for each in ast.walk(statement)):
+        if isinstance(node, ast.BinOp):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if _is_of_tensors(other, tensors):
+                    good.add(id(one))
+        elif isinstance(node, ast.AugAssign) and _is_of_tensors(node.target, tensors):
+            good.add(id(node.value))
+        elif isinstance(node, ast.Call):
+            method = isinstance(node.func, ast.Attribute) and _is_of_tensors(
+                node.func.value, tensors
+            )
+            if _is_tensorflows(node.func) or method:
+                good |= {id(each) for each in node.args}
+        elif isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            uses.append(id(node))
+    return bool(uses) and good.issuperset(uses)
+
+
+def _is_of_tensors(node: ast.expr, tensors: Collection[str]) -> bool:
+    """Whether an expression is surely a tensor."""
+    if isinstance(node, ast.Call):
+        return _is_tensorflows(node.func)
+    if isinstance(node, ast.BinOp):
+        return _is_of_tensors(node.left, tensors) or _is_of_tensors(node.right, tensors)
+    return isinstance(node, ast.Name) and node.id in tensors
+
+
+def _is_tensorflows(function: ast.expr) -> bool:
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and function.id in _TENSORFLOW

@@ -1,0 +1,76 @@
+"""The Python attributes of Keras's objects that traces bake in: ``trainable``, ``rate``, ...
+
+The guards of functions take objects of libraries as they are. A cell changes them between runs.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nbfn.functions.effects.values import package
+from nbfn.functions.marks import Mark, serial
+from nbfn.functions.places import Place
+
+_PLAIN = (bool, int, float, str, bytes, type(None))
+_LEFT_OUT = frozenset({"_loss_ids", "_losses", "_called", "_saved_model_inputs_spec", "seed"})
+
+
+class Objects:
+    """The objects that a segment calls, held weakly, and their attributes when last looked at."""
+
+    def __init__(self) -> None:
+        self._objects: tuple[weakref.ReferenceType[Any], ...] = ()
+        self._state: tuple[Any, ...] = ()
+        self._epoch = -1
+
+    def watch(self, objects: Mapping[int, Any]) -> None:
+        """Watches these objects from now on, as well as those of before."""
+        known = {id(ref()): ref for ref in self._objects if ref() is not None}
+        for key, value in objects.items():
+            try:
+                known.setdefault(key, weakref.ref(value))
+            except TypeError:
+                continue
+        self._objects = tuple(known.values())
+        self._state = self._now()
+
+    def hold(self, epoch: int) -> bool:
+        """Whether they are as they were; looks only if the epoch is another one."""
+        if epoch == self._epoch or not self._objects:
+            return True
+        state = self._now()
+        same, self._state, self._epoch = state == self._state, state, epoch
+        return same
+
+    def marks(self) -> dict[Place, Mark]:
+        """Marks of their attributes, for the guards of the function."""
+        found = {}
+        for number, (name, attribute, value) in enumerate(self._state):
+            place = Place("attribute", f"{name}.{attribute}", str(number))
+            found[place] = Mark(value, repr(value))
+        return found
+
+    def _now(self) -> tuple[Any, ...]:
+        return tuple(
+            each
+            for reference in self._objects
+            if (value := reference()) is not None
+            for each in _attributes(value)
+        )
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, str, Any]]:
+    parts = [value]
+    if hasattr(value, "_flatten_layers"):
+        parts = list(value._flatten_layers())
+    for part in parts:
+        name = getattr(part, "name", None) or type(part).__name__
+        for attribute, held in list(getattr(part, "__dict__", {}).items()):
+            if attribute in _LEFT_OUT:
+                continue
+            if type(held) in _PLAIN:
+                yield str(name), attribute.lstrip("_"), held
+            elif package(type(held).__module__) == "keras" or callable(held):
+                yield str(name), attribute.lstrip("_"), serial(held)

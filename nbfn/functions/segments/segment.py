@@ -1,0 +1,318 @@
+"""A segment: statements that run as one traced function, and what is known of their runs."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import logging
+import re
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError, NbfnWarning
+from nbfn.functions.check import Check
+from nbfn.functions.effects.values import is_tensor
+from nbfn.functions.function import function
+from nbfn.functions.retrace import Cause
+from nbfn.functions.segments.body import function_of
+from nbfn.functions.segments.numbers import Numbers
+from nbfn.functions.segments.objects import Objects
+from nbfn.functions.segments.promise import RESULT_NAME, NotKeptError, Promise, Recipe
+from nbfn.functions.segments.text import RESULT, Statement, names_of, taped
+from nbfn.functions.segments.times import Times
+from nbfn.functions.trace import Trace
+from nbfn.functions.traced import TracedFunction
+
+SLOWER = "its graph was slower"
+_LITERALS = (bool, int, float, str, bytes, type(None))
+_MAX_ITEMS = 1000
+_MAX_VALUES = 3
+_IDLE = frozenset({"Placeholder", "Const", "Identity", "NoOp", "ReadVariableOp"})
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a segment's function is made in.
+
+    Attributes:
+        namespace: The names.
+        compiled: Compiles a module.
+        options: Options of ``nbfn.function``.
+        relaxing: The code by which the user lets one trace serve more.
+    """
+
+    namespace: dict[str, Any]
+    compiled: Callable[[ast.Module], CodeType]
+    options: Mapping[str, Any]
+    relaxing: str | None = None
+
+
+class Segment:
+    """Statements of one block that follow each other and run as one function.
+
+    Attributes:
+        statements: The statements.
+        label: What the function is called.
+        function: The function; None before the segment is traced.
+        times: How long it took, as Python and as a graph.
+        first_cause: Why its first trace is made.
+        draws: Whether functions that it calls draw random numbers.
+        reason: Why it is Python as a whole; None if it is not.
+        closed: Names that only its function knows.
+    """
+
+    def __init__(self, statements: Sequence[Statement], label: str) -> None:
+        self.statements = tuple(statements)
+        self.nodes = [each.node for each in statements]
+        self.reads, self.writes = names_of(self.nodes)
+        self.tapes = frozenset(t for each in statements if (t := taped(each)))
+        self.label = label
+        self.function: TracedFunction | None = None
+        self.times = Times()
+        self.first_cause = Cause("first_trace", "first run")
+        self.draws = False
+        self.reason: str | None = None
+        self.closed: Mapping[str, Any] = {}
+        self.objects: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._parameters: tuple[str, ...] = ()
+        self._arrays: tuple[str, ...] = ()
+        self._recipes: weakref.WeakKeyDictionary[Trace, Recipe] = weakref.WeakKeyDictionary()
+        self._numbers = Numbers()
+        self._objects = Objects()
+        self._promise: Promise | None = None
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """The texts of its statements."""
+        return tuple(each.text for each in self.statements)
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """Its first and last line."""
+        return self.statements[0].lines[0], self.statements[-1].lines[-1]
+
+    # Runs ---------------------------------------------------------------------------------
+
+    def served(self, namespace: Mapping[str, Any], epoch: int) -> Served | None:
+        """What serves the names as they are now; None if there is no trace for them.
+
+        Args:
+            namespace: The names.
+            epoch: Grows when Python may have changed objects.
+        """
+        traced = self.function
+        if traced is None:
+            return None
+        try:
+            arguments = {name: namespace[name] for name in self._parameters}
+        except KeyError:
+            return None
+        if _arrays(arguments) != self._arrays:  # a tensor's trace would serve an array as well
+            return None
+        if not self._objects.hold(epoch):
+            traced.recorder.guards.also(self._objects.marks())
+        given = self._numbers.converted(arguments)
+        trace = traced.serving(given)
+        if trace is None and traced.traces and traced.recorder.refuses_retraces():
+            traced(*given)  # raises
+        recipe = None if trace is None else self._recipes.get(trace)
+        if trace is None or recipe is None:
+            return None
+        return Served(traced, trace, recipe, arguments, given)
+
+    # Traces -------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        objects: Mapping[int, Any],
+        surroundings: Surroundings,
+    ) -> None:
+        """Traces the segment for the names as they were before Python ran it.
+
+        Args:
+            before: The values of the names that it reads, from before the run.
+            after: Those of the names that it writes, from after it.
+            objects: Objects of libraries that it calls.
+            surroundings: What its function is made in.
+
+        Raises:
+            NotKeptError: If the trace would not leave what Python left.
+            Exception: Whatever tracing raises.
+        """
+        arguments = {n: before[n] for n in self.reads if n in before and is_argument(before[n])}
+        for name in self.reads:
+            if name in self.writes and name in before and name not in arguments:
+                raise NotKeptError(name, f"`{name}` is an object that it replaces")
+        both = [*before.items(), *after.items()]
+        self._numbers.note(arguments, self.nodes, {n for n, v in both if is_tensor(v)})
+        if self._numbers.most_values() > _MAX_VALUES:
+            raise NotKeptError("", "a number in it has another value at each run")
+        arrays = _arrays(arguments)
+        if self.function is None or (self._parameters, self._arrays) != (tuple(arguments), arrays):
+            self._arrays = arrays
+            self._make(tuple(arguments), surroundings)
+        assert self.function is not None
+        self.objects = weakref.WeakValueDictionary()
+        for key, value in objects.items():
+            with contextlib.suppress(TypeError):
+                self.objects[key] = value
+        self._objects.watch(objects)
+        self.function.recorder.guards.also(self._objects.marks())
+        try:
+            self._trace(self.function, arguments, after)
+        finally:
+            self._promise = None
+            for trace in self.function.traces:
+                if trace not in self._recipes:
+                    self.function.evict(trace)
+
+    def _trace(
+        self, traced: TracedFunction, arguments: Mapping[str, Any], after: Mapping[str, Any]
+    ) -> None:
+        while True:
+            promise = self._promise = Promise(after, arguments)
+            given = self._numbers.converted(arguments)
+            known = traced.serving(given)
+            if known is not None and known not in self._recipes:  # called or relaxed by its name
+                given = known.concrete_function.structured_input_signature[0]
+                traced.evict(known)
+            try:
+                with _quietly() as printed:
+                    trace = traced.learn(given)
+            except NbfnError:
+                raise
+            except Exception:
+                if self._numbers.give_up():
+                    continue
+                raise
+            break
+        if trace is None or promise.recipe is None:  # it stays eager, or it was there already
+            return
+        graph = trace.graph
+        if printed.getvalue():
+            raise NotKeptError("", "prints")
+        if not {op.type for op in graph.get_operations()} - _IDLE:
+            raise NotKeptError("", "no operation in it")
+        if _tensorflow.stateful_random_operations(graph):
+            line = _tensorflow.drawn_in(graph, traced.python_function.__code__)
+            if line is not None:
+                raise NotKeptError(f"line {line}", "draws random numbers")
+            self.draws = True
+        self._recipes[trace] = promise.recipe
+
+    def check(self, before: Mapping[str, Any]) -> Check:
+        """Compares an eager run with a traced one, for the names as they were before it."""
+        assert self.function is not None
+        arguments = {name: before[name] for name in self._parameters}
+        return self.function.check(*self._numbers.converted(arguments))
+
+    def _make(self, parameters: tuple[str, ...], surroundings: Surroundings) -> None:
+        own = weakref.ref(self)
+
+        def keep(made: Mapping[str, Any]) -> dict[str, Any]:
+            segment = own()
+            if segment is None or segment._promise is None:  # called by its name
+                return {
+                    RESULT_NAME if n == RESULT else n: v for n, v in made.items() if is_tensor(v)
+                }
+            return segment._promise.keep(made)
+
+        options = dict(surroundings.options)
+        autograph = options.pop("autograph", True)
+        step = function_of(
+            self.nodes,
+            re.sub(r"\W", "_", self.label),
+            parameters,
+            self.writes,
+            keep,
+            surroundings.compiled,
+            surroundings.namespace,
+            self.closed,
+            autograph=autograph,
+        )
+        traced: TracedFunction = function(step, autograph=False, **options)
+        traced.recorder.name = self.label
+        traced.known_as = None
+        traced.recorder.first_cause = self.first_cause
+        traced.recorder.relaxing = surroundings.relaxing
+        self.function, self._parameters = traced, parameters
+        self._recipes.clear()
+
+
+class Served:
+    """A trace that serves a segment for the names as they are."""
+
+    __slots__ = ("_arguments", "_given", "_recipe", "also", "trace", "traced")
+
+    def __init__(
+        self,
+        traced: TracedFunction,
+        trace: Trace,
+        recipe: Recipe,
+        arguments: Mapping[str, Any],
+        given: Sequence[Any],
+    ) -> None:
+        self.traced, self.trace = traced, trace
+        self.also: Mapping[str, Any] = {}
+        self._recipe, self._arguments, self._given = recipe, arguments, given
+
+    def run(self) -> dict[str, Any]:
+        """Runs the trace; returns the names that it leaves, and their values."""
+        __tracebackhide__ = True
+        with _tensorflow.AsWritten():
+            results = self.traced(*self._given)
+        return self._recipe.values(results, self._arguments) | dict(self.also)
+
+    @property
+    def writes(self) -> bool:
+        """Whether its graph does what cannot be done again: assignments, prints, draws."""
+        return bool(_tensorflow.writes(self.trace.graph))
+
+
+def is_argument(value: Any, depth: int = 4) -> bool:
+    """Whether a value is a tensor, an array, a plain value, or a nest of those and no variable."""
+    if isinstance(value, _LITERALS) or type(value) is np.ndarray:
+        return True
+    if is_tensor(value):
+        return not type(value).__name__.endswith("Variable")
+    named = isinstance(value, tuple) and hasattr(value, "_fields")
+    if depth and (type(value) in (list, tuple, dict) or named):
+        items = list(value.values()) if isinstance(value, dict) else list(value)
+        return 0 < len(items) <= _MAX_ITEMS and all(is_argument(v, depth - 1) for v in items)
+    return False
+
+
+def _arrays(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the arguments that are arrays of NumPy's, or hold some."""
+    return tuple(name for name, value in arguments.items() if _is_array(value))
+
+
+def _is_array(value: Any) -> bool:
+    if isinstance(value, list | tuple | dict):
+        return any(map(_is_array, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, np.ndarray)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[io.StringIO]:
+    """What tracing prints and warns of is not shown: Python has run, and has said it."""
+    logger, printed = logging.getLogger("tensorflow"), io.StringIO()
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(printed):
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("default", NbfnWarning)
+            yield printed
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,108 @@
+"""How long a segment takes as Python and as a graph, and which of them it is to be.
+
+The least of a few runs is compared: what else the machine does only ever adds to a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from statistics import median
+
+clock = time.perf_counter
+"""Tells the time in seconds."""
+
+CALL = 0.25e-3
+"""Seconds that a call of a trace takes at least, with what surrounds it."""
+
+COLD = 40e-3
+"""Seconds from which a first run, which also loads kernels, is long enough by itself."""
+
+_SAMPLES = 5
+_HITS_BEFORE_A_SAMPLE = 4
+_MAX_MISSES = 3
+_TRACES_ON_TRIAL = 2
+_SAMPLES_TO_SETTLE = 3
+
+
+class Times:
+    """The times of one segment.
+
+    Attributes:
+        misses: Misses in a row, without a hit between.
+    """
+
+    def __init__(self) -> None:
+        self._python: deque[float] = deque(maxlen=_SAMPLES)
+        self._graph: deque[float] = deque(maxlen=_SAMPLES)
+        self._cold: float | None = None
+        self._hits = 0
+        self._traces = 0
+        self._spent = self._saved = 0.0
+        self.misses = 0
+
+    def ran_as_python(self, seconds: float) -> None:
+        """Notes a run as Python; the first is cold, and no measure if there is another."""
+        if self._cold is None:
+            self._cold = seconds
+        else:
+            self._python.append(seconds)
+
+    def ran_as_graph(self, seconds: float) -> None:
+        """Notes a hit; the first ones, in which TensorFlow makes the graph ready, are cold too."""
+        self._hits += 1
+        self.misses = 0
+        self._saved += max((self.python or 0.0) - seconds, 0.0)
+        if self._hits > 2:
+            self._graph.append(seconds)
+
+    @property
+    def runs(self) -> int:
+        """Runs as Python so far."""
+        return len(self._python) + (self._cold is not None)
+
+    @property
+    def python(self) -> float | None:
+        """Seconds as Python; None if it has not run so."""
+        return median(self._python) if self._python else self._cold
+
+    @property
+    def graph(self) -> float | None:
+        """Seconds as a graph; None if it has not run so."""
+        return median(self._graph) if self._graph else None
+
+    def is_worth_a_trace(self) -> bool:
+        """Whether it runs long enough for a trace to save something."""
+        if not self._python:
+            return self._cold is not None and self._cold > COLD
+        return median(self._python) > CALL
+
+    def is_long(self) -> bool:
+        """Whether it takes so long that even its gradient is sure to gain."""
+        return self.python is not None and self.python > 4 * CALL
+
+    def is_known_to_be_short(self) -> bool:
+        """Whether enough was seen to say that no trace would save anything."""
+        return len(self._python) >= _SAMPLES_TO_SETTLE and median(self._python) <= CALL
+
+    def wants_a_sample(self) -> bool:
+        """Whether one more run as Python is wanted, to compare with."""
+        taken = len(self._python)
+        return taken < _SAMPLES_TO_SETTLE and self._hits >= _HITS_BEFORE_A_SAMPLE << taken
+
+    def is_slower_as_graph(self) -> bool:
+        """Whether it is to be Python because its graph was measured to be slower."""
+        if len(self._graph) < _SAMPLES_TO_SETTLE or not self._python:
+            return False
+        return min(self._graph) > min(self._python)
+
+    def traced(self, seconds: float) -> None:
+        """Notes a trace, and what it took."""
+        self.misses += 1
+        self._traces += 1
+        self._spent += seconds
+
+    def misses_too_often(self) -> bool:
+        """Whether another trace would not repay itself, to go by those that were made."""
+        costs_more = self._traces >= _TRACES_ON_TRIAL and self._saved < self._spent
+        return self.misses >= _MAX_MISSES or costs_more

@@ -1,0 +1,69 @@
+"""``%tf_auto on``: every body cell that follows runs in segments, without a magic of its own."""
+
+from __future__ import annotations
+
+import ast
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbfn.site import current_cell
+
+OPTION = "--auto"
+MAGIC = "%%tf_function"
+_LINE = f"{MAGIC} {OPTION}\n"
+_AWAITS = f'print("{MAGIC}: a cell that awaits runs as a plain one")\n'
+
+
+class Auto:
+    """What is made of the text of a cell before IPython reads it.
+
+    Attributes:
+        is_on: Whether cells without a magic of their own run in segments.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.is_on = False
+        self._shell = shell
+
+    def register(self) -> None:
+        """Registers with the shell."""
+        self._shell.input_transformers_cleanup.append(self._transform)
+
+    def unregister(self) -> None:
+        """Takes the registration back."""
+        self._shell.input_transformers_cleanup.remove(self._transform)
+
+    def _transform(self, lines: list[str]) -> list[str]:
+        """Puts the magic above a body; takes it away where IPython has to await."""
+        if current_cell() is not None:  # the magic asks for the text below it
+            return lines
+        text = "".join(lines)
+        if lines and lines[0].startswith(MAGIC):
+            return [_AWAITS, *lines[1:]] if _awaits("".join(lines[1:])) else lines
+        if not self.is_on or text.lstrip().startswith(("%%", "%tf_auto", "%load_ext", "?")):
+            return lines
+        return lines if _is_plain(text) else [_LINE, *lines]
+
+    _transform.has_side_effects = True  # type: ignore[attr-defined]
+    """Has IPython leave it out where it only asks whether a text is complete."""
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a cell is empty, defines and imports only, or awaits: it runs as it is."""
+    kinds = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+    body = _body(text)
+    return body is not None and (all(isinstance(node, kinds) for node in body) or _awaits(text))
+
+
+def _awaits(text: str) -> bool:
+    from nbfn.notebook.cells.parse import awaits
+
+    return awaits(_body(text) or [])
+
+
+def _body(text: str) -> list[ast.stmt] | None:
+    """The statements of a text; None if it has magics, or an error that is reported later."""
+    try:
+        return ast.parse(text).body
+    except SyntaxError:
+        return None

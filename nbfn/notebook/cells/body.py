@@ -1,0 +1,78 @@
+"""A body cell: it runs in segments."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import tensorflow as tf
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbfn.functions import stance
+from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.segments.segment import Surroundings
+from nbfn.functions.segments.text import analysed
+from nbfn.notebook.cells.frames import move_lines
+from nbfn.notebook.cells.options import CellOptions
+from nbfn.notebook.cells.parse import MAGIC, ParsedCell
+from nbfn.site import current_cell
+
+DEFAULT_NAME = "cell"
+
+
+def in_segments(
+    cell: ParsedCell,
+    name: str | None,
+    options: CellOptions,
+    shell: InteractiveShell,
+    kept: TracedCell | None,
+    *,
+    lazily: bool = False,
+) -> TracedCell:
+    """What a body cell is: the same as before if its text is, with what is known of it.
+
+    Args:
+        cell: The cell.
+        name: Its name; None if it has none.
+        options: What the magic's line says.
+        shell: The shell.
+        kept: What the cell was when it last ran.
+        lazily: Whether only what runs again is traced.
+    """
+    relaxing = f"{MAGIC} {name} --relax" if name else f"{MAGIC} --relax"
+    surroundings = Surroundings(shell.user_ns, cell.compiled, dict(options.function), relaxing)
+    if kept is not None and kept.plan.surroundings.options != surroundings.options:
+        kept = None
+    if kept is not None and kept.plan.source == cell.source:
+        kept.plan.file = cell.file
+        made = kept
+    else:
+        made = TracedCell(
+            analysed(cell.body, cell.compiled),
+            name or DEFAULT_NAME,
+            surroundings,
+            kept,
+            lazily=lazily,
+        )
+        made.plan.source, made.plan.file = cell.source, cell.file
+        for segment in made.plan.segments.values():
+            if segment.function is not None:
+                code = segment.function.python_function.__code__
+                first, last = segment.lines
+                before = range(code.co_firstlineno, code.co_firstlineno + last - first + 1)
+                move_lines(code.co_filename, before, cell.file, first)
+    made.plan.stance, made.place = options.stance, current_cell()
+    made.plan.checks = options.checks
+    return made
+
+
+@contextlib.contextmanager
+def surrounded(options: CellOptions) -> Iterator[None]:
+    """What a body cell runs in: its device and its stance."""
+    device = options.device_scope()
+    with contextlib.ExitStack() as stack:
+        if options.stance is not None:
+            stack.enter_context(stance(options.stance))
+        if device is not None:
+            stack.enter_context(tf.device(device))
+        yield

@@ -1,0 +1,59 @@
+"""A cell of definitions: each of its top-level functions becomes a traced one."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from types import FunctionType
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbfn.functions import TracedFunction, function
+from nbfn.notebook.cells.options import CellOptions
+from nbfn.notebook.cells.parse import ParsedCell
+from nbfn.notebook.cells.unchanged import is_unchanged, note_options
+
+
+def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> list[TracedFunction]:
+    """Runs a cell of definitions and makes each top-level function of it a traced one.
+
+    Raises:
+        UsageError: If an option is for a body only, or a decorator makes something else.
+    """
+    __tracebackhide__ = True
+    options.refuse_for_definitions()
+    namespace = shell.user_ns
+    options.strategy(namespace)
+    names = [node.name for node in cell.body if isinstance(node, ast.FunctionDef)]
+    before = {name: namespace.get(name) for name in names}
+    exec(cell.compiled(ast.Module(cell.body, type_ignores=[])), namespace)
+    return [_traced(name, before[name], options, namespace) for name in names]
+
+
+def _traced(
+    name: str, before: Any, options: CellOptions, namespace: dict[str, Any]
+) -> TracedFunction:
+    lasting = (options.lasting, options.stance)
+    strategy = options.strategy(namespace)
+    defined = namespace[name]
+    if isinstance(defined, TracedFunction):
+        return defined
+    if not callable(defined):
+        raise UsageError(f"`{name}` is decorated into a {type(defined).__name__}, not a function")
+    if (
+        isinstance(before, TracedFunction)
+        and before.strategy is strategy
+        and is_unchanged(before, defined, lasting)
+    ):
+        namespace[name] = before
+        return before
+    traced: TracedFunction = function(defined, **options.of_function(defined, namespace))
+    traced.strategy = strategy
+    traced.stance = options.stance  # type: ignore[assignment]
+    note_options(traced, lasting)
+    namespace[name] = traced
+    if isinstance(defined, FunctionType):
+        traced.site = replace(traced.site, line=defined.__code__.co_firstlineno)
+    return traced

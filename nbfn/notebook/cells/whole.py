@@ -1,0 +1,260 @@
+"""A body cell that is to be one graph: the function that the RFC has."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import tensorflow as tf
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbfn.functions import TracedFunction, delist, function
+from nbfn.functions.effects.finder import Effect, Finder, Walk
+from nbfn.functions.effects.rules import Reason
+from nbfn.functions.effects.values import Scope, names_in
+from nbfn.functions.segments.promise import NotKeptError, Promise, Recipe
+from nbfn.functions.segments.segment import is_argument
+from nbfn.functions.segments.text import RESULT, bodies_of, names_of
+from nbfn.notebook.cells.body import DEFAULT_NAME, surrounded
+from nbfn.notebook.cells.frames import show_as
+from nbfn.notebook.cells.options import CellOptions
+from nbfn.notebook.cells.parse import ParsedCell
+from nbfn.notebook.cells.source import as_function, text_of
+from nbfn.notebook.cells.syntax import cached, compiled
+from nbfn.notebook.cells.unchanged import is_unchanged, note_options
+
+_ADVICE = "leave it out with --outputs, or leave out --whole"
+_KEEP, _VALUE = "__keep__", "__value__"
+
+
+@dataclass
+class WholeCell:
+    """A cell that is one function.
+
+    Attributes:
+        function: The function.
+        inputs: The names that it takes.
+        outputs: The names that it leaves; None for all.
+    """
+
+    function: TracedFunction
+    inputs: tuple[str, ...]
+    keeper: _Keeper
+
+    def run(self, namespace: dict[str, Any], options: CellOptions) -> Any:
+        """Calls it with the notebook's values, and puts what it leaves into the notebook.
+
+        Returns:
+            The value of the last expression; None if the cell does not end in one.
+        """
+        __tracebackhide__ = True
+        arguments = {name: namespace[name] for name in self.inputs}
+        self.keeper.given, self.keeper.latest = arguments, None
+        try:
+            with surrounded(options):
+                results = self.function(*arguments.values())
+        except NotKeptError as broken:
+            raise UsageError(
+                f"--whole: {broken.reason}; leave --whole out, or --outputs it"
+            ) from None
+        finally:
+            self.keeper.given = {}
+        trace, recipe = self.function.last_trace, self.keeper.latest
+        if trace is not None:
+            recipe = self.keeper.recipes.setdefault(trace, recipe)
+        if recipe is None:
+            return None
+        try:
+            values = recipe.values(results, arguments)
+        except NotKeptError as broken:
+            raise UsageError(f"--whole: {broken.reason}; {_ADVICE}") from None
+        value = values.pop(RESULT, None)
+        namespace.update(values)
+        return value
+
+    def check(self, namespace: Mapping[str, Any]) -> Any:
+        """Compares an eager run with a traced one; leaves everything as it was."""
+        return self.function.check(*(namespace[name] for name in self.inputs))
+
+
+class _Keeper:
+    """Makes of a cell's names what its function returns."""
+
+    def __init__(self, *, has_local_state: bool) -> None:
+        self.has_local_state = has_local_state
+        self.given: Mapping[str, Any] = {}
+        self.latest: Recipe | None = None
+        self.recipes: weakref.WeakKeyDictionary[Any, Recipe | None] = weakref.WeakKeyDictionary()
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self, sure: Mapping[str, Any], maybe: Mapping[str, Callable[[], Any]]) -> Any:
+        made = {RESULT if name == _VALUE else name: value for name, value in sure.items()}
+        for name, get in maybe.items():
+            try:
+                value = get()
+            except NameError:
+                continue
+            if "Undefined" not in type(value).__name__:
+                made[name] = value
+        if isinstance(made.get(RESULT), tf.Operation):  # such as that of tf.print
+            made[RESULT] = None
+        if self.has_local_state:  # its variables end with the call
+            made = {name: v for name, v in made.items() if not isinstance(v, tf.Variable)}
+        promise = Promise(made, self.given)
+        results = promise.keep(made)
+        self.latest = promise.recipe
+        return results
+
+
+def whole(
+    cell: ParsedCell,
+    name: str | None,
+    options: CellOptions,
+    shell: InteractiveShell,
+    kept: WholeCell | None,
+) -> WholeCell:
+    """Makes one function of a cell's body.
+
+    Args:
+        cell: The cell.
+        name: The name that the notebook gives the function; None if it gives none.
+        options: What the magic's line says.
+        shell: The shell.
+        kept: What the same cell became before.
+
+    Returns:
+        `kept`, if the cell has not changed.
+
+    Raises:
+        UsageError: Naming each statement that is Python's, with the reason and what to write.
+    """
+    namespace = shell.user_ns
+    reads, writes = names_of(cell.body)
+    if name in (*reads, *writes):
+        raise UsageError(f"the cell uses the name `{name}` itself; give the function another")
+    _refuse_python(cell.body, namespace, options)
+    inputs = _inputs(reads, writes, options, namespace)
+    outputs = options.chosen_outputs(writes)
+    text = text_of(cell.body)
+    body = ast.parse("\n" + text).body
+    last = body[-1] if isinstance(body[-1], ast.Expr) else None
+    own_name = name or DEFAULT_NAME
+    source = as_function(text, last, own_name, inputs, _ending(body, outputs, last), ())
+    file = cached(source, shell)
+    keeper = _Keeper(has_local_state=options.has_local_state)
+    factory = ast.parse(f"def make({_KEEP}):\n    def {own_name}(): pass\n    return {own_name}")
+    maker: Any = factory.body[0]
+    maker.body[0] = ast.parse(source, file).body[0]
+    scope: dict[str, Any] = {}
+    exec(compiled(factory, file, cell.flags), namespace, scope)
+    made: FunctionType = scope["make"](keeper)
+    made.__qualname__, made.__module__ = own_name, namespace.get("__name__", "__main__")
+    show_as(file, cell.file)
+    strategy = options.strategy(namespace)
+    if (
+        kept is not None
+        and kept.inputs == inputs
+        and kept.function.strategy is strategy
+        and is_unchanged(kept.function, made, options.lasting, own_policy=True)
+    ):
+        return kept
+    traced: TracedFunction = function(made, **options.of_function(made, namespace))
+    traced.strategy = strategy
+    note_options(traced, options.lasting)
+    traced.known_as = name
+    return WholeCell(traced, inputs, keeper)
+
+
+def _inputs(
+    reads: Sequence[str], writes: Sequence[str], options: CellOptions, namespace: Mapping[str, Any]
+) -> tuple[str, ...]:
+    for name in options.inputs or ():
+        if name not in namespace:
+            raise UsageError(f"--inputs: the notebook has no `{name}`")
+        if name not in reads:
+            raise UsageError(f"--inputs: the cell does not read `{name}`")
+    taken = options.inputs
+    if taken is None:
+        taken = tuple(n for n in reads if n in namespace and _is_argument(namespace[n]))
+    for name in reads:
+        if name in writes and name in namespace and name not in taken:
+            raise UsageError(f"--whole: `{name}` is read and replaced, and cannot be an argument")
+    return taken
+
+
+def _is_argument(value: Any) -> bool:
+    per_replica = isinstance(value, tf.distribute.DistributedValues)
+    return is_argument(value) or (per_replica and not hasattr(value, "assign"))
+
+
+def _ending(body: Sequence[ast.stmt], outputs: Sequence[str], last: ast.stmt | None) -> str:
+    """The line that returns what the cell leaves."""
+    sure = set(_surely_written(body))
+    pairs = [f"{name!r}: {name}" for name in outputs if name in sure]
+    if last is not None:
+        pairs.append(f"'{_VALUE}': {_VALUE}")
+    maybe = [f"{name!r}: lambda: {name}" for name in outputs if name not in sure]
+    return f"return {_KEEP}({{{', '.join(pairs)}}}, {{{', '.join(maybe)}}})"
+
+
+def _surely_written(body: Sequence[ast.stmt]) -> list[str]:
+    found: list[str] = []
+    for node in body:
+        if isinstance(node, ast.With):
+            found += _surely_written(node.body)
+        if not any(bodies_of(node)) or isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found += names_of([node])[1]
+    return found
+
+
+def _refuse_python(
+    body: Sequence[ast.stmt], namespace: Mapping[str, Any], options: CellOptions
+) -> None:
+    found: dict[tuple[int, str], Reason] = {}
+    for node in body:
+        if isinstance(node, ast.Delete):
+            found[node.lineno, "deletes a name"] = Reason("write", "")
+    making = "make it in a cell above, or let it live for one call with --local-state"
+    for is_own in (False, True):
+        walk = Walk(Scope(names_in(namespace, {})), Finder(namespace, strict=False), is_own=is_own)
+        for effect in walk.block(body):
+            if _is_refused(effect, options, is_own=is_own):
+                reason = effect.reason
+                if reason.text == "makes a Variable":
+                    reason = reason._replace(advice=making)
+                found.setdefault((effect.line, str(effect)), reason)
+    if found:
+        said = [
+            f"line {line} {text}" + (f" ({reason.advice})" if reason.advice else "")
+            for (line, text), reason in sorted(found.items())
+        ]
+        raise UsageError(f"--whole: {'; '.join(said)}. Without --whole these lines run as Python")
+
+
+def _is_refused(effect: Effect, options: CellOptions, *, is_own: bool) -> bool:
+    """Whether a graph cannot have something, to go by a function's code or by the cell's own."""
+    kind, text = effect.reason.kind, effect.reason.text
+    if not is_own:
+        return effect.reason.is_effect
+    if kind == "make":
+        variable = text == "makes a Variable" and options.has_local_state
+        return not variable and not text.endswith(("function", "a list", "a dict"))
+    return text in _TEXTS or text.startswith((".", "calls tf.data")) or "of numpy" in text
+
+
+_TEXTS = frozenset(
+    {
+        *("formats a text", "asserts", "str() of a value", "repr() of a value"),
+        *("format() of a value", "computes with a NumPy array"),
+    }
+)
+
+
+def forget(cell: WholeCell) -> None:
+    """Takes the function of a cell that failed at its first run off the list."""
+    delist(cell.function)

@@ -1,1 +1,0 @@
-"""What Python does in a cell, and a trace does not repeat."""

@@ -1,0 +1,79 @@
+"""``%tf_auto on``: cells run in segments, and nobody notices but for the time."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbfn.functions.segments.cell import live_cells
+
+
+@pytest.fixture
+def auto(run, always_traced):
+    before = {each.id for each in live_cells()}
+    run("x = tf.constant([1.0, 2.0])")
+    run("%tf_auto on")
+    yield lambda: [each for each in live_cells() if each.id not in before and each.runs]
+    run("%tf_auto off")
+
+
+CELL = "y = tf.square(x) * 2.0\nprint(y.numpy().tolist())\ny + 1.0"
+
+
+def test_the_outputs_are_those_of_a_plain_cell(run, auto) -> None:
+    ran = [run(CELL) for _ in range(4)]
+    assert {each.stdout.split("Out[")[0] for each in ran} == {"[2.0, 8.0]\n"}
+    assert [each.displayed for each in ran] == [[]] * 4
+    assert [each.result.numpy().tolist() for each in ran] == [[3.0, 9.0]] * 4
+    (cell,) = auto()
+    assert (cell.runs, cell.hits) == (4, 4), "run 1 and 2 are Python's"
+
+
+def test_what_runs_once_is_not_traced_and_a_loop_is(run, auto) -> None:
+    run(CELL)
+    run("for i in range(6):\n    z = tf.sin(x) * 2.0\n    print(i)")
+    once, loop = auto()
+    assert (once.traces, len(loop.traces)) == ((), 1)
+    assert loop.hits >= 3
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "def f(a): return a + 1",
+        "class K: pass",
+        "import math",
+        "import asyncio\nawait asyncio.sleep(0)\ny = x + 1.0",
+        "%%time\ny = x + 1.0",
+        "%%capture\ny = x + 1.0",
+        "%%tf_eager\ny = x + 1.0",
+        "",
+    ],
+)
+def test_what_stays_plain(run, auto, cell: str) -> None:
+    for _ in range(2):
+        run(cell)
+    assert auto() == []
+
+
+def test_lines_with_magics_are_python(run, shell, auto) -> None:
+    for _ in range(3):
+        ran = run("%precision 3\nout = !echo hi\nz = tf.sin(x)\nprint(out)")
+    assert "['hi']" in ran.stdout
+    (cell,) = auto()
+    assert cell.lines[3] == "graph"
+
+
+def test_errors_are_those_of_a_plain_cell(run, refused, auto) -> None:
+    cell = "y = x * 2.0\n\n1 / 0\nz = y"
+    traced = refused(cell)
+    run("%tf_auto off")
+    plain = refused(cell)
+    assert "----> 3 1 / 0" in traced
+    assert traced.replace("In[3]", "In[5]") == plain
+    assert "----> 1 x = (" not in refused("x = (")
+
+
+def test_off_is_off(run, auto) -> None:
+    run("%tf_auto off")
+    run(CELL)
+    assert auto() == []

@@ -1,0 +1,90 @@
+"""Which segments are graphs, by a clock of the test's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from nbfn.functions.segments import times
+from nbfn.functions.segments.times import CALL, COLD, Times
+
+CELL = "%%tf_function step\nprint(1)\ny = helper(x)\nprint(2)"
+
+
+@pytest.fixture
+def clock(monkeypatch) -> dict[str, float]:
+    """Seconds that each run as Python and as a graph takes; nothing else takes any."""
+    passing = {"python": 1.0, "graph": 0.5}
+    monkeypatch.setattr(times, "clock", lambda: 0.0)
+    python, graph = Times.ran_as_python, Times.ran_as_graph
+    monkeypatch.setattr(Times, "ran_as_python", lambda self, _: python(self, passing["python"]))
+    monkeypatch.setattr(Times, "ran_as_graph", lambda self, _: graph(self, passing["graph"]))
+    return passing
+
+
+@pytest.fixture
+def notebook(run, clock) -> Callable[[str], object]:
+    run("x = tf.constant([1.0, 2.0])\ndef helper(z): return tf.sin(z) * 2.0")
+    return run
+
+
+def test_what_is_short_is_not_traced(notebook, shell, clock) -> None:
+    clock["python"] = CALL / 2
+    for _ in range(8):
+        notebook(CELL)
+    step = shell.user_ns["step"]
+    assert step.traces == ()
+    assert step.lines[3] == "runs too shortly for a graph to be faster"
+    for _ in range(2):
+        notebook("%%tf_function all_of_it\ny = helper(x)")
+    assert shell.user_ns["all_of_it"].hits == 1, "the whole cell is asked for"
+
+
+def test_a_first_run_is_a_measure_only_if_it_is_long(notebook, shell, clock) -> None:
+    clock["python"] = COLD / 2
+    notebook(CELL)
+    assert shell.user_ns["step"].traces == ()
+    notebook(CELL)
+    assert len(shell.user_ns["step"].traces) == 1
+    clock["python"] = COLD * 2
+    notebook(CELL.replace("step", "other"))
+    assert len(shell.user_ns["other"].traces) == 1
+
+
+def test_a_slower_graph_goes_back_to_python(notebook, shell, clock) -> None:
+    clock["graph"] = 2.0
+    for _ in range(12):
+        notebook(CELL)
+    step = shell.user_ns["step"]
+    assert step.lines[3] == "its graph was slower"
+    hits = [each.hits for each in step.functions]
+    notebook(CELL)
+    assert [each.hits for each in step.functions] == hits
+    for _ in range(12):
+        notebook("%%tf_function all_of_it\ny = helper(x)")
+    assert shell.user_ns["all_of_it"].hits == 11, "the whole cell stays a graph"
+
+
+def test_a_faster_graph_stays(notebook, shell) -> None:
+    for _ in range(12):
+        notebook(CELL)
+    step = shell.user_ns["step"]
+    assert step.lines[3] == "graph"
+    assert step.hits >= 9
+    assert step.speedup == pytest.approx(2.0)
+
+
+def test_three_misses_without_a_hit_are_enough(notebook, shell) -> None:
+    for size in (2, 2, 2, 3, 3, 4, 4):
+        notebook(f"x = tf.ones([{size}])")
+        notebook(CELL)
+    step = shell.user_ns["step"]
+    assert (step.lines[3], len(step.traces)) == ("graph", 3)
+    for size in (5, 6, 7, 8, 9, 9):
+        notebook(f"x = tf.ones([{size}])")
+        notebook(CELL)
+    assert (len(step.traces), step.hits) == (6, 4)
+    notebook("x = tf.ones([3])")
+    notebook(CELL)
+    assert step.hits == 5, "what is there serves"

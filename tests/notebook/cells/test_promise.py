@@ -1,0 +1,106 @@
+"""What a graph leaves is what Python left: the same kinds, objects, aliases and constants."""
+
+from __future__ import annotations
+
+import pytest
+
+SETUP = """
+import collections
+inner = tf.constant([3.0]); pair = [x, inner]; nest = {"a": pair, "b": (x, 1)}; n = 3
+Point = collections.namedtuple("Point", "x y"); v = tf.Variable([1.0, 2.0])
+ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
+sparse = tf.sparse.from_dense([[0.0, 1.0]])
+def same(z): return z
+def several(z): return {"z": [z * 2.0, z], "n": 5, "name": "a", "none": None, "t": (1.5, True)}
+def point(z): return Point(z + 1.0, 2)
+def holds(z): return [z + 1.0, v]
+"""
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "y = same(x)\nz = tf.sin(x)",
+        "y = tf.sin(x)\nz = y\nw = [y, z]",
+        "y = same(pair)\nz = pair[1] + 1.0",
+        "y = nest['a']\nz = nest['b'][0] * 2.0\nw = nest",
+        "y = several(x)\nz = y['z']\nw = z[0]",
+        "y = point(x)\ny.x",
+        "y, z = holds(x)",
+        "y = tf.sin(x)\nz = x.shape\nw = x.dtype\nq = tf.size(y)",
+        "y = ragged * 2.0\nz = ragged.row_lengths()",
+        "y = tf.sparse.add(sparse, sparse)",
+        "x = tf.sin(x)\nx",
+        "before = x\nx = x + 1.0\nx = x * before",
+        "y = v + 1.0\nz = v.read_value()\nv.assign_add(x)\nw = v * 1.0",
+        "y = tf.cast(x, tf.int64)\nz = y // 2\nw = z > 0",
+        "y = tf.constant(['a', 'b']) + 'c'",
+    ],
+)
+def test_names_keep_their_objects(notebook, cell: str) -> None:
+    assert notebook(SETUP, cell)["step"].hits >= 2
+
+
+@pytest.mark.parametrize(
+    ("setup", "cell", "reason"),
+    [
+        ("", "y = tf.sin(x)\nz = tf.get_static_value(tf.shape(x))", "`z` is a"),
+        (
+            "def where(z): return 1 if tf.executing_eagerly() else 2",
+            "y = tf.sin(x)\nz = where(x)",
+            "`z` is 1, and not always so",
+        ),
+        (
+            "def kind(z): return z if tf.executing_eagerly() else [z]",
+            "y = tf.sin(x)\nz = kind(x + 1.0)",
+            "`z` is",
+        ),
+        (
+            "def wide(z): return z if tf.executing_eagerly() else tf.cast(z, tf.float64)",
+            "y = tf.sin(x)\nz = wide(x * 2.0)",
+            "`z` is of float32, a graph's float64",
+        ),
+    ],
+)
+def test_what_would_come_out_otherwise_is_python(
+    notebook, setup: str, cell: str, reason: str
+) -> None:
+    lines = notebook(SETUP + setup, cell)["step"].lines
+    assert lines[2] == "graph", "only the statement that wrote it is Python"
+    assert reason in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("setup", "cell", "between"),
+    [
+        ("total = 0.0", "total = total + tf.reduce_sum(x)\nprint(total)", ""),
+        ("", "y = x * 2\nprint(y)", "x = tf.cast(x, tf.int32)"),
+        ("", "y = x * 2\nprint(y)", "x = np.array(x)"),
+        ("", "y = x * 2\nprint(y)", "x = tf.Variable(x)"),
+        ("", "y = tf.nest.map_structure(tf.sin, x)\nprint(y)", "x = [x, x]"),
+        ("k = 1", "y = x * k\nprint(type(y))", "k = 2.0"),
+        ("k = 1", "y = tf.sin(x) * k\nz = k\nprint(y)", "k = True"),
+    ],
+)
+def test_kinds_that_change_run_as_python_first(
+    notebook, setup: str, cell: str, between: str
+) -> None:
+    notebook(setup, cell, between=between)
+
+
+def test_a_value_that_nobody_uses_may_still_raise(notebook) -> None:
+    setup = "k = tf.eye(2); runs = 0"
+    between = "runs += 1\nif runs == 2: k = k * 0.0"
+    notebook(setup, "print(1)\ntf.linalg.inv(k)\ny = x + 1.0", between=between)
+
+
+def test_what_tracing_gave_to_objects_is_put_back(notebook) -> None:
+    setup = """
+class Adds(tf.keras.layers.Layer):
+    def call(self, z):
+        self.add_loss(tf.reduce_sum(z))
+        return z * 2.0
+layer = Adds(); model = tf.keras.Sequential([tf.keras.layers.Dense(1), layer]); w = tf.ones([1, 2])
+"""
+    names = notebook(setup, "y = model(w)\nz = tf.add_n(model.losses)\nprint(len(model.losses))")
+    assert float(names["z"]) == float(names["y"][0, 0]) / 2.0

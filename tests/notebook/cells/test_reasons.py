@@ -1,0 +1,135 @@
+"""Each kind of statement that is Python's says so, with its reason, and runs as Python."""
+
+from __future__ import annotations
+
+import pytest
+
+SETUP = """
+import functools, random, time
+v = tf.Variable(1.0); d = {}; arr = np.ones(2, "float32"); seen = []; n = 3
+it = iter(tf.data.Dataset.range(1000)); metric = tf.keras.metrics.Mean()
+optimizer = tf.keras.optimizers.SGD(0.1); plain = tf.keras.layers.Dense(2); plain.build([2, 2])
+regular = tf.keras.layers.Dense(1, kernel_regularizer="l2"); w = tf.ones([2, 2]); regular(w)
+class Box:
+    @property
+    def kept(self):
+        seen.append(1)
+        return x
+    def __add__(self, other):
+        seen.append(1)
+        return x
+    def __getitem__(self, key):
+        seen.append(1)
+        return x
+box = Box()
+def helper(z):
+    seen.append(1)
+    return z
+def adds(z):
+    global n
+    n += 1
+    return z
+def tries(z):
+    try:
+        return z + 1
+    except ValueError:
+        return z
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("print(x)", "prints"),
+        ("display(x)", "displays"),
+        ("float(x[0]);", "float() of a value"),
+        ("str(x);", "str() of a value"),
+        ("len(x);", "len() of a value"),
+        ("x.numpy();", ".numpy()"),
+        ("f'{x}';", "formats a text"),
+        ("'%s' % x;", "formats a text"),
+        ("box.a = x", "stores into `box`"),
+        ("optimizer.learning_rate = 0.5", "stores into `optimizer`"),
+        ("import math", "imports"),
+        ("def f(): return x", "defines a function"),
+        ("g = lambda: x", "makes a function"),
+        ("del y", "deletes a name"),
+        ("assert x[0] > 0", "asserts"),
+        ("q: int", "declares a name"),
+        ("n = 3", "no tensor in it"),
+        ("made = tf.Variable(x)", "makes a Variable"),
+        ("made = tf.keras.layers.Dense(2)", "makes a Dense"),
+        ("metric.reset_state()", "calls metric.reset_state() of a Mean"),
+        ("regular(w);", "keeps a loss of its regularizer"),
+        ("np.sin(x);", "calls np.sin() of numpy"),
+        ("arr * 2;", "computes with a NumPy array"),
+        ("random.seed(1)", "draws from Python's random numbers"),
+        ("tf.random.normal([2]);", "draws random numbers"),
+        ("tf.config.list_physical_devices();", "calls tf.config.list_physical_devices"),
+        ("made = tf.data.Dataset.range(3)", "calls tf.data.Dataset.range"),
+        ("next(it);", "takes from an iterator"),
+        ("seen.append(x)", "calls seen.append()"),
+        ("seen += [x]", "changes `seen` in place"),
+        ("helper(x);", "`helper` calls seen.append()"),
+        ("tf.map_fn(helper, x);", "`helper` calls seen.append()"),
+        ("functools.partial(helper, x)();", "`helper` calls seen.append()"),
+        ("x + box.kept;", "`kept` calls seen.append()"),
+        ("box + x;", "`__add__` calls seen.append()"),
+        ("box[0];", "` calls seen.append()"),
+        ("adds(x);", "`adds` writes the name `n`"),
+        ("tries(x);", "`tries` catches errors"),
+        ("tf.numpy_function(abs, [x], tf.float32);", "calls back into Python"),
+    ],
+)
+def test_python_has_its_reason(notebook, statement: str, reason: str) -> None:
+    names = notebook(SETUP, f"y = tf.sin(x)\n{statement}\nz = x * 2.0")
+    lines = names["step"].lines
+    assert reason in lines[3]
+    assert (lines[2], lines[4]) == ("graph", "graph")
+    assert names["step"].hits == 4
+
+
+@pytest.mark.parametrize(
+    ("cell", "line", "reason"),
+    [
+        ("try:\n    y = x * 2.0\nexcept ValueError:\n    pass", 3, "has its errors caught"),
+        ("for i in range(2):\n    print(i)\n    y = x * i", 2, "a loop"),
+        ("if n:\n    y = x * 2.0\n    print(1)", 2, "a decision"),
+        ("with tf.device('CPU:0'):\n    y = x * 2.0\n    print(y)", 2, "enters a context"),
+    ],
+)
+def test_what_has_a_body_is_python_and_its_body_is_looked_into(
+    notebook, cell: str, line: int, reason: str
+) -> None:
+    lines = notebook(SETUP, cell)["step"].lines
+    assert reason in lines[line]
+    if not cell.startswith("try"):
+        assert "graph" in lines.values()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "y = tf.sin(x) + 1",
+        "v.assign(x[0])\ny = x + 1.0",
+        "total += 1",
+        "y = turn(x)",
+        "y = decides(x)",
+        "a, b = tf.split(x, 2)",
+        "y = {'a': [tf.sin(x)], 'b': (x, 2)}",
+        "y = [tf.sin(x) for _ in range(2)]",
+        "y = plain(w)",
+        "metric.update_state(x);",
+        "y = tf.random.stateless_normal([2], [1, 2])",
+        "y = tf.cond(x[0] > 0, one, two)",
+    ],
+)
+def test_what_is_no_python(notebook, cell: str) -> None:
+    setup = SETUP + (
+        "total = tf.zeros([2])\ndef one(): return x\ndef two(): return -x\n"
+        "def turn(z):\n    for i in tf.range(3):\n        z = tf.sin(z)\n    return z\n"
+        "def decides(z):\n    if z[0] > 0:\n        return z\n    return -z\n"
+    )
+    step = notebook(setup, cell)["step"]
+    assert (len(step.traces), step.hits) == (1, 2)
