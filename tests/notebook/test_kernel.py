@@ -44,8 +44,18 @@ def test_the_panel_attaches_before_tensorflow_is_imported(kernel: Kernel) -> Non
     snapshot = kernel.received()
     assert snapshot["type"] == "snapshot"
     assert snapshot["state"]["functions"] == {}
-    assert kernel.run("import sys; print('tensorflow' in sys.modules)").text == "False\n"
+    assert kernel.run("import sys; print('tensorflow' in sys.modules)").text.split() == ["False"]
     kernel.send("comm_close", comm_id="early", data={})
+
+
+def test_a_cell_that_awaits_runs_as_a_plain_one(kernel: Kernel) -> None:
+    kernel.run("async def later(z): return z * 2")
+    text = kernel.run("%%tf_function step\ny = await later(4)\ny").text
+    assert "a cell that awaits runs as a plain one" in text
+    assert text.split()[-1] == "8"
+    kernel.run("%tf_auto on")
+    assert kernel.run("y = await later(5)\ny").text.split() == ["10"]
+    kernel.run("%tf_auto off")
 
 
 def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:

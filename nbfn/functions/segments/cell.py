@@ -161,7 +161,9 @@ def python_lines(cell: TracedCell) -> list[str]:
         else:
             found.append(([line], reason))
     return [
-        f"{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))} {reason}"
+        f"line {lines[0]} {reason}"
+        if len(lines) == 1
+        else f"lines {', '.join(map(str, lines))}: {reason}"
         for lines, reason in found
     ]
 

@@ -100,7 +100,7 @@ class Run:
             return None
         if segment.times.wants_a_sample() and not self._plan.is_all(segment):
             return None
-        if self._is_recording() and len(segment.statements) > 1:
+        if not _is_plain() or (self._is_recording() and len(segment.statements) > 1):
             return None
         try:
             return segment.served(self._namespace, self._epoch)
@@ -139,6 +139,9 @@ class Run:
 
     def _begin(self, block: _BlockRun, step: Step) -> None:
         """Begins to learn from what Python does next, if a segment may begin here."""
+        if not _is_plain():
+            step.reason = "is in a graph of its own, or under a strategy"
+            return
         verdict = step.verdict(self._namespace, frozenset())
         if verdict.reason is not None:
             loop = None if self._is_recording() else self._plan.loop(step)
@@ -321,6 +324,11 @@ class _Lesson:
                 each.spoil("gradients of its tape are taken after a line of Python")
                 found = True
         return found
+
+
+def _is_plain() -> bool:
+    """Whether operations run at once, here: in no graph, and under no strategy."""
+    return tf.executing_eagerly() and not tf.distribute.has_strategy()
 
 
 def _of_error(error: BaseException, what: str = "cannot be traced") -> str:

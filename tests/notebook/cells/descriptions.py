@@ -40,7 +40,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 _CELL = re.compile(r"<ipython-input-\d+-\w+>")
 _DEFINED = re.compile(
     r"(?:defined at \(most recent call last\)|was defined here):\n"
-    r"(?: *File \"[^\n]*\n(?: {4,}[^\n]*\n)*)+"
+    r"(?: *File \"[^\n]*\n+(?: {4,}[^\n]*\n+)*)+"
 )
 _TEMPORARY = re.compile(re.escape(tempfile.gettempdir()) + r"/tmp\w+")
 _UNIT = r"(?:\s?(?:[nmµu]?s|min|h)\b)?(?:/step)?"

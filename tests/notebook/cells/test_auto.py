@@ -42,7 +42,6 @@ def test_what_runs_once_is_not_traced_and_a_loop_is(run, auto) -> None:
         "def f(a): return a + 1",
         "class K: pass",
         "import math",
-        "import asyncio\nawait asyncio.sleep(0)\ny = x + 1.0",
         "%%time\ny = x + 1.0",
         "%%capture\ny = x + 1.0",
         "%%tf_eager\ny = x + 1.0",

@@ -73,10 +73,9 @@ def test_variables_that_the_cell_makes_are_made_anew(ready, shell) -> None:
 
 
 def test_await_at_the_top_runs_as_a_plain_cell_and_says_so(ready, shell) -> None:
-    ready("import asyncio\nasync def later(z): return z * 2.0")
-    ran = ready("%%tf_function step\ny = await later(x)\ny")
-    assert "a cell that awaits runs as a plain one" in ran.stdout
-    assert ran.result.numpy().tolist() == [2.0, 4.0]
+    read = shell.transform_cell("%%tf_function step\ny = await later(x)\ny\n")
+    assert "a cell that awaits runs as a plain one" in read
+    assert read.endswith("\ny = await later(x)\ny\n")
 
 
 def test_an_object_that_is_replaced(ready, shell) -> None:

@@ -285,7 +285,70 @@ kept = [x]
         off = dropout(x, training=False)
         print(float(tf.reduce_sum(same)), float(tf.reduce_sum(gone)), off.shape, half.shape)
         """,
-        draws=True,
+    ),
+    Story(
+        "layers whose settings change from round to round",
+        """
+        x = tf.constant([[1.0, -2.0, 3.0]])
+        dropout = tf.keras.layers.Dropout(0.5, seed=3)
+        dense = tf.keras.layers.Dense(2, kernel_initializer="ones")
+        """,
+        """
+        sums = []
+        for rate, activation in [(0.0, tf.nn.relu), (0.0, tf.tanh), (1 - 1e-7, None), (0.0, abs)]:
+            dropout.rate = rate
+            dense.activation = activation or tf.identity
+            y = dense(dropout(x, training=True))
+            sums.append(round(float(tf.reduce_sum(y)), 4))
+        print(sums)
+        """,
+    ),
+    Story(
+        "what a helper reads changes from round to round",
+        _X
+        + """
+rate, weights = 1.0, [tf.constant(1.0)]
+class settings:
+    power = 1
+def helper(value):
+    return value ** settings.power * rate + weights[-1]
+""",
+        """
+        results = []
+        for i in range(4):
+            y = helper(x)
+            results.append(y)
+            if i % 2:
+                rate = rate * 0.5
+            else:
+                weights[-1] = weights[-1] + 1.0
+            settings.power = 1 + i % 3
+        for y in results:
+            print(y.numpy())
+        rate
+        """,
+    ),
+    Story(
+        "a new object in every round, at an address of before",
+        _X
+        + """
+class Scale(tf.Module):
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+    def __call__(self, value):
+        return value * self.by
+""",
+        """
+        totals = []
+        for k in range(5):
+            scale = Scale(float(k))
+            function = lambda value, k=k: value + k
+            y = function(scale(x))
+            totals.append(float(tf.reduce_sum(y)))
+            del scale, function
+        totals
+        """,
     ),
     Story(
         "losses of regularizers",

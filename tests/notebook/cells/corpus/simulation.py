@@ -178,6 +178,25 @@ STORIES = [
         """,
     ),
     Story(
+        "helpers that draw",
+        """
+        def noisy(x, scale=0.1):
+            return x + scale * tf.random.normal(x.shape)
+        def thinned(x):
+            return tf.nn.dropout(x, 0.5) if tf.reduce_sum(x) > -100 else x
+        """,
+        """
+        x = tf.ones((4, 3))
+        y = noisy(x) + tf.random.uniform((3,))
+        z = thinned(y)
+        order = tf.random.shuffle(tf.range(4))
+        rows = tf.gather(z, order)
+        print(y.shape, len(rows), z.dtype.name)
+        rows
+        """,
+        draws=True,
+    ),
+    Story(
         "a sampler that accepts and rejects",
         """
         def log_density(x):

@@ -401,7 +401,6 @@ adam = tf.keras.optimizers.Adam(0.01)
         evaluated = net(X, training=False)
         print("loss", float(loss) > 0, evaluated.shape)
         """,
-        draws=True,
     ),
     Story(
         "a classifier with accuracy by hand",
