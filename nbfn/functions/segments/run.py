@@ -26,7 +26,6 @@ class Run:
 
     Attributes:
         result: The value of the cell's last expression.
-        seconds: How long it took, without what nbfn needed.
     """
 
     def __init__(self, plan: Plan) -> None:

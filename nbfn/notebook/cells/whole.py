@@ -39,7 +39,7 @@ class WholeCell:
     Attributes:
         function: The function.
         inputs: The names that it takes.
-        outputs: The names that it leaves; None for all.
+        keeper: Makes of the cell's names what the function returns.
     """
 
     function: TracedFunction
