@@ -198,7 +198,7 @@ class CellMagics(Magics):
 
         running = current_cell()
         self.forget_dropped()
-        return name or (running.id if running and running.id else f"{_TEXT}{cell.cell}")
+        return name or (f"id:{running.id}" if running and running.id else f"{_TEXT}{cell.cell}")
 
     def _kept(self, slot: str) -> Any:
         return self._cells.get(slot)
@@ -263,10 +263,12 @@ class CellMagics(Magics):
         namespace = self.shell.user_ns
         cells = namespace.get(_KEPT) or {}
         for slot, cell in list(cells.items()):
+            if not slot.isidentifier():
+                continue
             whole = getattr(cell, "whole", getattr(cell, "function", None))
             there = namespace.get(slot)
             is_there = there is cell or (whole is not None and there is whole)
-            if slot.isidentifier() and not is_there and getattr(cell, "runs", 1):
+            if not is_there and getattr(cell, "runs", 1):
                 del cells[slot]
 
     def forget(self) -> None:

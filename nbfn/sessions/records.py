@@ -9,8 +9,8 @@ from nbfn import protocol
 from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
 from nbfn.functions.key import Key
 from nbfn.functions.observed import Observed
-from nbfn.functions.segments.cell import TracedCell, python_lines, summary
-from nbfn.functions.segments.plan import GRAPH
+from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.segments.report import GRAPH
 from nbfn.site import Site
 
 
@@ -31,16 +31,16 @@ def state_of_cell(cell: TracedCell) -> protocol.State:
 
 def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
     """The row of a traced cell."""
-    graph_statements, statements = cell.plan.counts()
+    report = cell.report
     seconds, eager_seconds = cell.seconds
     return protocol.TracedCellRecord(
         id=cell.id,
         name=cell.label,
         cell=None if cell.place is None else _cell(Site(None, None, cell.place)),
         source=cell.plan.source,
-        lines={n: None if how == GRAPH else how for n, how in sorted(cell.lines.items())},
-        sentence=summary(cell),
-        python=python_lines(cell),
+        lines={n: None if how == GRAPH else how for n, how in sorted(report.lines.items())},
+        sentence=str(report),
+        python=report.python_lines(),
         segments=[
             protocol.Segment(
                 function=segment.function.id,
@@ -49,12 +49,12 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
                 seconds=segment.times.graph,
                 eager_seconds=segment.times.python,
             )
-            for segment in cell.segments
+            for segment in report.segments
             if segment.function is not None
         ],
         functions=[function.id for function in _functions(cell)],
-        graph_statements=graph_statements,
-        statements=statements,
+        graph_statements=report.in_graphs,
+        statements=report.statements,
         seconds=seconds,
         eager_seconds=eager_seconds,
         runs=cell.runs,

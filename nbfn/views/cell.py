@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nbfn.functions.segments.cell import TracedCell, python_lines, summary
+from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.views.function import captures_table, retraces_table
 from nbfn.views.outline import Outline, Table
@@ -12,7 +13,8 @@ MAX_REASONS = 6
 
 def cell_outline(cell: TracedCell) -> Outline:
     """What the view of a cell in segments says, without times: what is stored stays the same."""
-    said = python_lines(cell)
+    report = cell.report
+    said = report.python_lines()
     if len(said) > MAX_REASONS:
         said = [*said[: MAX_REASONS - 1], f"{len(said) - MAX_REASONS + 1} more places"]
     lines = [f"Python: {', '.join(said)}"] if said else []
@@ -24,19 +26,19 @@ def cell_outline(cell: TracedCell) -> Outline:
             if retrace.remedy is not None:
                 code = f": {retrace.remedy.code}" if retrace.remedy.code else ""
                 lines.append(retrace.remedy.sentence + code)
-    if any(segment.draws for segment in cell.segments):
+    if any(segment.draws for segment in report.segments):
         lines.append("functions in a graph draw another sequence of random numbers than eagerly")
     rows = [
-        (str(line), "graph" if how == "graph" else "Python", "" if how == "graph" else how)
-        for line, how in sorted(cell.lines.items())
+        (str(line), GRAPH if how == GRAPH else "Python", "" if how == GRAPH else how)
+        for line, how in sorted(report.lines.items())
     ]
     traces = [
         (_lines(segment), trace.signature, trace.cause.sentence)
-        for segment in cell.segments
+        for segment in report.segments
         for trace in (segment.function.traces if segment.function is not None else ())
     ]
     return Outline(
-        f"{cell.label}: {summary(cell)}",
+        f"{cell.label}: {report}",
         lines,
         (
             Table("lines", ("line", "runs as", "why"), rows),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nbfn.functions.capture import short_device
-from nbfn.functions.segments.cell import summary
 from nbfn.functions.text import count
 from nbfn.sessions.session import Session
 from nbfn.views.outline import Outline, Table
@@ -15,7 +14,7 @@ def session_outline(session: Session) -> Outline:
         (name + f.parameters, str(len(f.traces)), str(f.calls), str(f.hits), str(len(f.retraces)))
         for name, f in session.functions.items()
     ]
-    cells = [(name, summary(cell)) for name, cell in session.cells.items()]
+    cells = [(name, str(cell.report)) for name, cell in session.cells.items()]
     variables = [
         (name, str(list(v.shape)), v.dtype.name, short_device(v.device))
         for name, v in session.variables.items()

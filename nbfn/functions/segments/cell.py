@@ -11,6 +11,7 @@ from nbfn.functions.observed import clock
 from nbfn.functions.retrace import Retrace
 from nbfn.functions.segments import times
 from nbfn.functions.segments.plan import Plan
+from nbfn.functions.segments.report import Report, report
 from nbfn.functions.segments.run import Run
 from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import AnalysedCell
@@ -80,12 +81,17 @@ class TracedCell:
     def state(self) -> tuple[Any, ...]:
         """Equal as long as the line under the cell would be the same."""
         counts = [(f.id, len(f.traces), f.recorder.retrace_count) for f in self.functions]
-        return (*counts, tuple(self.lines.items()))
+        return *counts, *self.lines.items()
+
+    @property
+    def report(self) -> Report:
+        """What of it is graph and what is Python."""
+        return report(self.plan)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         """The segments that run as graphs, in the order of the text."""
-        return self.plan.graphs()
+        return self.report.segments
 
     @property
     def whole(self) -> TracedFunction | None:
@@ -101,7 +107,7 @@ class TracedCell:
     @property
     def lines(self) -> dict[int, str]:
         """For each line with code, ``"graph"``, or why it is Python."""
-        return self.plan.lines()
+        return self.report.lines
 
     @property
     def traces(self) -> tuple[Trace, ...]:
@@ -147,47 +153,4 @@ class TracedCell:
         return self.name
 
     def __repr__(self) -> str:
-        return f"<TracedCell {self.name}: {summary(self)}>"
-
-
-def python_lines(cell: TracedCell) -> list[str]:
-    """What is Python, by line, with the reason; lines with one reason after another are joined."""
-    found: list[tuple[list[int], str]] = []
-    for line, reason in sorted(cell.lines.items()):
-        if reason in _UNSAID or reason == "graph":
-            continue
-        if found and found[-1][1] == reason:
-            found[-1][0].append(line)
-        else:
-            found.append(([line], reason))
-    return [
-        f"line {lines[0]} {reason}"
-        if len(lines) == 1
-        else f"lines {', '.join(map(str, lines))}: {reason}"
-        for lines, reason in found
-    ]
-
-
-_UNSAID = frozenset(
-    {
-        "a loop",
-        "a decision",
-        "goes on with a loop",
-        "leaves a loop",
-        "does nothing",
-        "no tensor in it",
-    }
-)
-
-
-def summary(cell: TracedCell) -> str:
-    """One sentence on what is graph and what is Python."""
-    plan = cell.plan
-    graph, every = plan.counts()
-    segments = cell.segments
-    if not segments:
-        return f"all of {every} statements are Python"
-    places = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in (s.lines for s in segments))
-    graphs = "1 graph" if len(segments) == 1 else f"{len(segments)} graphs"
-    lines = "line" if places.isdigit() else "lines"
-    return f"{graph} of {every} statements in {graphs} ({lines} {places})"
+        return f"<TracedCell {self.name}: {self.report}>"

@@ -7,13 +7,12 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from nbfn.functions.effects.statement import Verdict, judged
 from nbfn.functions.retrace import Cause
-from nbfn.functions.segments.judge import Verdict, judged
 from nbfn.functions.segments.loops import Loop, may_be_loop
 from nbfn.functions.segments.segment import SLOWER, Segment, Surroundings
 from nbfn.functions.segments.text import RESULT, AnalysedCell, Block, Statement
 
-GRAPH = "graph"
 _HARMLESS = frozenset(
     {
         *("print", "float", "int", "bool", "str", "len", "range", "enumerate", "zip", "repr"),
@@ -33,6 +32,7 @@ class Step:
         reason: Why it was Python's when it last ran; None if it was not.
         idle: The segment that begins with it and is too short for a trace, once that is known.
         loop: The loop that it is, if a graph may have it.
+        has_run: Whether it has run as Python, in a cell in which that is asked.
         changes_objects: Whether running it as Python may change attributes of objects.
     """
 
@@ -44,32 +44,29 @@ class Step:
         self.changes_objects = _may_change_objects(statement)
         self.idle: Segment | None = None
         self.loop: Loop | None = None
+        self.has_run = False
         self._kinds: tuple[Any, ...] | None = None
-        self._verdict: Verdict | None = Verdict(statement.fixed) if statement.fixed else None
         self._spoilt: str | None = None
 
     def verdict(self, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
         """Whether it may be in a segment now; judged anew when its names stand for other kinds."""
-        if self.statement.fixed is not None:
-            assert self._verdict is not None
-            return self._verdict
-        if self._spoilt is not None:
-            return Verdict(self._spoilt)
+        known = self.statement.fixed or self._spoilt
+        if known is not None:
+            return Verdict(known)
         kinds = self._kinds_now(namespace)
-        if self._verdict is None or self._verdict.reason is None or kinds != self._kinds:
-            try:
-                found = judged(self.statement, namespace, tapes)
-            except Exception as error:  # objects of the user's may do anything
-                found = Verdict(f"cannot be looked into: {type(error).__name__}")
-            self._kinds, self.reason = kinds, found.reason
-            self._verdict = Verdict(found.reason)  # which keeps none of the user's objects
-            return found
-        return self._verdict
+        if self.reason is not None and kinds == self._kinds:
+            return Verdict(self.reason)
+        try:
+            found = judged(self.statement.node, namespace, tapes)
+        except Exception as error:  # objects of the user's may do anything
+            found = Verdict(f"cannot be looked into: {type(error).__name__}")
+        self._kinds, self.reason = kinds, found.reason
+        return found
 
-    def python(self, reason: str, namespace: Mapping[str, Any]) -> None:
-        """Says that it is Python's as long as its names stand for the same kinds."""
-        self._kinds = self._kinds_now(namespace)
-        self._verdict, self.reason = Verdict(reason), reason
+    def python(self, reason: str, namespace: Mapping[str, Any] | None) -> None:
+        """Says that it is Python's: as long as its names stand for the same kinds, or just now."""
+        self._kinds = None if namespace is None else self._kinds_now(namespace)
+        self.reason = reason
 
     def spoil(self, reason: str) -> None:
         """Says that a statement in its body is Python's."""
@@ -188,16 +185,18 @@ class Plan:
         return step.loop if step.loop is None or step.loop.reason is None else None
 
     def _label(self, statements: Sequence[Statement]) -> str:
-        first, last = statements[0].lines[0], statements[-1].lines[-1]
-        body = [each for each in self.cell.blocks[0].statements if not _is_trifle(each)]
-        if body and set(map(id, statements)).issuperset(map(id, body)):
+        if self._is_body(statements):
             return self.name
+        first, last = statements[0].lines[0], statements[-1].lines[-1]
         return f"{self.name}:{first}" + (f"-{last}" if last != first else "")
 
     def is_all(self, segment: Segment) -> bool:
         """Whether one segment is the whole cell, but for imports and names that are displayed."""
+        return self._is_body(segment.statements)
+
+    def _is_body(self, statements: Sequence[Statement]) -> bool:
         body = [each for each in self.cell.blocks[0].statements if not _is_trifle(each)]
-        return bool(body) and set(map(id, segment.statements)).issuperset(map(id, body))
+        return bool(body) and set(map(id, statements)).issuperset(map(id, body))
 
     def is_to_be_traced(self, segment: Segment) -> bool:
         """Whether a segment is worth a trace after what has been seen of it."""
@@ -205,8 +204,6 @@ class Plan:
             return False
         if self.is_all(segment) and not (self.lazily or isinstance(segment, Loop)):
             return True
-        if self.lazily and segment.times.runs < 2:
-            return False
         return segment.times.is_worth_a_trace()
 
     def is_to_stay_python(self, segment: Segment) -> bool:
@@ -214,13 +211,6 @@ class Plan:
         if segment.reason is not None or segment.times.misses_too_often():
             return True
         return segment.times.is_known_to_be_short() and not self.is_all(segment)
-
-    def traced(self, segment: Segment) -> None:
-        """Says that a segment has a new trace: from now on it runs where it begins."""
-        for step in self.every():
-            if step.statement is segment.statements[0]:
-                step.segment = segment
-                segment.reason = None
 
     def ran(self, segment: Segment, seconds: float) -> None:
         """Says that a segment has run as a graph."""
@@ -234,61 +224,6 @@ class Plan:
         if self.runs & (self.runs - 1) == 0:
             for step in self.every():
                 step.idle = None
-
-    def graphs(self) -> tuple[Segment, ...]:
-        """The segments that run as graphs, in the order of the text."""
-        found: list[Segment] = []
-        covered: set[int] = set()
-        for step in self.in_order():
-            segment = step.segment
-            if segment is None or segment.reason is not None or id(step.statement) in covered:
-                continue
-            if segment.function is not None and segment.function.traces:
-                found.append(segment)
-                for each in segment.statements:
-                    covered |= {id(inner) for inner in self._with_inner(each)}
-        return tuple(found)
-
-    def lines(self) -> dict[int, str]:
-        """For each line with code, ``"graph"``, or why it is Python."""
-        inside = {id(i) for s in self.graphs() for e in s.statements for i in self._with_inner(e)}
-        found: dict[int, str] = {}
-        for step in self.in_order():
-            said = GRAPH if id(step.statement) in inside else self._reason(step)
-            for line in step.statement.head:
-                if found.get(line, GRAPH) == GRAPH:  # of several on a line, Python's is told
-                    found[line] = said
-        return found
-
-    def counts(self) -> tuple[int, int]:
-        """How many statements run in graphs, and how many there are."""
-        graph = [i for s in self.graphs() for e in s.statements for i in self._with_inner(e)]
-        return len(graph), len(list(self.cell.statements()))
-
-    def in_order(self) -> Iterator[Step]:
-        """Every step, in the order of the text."""
-        steps = {id(step.statement): step for step in self.every()}
-        for statement in self.cell.statements():
-            yield steps[id(statement)]
-
-    def _reason(self, step: Step) -> str:
-        if step.reason is not None:
-            return step.reason
-        for segment in self.segments.values():
-            if any(each is step.statement for each in segment.statements):
-                if segment.reason is not None:
-                    return segment.reason
-                if segment.times.misses_too_often():
-                    return "needs a new trace at each run"
-                if segment.times.runs:
-                    return "runs too shortly for a graph to be faster"
-        return "runs eagerly, as its stance asks" if self.is_eager else "has not run"
-
-    def _with_inner(self, statement: Statement) -> Iterator[Statement]:
-        yield statement
-        for block in statement.blocks:
-            for each in block.statements:
-                yield from self._with_inner(each)
 
     def blame(
         self,
@@ -313,7 +248,7 @@ class Plan:
         line = int(name[5:]) if name.startswith("line ") else 0
         for step in reversed(steps):
             if name in step.statement.writes or line in step.statement.lines:
-                if step.statement.is_tape:
+                if step.statement.tape is not None:
                     step.spoil(reason)
                 else:
                     step.python(reason, namespace)

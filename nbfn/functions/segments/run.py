@@ -9,13 +9,13 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
+from nbfn.functions.effects.statement import Verdict
 from nbfn.functions.segments import times
-from nbfn.functions.segments.judge import Verdict
 from nbfn.functions.segments.loops import Loop
 from nbfn.functions.segments.plan import Plan, Step
 from nbfn.functions.segments.promise import NotKeptError
 from nbfn.functions.segments.segment import SLOWER, Segment, Served
-from nbfn.functions.segments.text import RESULT, taped
+from nbfn.functions.segments.text import RESULT
 from nbfn.functions.stance import stance_of
 
 _ABSENT = object()
@@ -139,7 +139,12 @@ class Run:
     def _begin(self, block: _BlockRun, step: Step) -> None:
         """Begins to learn from what Python does next, if a segment may begin here."""
         if not _is_plain():
-            step.reason = "is in a graph of its own, or under a strategy"
+            step.python("is in a graph of its own, or under a strategy", None)
+            return
+        if self._plan.lazily and not step.has_run:
+            step.has_run = True
+            if step.statement.fixed is None:
+                step.python("has run once", None)
             return
         verdict = step.verdict(self._namespace, frozenset())
         if verdict.reason is not None:
@@ -176,7 +181,7 @@ class Run:
         return together
 
     def _enter(self, lesson: _Lesson, step: Step) -> None:
-        if step.statement.is_tape:
+        if step.statement.tape is not None:
             self._inside.append(lesson)
 
     def _leave(self, lesson: _Lesson) -> bool:
@@ -233,7 +238,7 @@ class Run:
         else:
             segment.times.traced(times.clock() - started)
             if segment.reason is None:
-                self._plan.traced(segment)
+                lesson.steps[0].segment = segment
             if self._plan.checks:
                 print(segment.check(lesson.before))  # noqa: T201
 
@@ -310,15 +315,14 @@ class _Lesson:
         self.steps.append(step)
         self.writes |= set(statement.writes)
         self.objects.update(verdict.objects)
-        tape = taped(statement)
-        if tape is not None:
-            self.tapes |= {tape}
+        if statement.tape is not None:
+            self.tapes |= {statement.tape}
 
     def has_open_tapes(self) -> bool:
         """Whether gradients of one of its tapes are taken further down, which is said of it."""
         found = False
         for i, each in enumerate(self.steps):
-            tape = taped(each.statement)
+            tape = each.statement.tape
             if tape is not None and not any(tape in s.statement.reads for s in self.steps[i + 1 :]):
                 each.spoil("gradients of its tape are taken after a line of Python")
                 found = True

@@ -7,6 +7,8 @@ import contextlib
 import io
 import logging
 import re
+import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +28,7 @@ from nbfn.functions.segments.body import function_of
 from nbfn.functions.segments.numbers import Numbers
 from nbfn.functions.segments.objects import Objects
 from nbfn.functions.segments.promise import RESULT_NAME, NotKeptError, Promise, Recipe
-from nbfn.functions.segments.text import RESULT, Statement, names_of, taped
+from nbfn.functions.segments.text import RESULT, Statement, names_of
 from nbfn.functions.segments.times import Times
 from nbfn.functions.trace import Trace
 from nbfn.functions.traced import TracedFunction
@@ -73,7 +75,6 @@ class Segment:
         self.statements = tuple(statements)
         self.nodes = [each.node for each in statements]
         self.reads, self.writes = names_of(self.nodes)
-        self.tapes = frozenset(t for each in statements if (t := taped(each)))
         self.label = label
         self.function: TracedFunction | None = None
         self.times = Times()
@@ -305,14 +306,35 @@ def _is_array(value: Any) -> bool:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[io.StringIO]:
-    """What tracing prints and warns of is not shown: Python has run, and has said it."""
-    logger, printed = logging.getLogger("tensorflow"), io.StringIO()
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """What tracing prints and warns of is not shown: Python has run, and has said it.
+
+    Other threads print, warn and log meanwhile, as ever.
+    """
+    thread, printed = threading.get_ident(), io.StringIO()
+    stdout, show = sys.stdout, warnings.showwarning
+
+    def is_other(_: Any = None) -> bool:
+        return threading.get_ident() != thread
+
+    def showing(message: Warning | str, *others: Any, **keywords: Any) -> None:
+        if is_other() or isinstance(message, NbfnWarning):
+            show(message, *others, **keywords)
+
+    logger = logging.getLogger("tensorflow")
+    logger.addFilter(is_other)
+    sys.stdout, warnings.showwarning = _Divided(stdout, printed, is_other), showing
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(printed):
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("default", NbfnWarning)
-            yield printed
+        yield printed
     finally:
-        logger.setLevel(level)
+        sys.stdout, warnings.showwarning = stdout, show
+        logger.removeFilter(is_other)
+
+
+class _Divided:
+    """A stream of which one thread's part goes elsewhere."""
+
+    def __init__(self, stream: Any, own: io.StringIO, is_other: Callable[[], bool]) -> None:
+        self._stream, self._own, self._is_other = stream, own, is_other
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream if self._is_other() else self._own, name)

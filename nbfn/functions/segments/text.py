@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import dis
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -55,7 +56,7 @@ class Statement:
         reads: Names that it reads before it writes them.
         writes: Names that it writes.
         fixed: Why it is Python's whatever the names stand for; None if that depends on them.
-        is_tape: Whether it is a ``with`` whose tape may lie inside a segment.
+        tape: The name of the tape that it opens, if it is a ``with`` that may lie in a segment.
         blocks: The blocks in it.
     """
 
@@ -64,7 +65,7 @@ class Statement:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     fixed: str | None
-    is_tape: bool = False
+    tape: str | None = None
     blocks: list[Block] = field(default_factory=list)
 
     @property
@@ -101,13 +102,11 @@ class AnalysedCell:
     Attributes:
         blocks: Every block, by number; the cell's body is the first.
         code: The cell, asking before each statement.
-        has_result: Whether the cell ends in an expression.
         accumulates: Whether forward accumulators may be open in it.
     """
 
     blocks: list[Block]
     code: CodeType
-    has_result: bool
     accumulates: bool
 
     def statements(self) -> Iterator[Statement]:
@@ -147,25 +146,21 @@ def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType
         body: The cell's statements.
         compiled: Compiles a module of them.
     """
-    body = list(copy.deepcopy(body))
-    has_result = isinstance(body[-1], ast.Expr)
-    if has_result:
-        last = body[-1]
-        target = ast.Name(RESULT, ast.Store())
-        body[-1] = ast.copy_location(ast.Assign([target], last.value), last)  # type: ignore[attr-defined]
-        ast.fix_missing_locations(body[-1])
-    loads = _loads_by_name(body)
+    body = list(body)
+    last = body[-1]
+    if isinstance(last, ast.Expr):
+        target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
+        body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     blocks: list[Block] = []
-    _block(body, blocks, loads, guarded=False)
+    _block(body, blocks, body, guarded=False)
     tree = ast.Module(_asking(blocks[0]), type_ignores=[])
-    names = {
-        node.attr for each in body for node in ast.walk(each) if isinstance(node, ast.Attribute)
-    }
-    return AnalysedCell(blocks, compiled(tree), has_result, "ForwardAccumulator" in names)
+    nodes = [node for each in body for node in ast.walk(each)]
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return AnalysedCell(blocks, compiled(tree), "ForwardAccumulator" in names)
 
 
 def _block(
-    body: Sequence[ast.stmt], blocks: list[Block], loads: dict[str, int], *, guarded: bool
+    body: Sequence[ast.stmt], blocks: list[Block], cell: Sequence[ast.stmt], *, guarded: bool
 ) -> Block:
     """A block; `guarded`, if the cell catches what is raised directly in it."""
     block = Block(len(blocks), [])
@@ -174,18 +169,19 @@ def _block(
         reads, writes = names_of([node])
         fixed = None
         tape = _tape_of(node)
-        is_tape = tape is not None and _is_closed(node, tape, body, loads)
-        if not isinstance(node, _CANDIDATES) and not is_tape:
+        if tape is not None and not _is_closed(node, tape, body, cell):
+            tape = None
+        if not isinstance(node, _CANDIDATES) and tape is None:
             fixed = _PLAIN.get(type(node), "is Python's")
         elif guarded:
             fixed = "has its errors caught"
         elif isinstance(node, ast.AnnAssign) and (node.value is None or not node.simple):
             fixed = "declares a name"
-        statement = Statement(node, ast.unparse(node), reads, writes, fixed, is_tape)
+        statement = Statement(node, ast.unparse(node), reads, writes, fixed, tape)
         if isinstance(node, _COMPOUND | ast.Match):
             for part in bodies_of(node):
                 catches = isinstance(node, ast.Try) and bool(node.handlers) and part is node.body
-                statement.blocks.append(_block(part, blocks, loads, guarded=catches))
+                statement.blocks.append(_block(part, blocks, cell, guarded=catches))
         block.statements.append(statement)
     return block
 
@@ -217,7 +213,7 @@ def _asking(block: Block) -> list[ast.stmt]:
                 for part in parts:
                     part.body = _asking(next(inner))
                 setattr(node, group, parts)
-        if statement.writes == (RESULT,) or RESULT in statement.writes:
+        if RESULT in statement.writes:
             node.targets = [_attribute("result", node, ast.Store())]  # type: ignore[attr-defined]
         question = _call("may", statement.node, block.number, number)
         asked.append(ast.copy_location(ast.If(question, [node], []), statement.node))
@@ -236,6 +232,14 @@ def _call(name: str, at: ast.stmt, *numbers: int) -> ast.expr:
     return ast.copy_location(ast.Call(_attribute(name, at, ast.Load()), arguments, []), at)
 
 
+def same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Statements and expressions outside functions and classes."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, _SCOPES):
+            yield from same_scope(ast.iter_child_nodes(node))
+
+
 def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
@@ -243,88 +247,41 @@ def _is_future(node: ast.stmt) -> bool:
 # Names ------------------------------------------------------------------------------------
 
 
-def names_of(body: Sequence[ast.AST]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def names_of(body: Sequence[ast.stmt]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names that statements read before they write them, and those that they write."""
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
-    for node in body:
-        _names(node, reads, writes)
+    kept = [each for each in body if not _is_future(each)]
+    if kept:  # in a loop, where `break` may stand
+        always = ast.copy_location(ast.Constant(value=True), kept[0])
+        loop = ast.copy_location(ast.While(always, kept, []), kept[0])
+        code = compile(ast.Module([loop], []), "<names>", "exec", dont_inherit=True)
+        _names(code, reads, writes, own=writes)
     return tuple(reads), tuple(writes)
 
 
-def _names(node: ast.AST, reads: dict[str, None], writes: dict[str, None]) -> None:
-    match node:
-        case ast.Name():
-            if isinstance(node.ctx, ast.Load):
-                if node.id not in writes:
-                    reads[node.id] = None
-            else:
-                writes[node.id] = None
-        case ast.Assign():
-            _in_order(reads, writes, node.value, *node.targets)
-        case ast.AugAssign():
-            if isinstance(node.target, ast.Name) and node.target.id not in writes:
-                reads[node.target.id] = None
-            _in_order(reads, writes, node.value, node.target)
-        case ast.AnnAssign():
-            _in_order(reads, writes, node.annotation, node.value, node.target)
-        case ast.For():
-            _in_order(reads, writes, node.iter, node.target, *node.body, *node.orelse)
-        case ast.NamedExpr():
-            _in_order(reads, writes, node.value, node.target)
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
-            _scope(node, reads, writes)
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            _comprehension(node, reads, writes)
-        case ast.Import() | ast.ImportFrom():
-            for alias in node.names:
-                writes[(alias.asname or alias.name).partition(".")[0]] = None
-        case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar():
-            if node.name:
-                writes[node.name] = None
-            _in_order(reads, writes, *ast.iter_child_nodes(node))
-        case _:
-            _in_order(reads, writes, *ast.iter_child_nodes(node))
+def _names(
+    code: CodeType, reads: dict[str, None], writes: dict[str, None], own: dict[str, None]
+) -> None:
+    """Adds the names of compiled code, whose instructions come in the order of evaluation.
 
-
-def _in_order(reads: dict[str, None], writes: dict[str, None], *nodes: ast.AST | None) -> None:
-    for node in nodes:
-        if node is not None:
-            _names(node, reads, writes)
-
-
-def _scope(node: Any, reads: dict[str, None], writes: dict[str, None]) -> None:
-    """What a function or class in the code reads of the names around it."""
-    inner_reads: dict[str, None] = {}
-    inner: dict[str, None] = {}
-    body = [node.body] if isinstance(node, ast.Lambda) else node.body
-    if hasattr(node, "args"):
-        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        every += [each for each in (node.args.vararg, node.args.kwarg) if each is not None]
-        _in_order(reads, writes, *node.args.defaults, *node.args.kw_defaults)
-        inner.update(dict.fromkeys(each.arg for each in every))
-    _in_order(reads, writes, *getattr(node, "decorator_list", ()), *getattr(node, "bases", ()))
-    for each in body:
-        _names(each, inner_reads, inner)
-    for name in inner_reads:
-        if name not in writes:
+    Args:
+        code: The code.
+        reads: The names that were read.
+        writes: The names that were written.
+        own: The same, if the code is the statements' own; else those that it finds written.
+    """
+    for each in dis.get_instructions(code):
+        name = each.argval
+        if isinstance(name, CodeType):
+            is_comprehension = name.co_name.startswith("<") and name.co_name != "<lambda>"
+            _names(name, reads, writes if is_comprehension else {}, dict(own))
+        elif each.opname in ("LOAD_NAME", "LOAD_GLOBAL") and name not in own:
             reads[name] = None
-    if hasattr(node, "name"):
-        writes[node.name] = None
-
-
-def _comprehension(node: Any, reads: dict[str, None], writes: dict[str, None]) -> None:
-    inner: dict[str, None] = {}
-    inner_reads: dict[str, None] = {}
-    for each in node.generators:
-        _in_order(inner_reads, inner, each.iter, each.target, *each.ifs)
-    parts = (getattr(node, name, None) for name in ("key", "value", "elt"))
-    _in_order(inner_reads, inner, *parts)
-    for name in inner_reads:
-        if name not in writes:
-            reads[name] = None
-    walrus = (each for each in ast.walk(node) if isinstance(each, ast.NamedExpr))
-    writes.update(dict.fromkeys(each.target.id for each in walrus))
+        elif each.opname in ("STORE_NAME", "DELETE_NAME"):
+            own[name] = None
+        elif each.opname == "STORE_GLOBAL":
+            writes[name] = own[name] = None
 
 
 # Tapes ------------------------------------------------------------------------------------
@@ -345,34 +302,21 @@ def _tape_of(node: ast.stmt) -> str | None:
     return name.id if called == "GradientTape" else None
 
 
-def _is_closed(node: ast.stmt, tape: str, body: Sequence[ast.stmt], loads: dict[str, int]) -> bool:
+def _is_closed(
+    node: ast.stmt, tape: str, body: Sequence[ast.stmt], cell: Sequence[ast.stmt]
+) -> bool:
     """Whether a tape is used only further down in its block, and once for gradients."""
-    position = [each is node for each in body].index(True)
-    uses = _loads_by_name(body[position:]).get(tape, 0)
-    if uses != loads.get(tape, 0) or not uses:
-        return False
-    gradients = 0
-    for each in body[position:]:
-        for call in ast.walk(each):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-                of = call.func.value
-                if isinstance(of, ast.Name) and of.id == tape:
-                    uses -= call.func.attr in ("gradient", "jacobian", "watch")
-                    gradients += call.func.attr in ("gradient", "jacobian")
-    scopes = (each for part in body[position:] for each in ast.walk(part))
-    deep = any(tape in _loads_by_name([each]) for each in scopes if isinstance(each, _SCOPES))
-    return uses == 0 and gradients == 1 and not deep
-
-
-def taped(statement: Statement) -> str | None:
-    """The name of the tape of a ``with`` that may lie inside a segment."""
-    return _tape_of(statement.node) if statement.is_tape else None
-
-
-def _loads_by_name(body: Sequence[ast.AST]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in body:
-        for node in ast.walk(each):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                found[node.id] = found.get(node.id, 0) + 1
-    return found
+    further = body[[each is node for each in body].index(True) :]
+    calls = [
+        each
+        for each in same_scope(further)
+        if isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and isinstance(each.func.value, ast.Name)
+        and each.func.value.id == tape
+        and each.func.attr in ("gradient", "jacobian", "watch")
+    ]
+    gradients = [each for each in calls if each.func.attr != "watch"]  # type: ignore[attr-defined]
+    names = (each for part in cell for each in ast.walk(part) if isinstance(each, ast.Name))
+    uses = [each for each in names if each.id == tape and isinstance(each.ctx, ast.Load)]
+    return len(uses) == len(calls) and len(gradients) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.functions.segments.text import same_scope
 from nbfn.notebook.cells.frames import show_as
 from nbfn.notebook.cells.source import text_of
 from nbfn.notebook.cells.syntax import as_ipython_reports, cached, compiled, features, transformed
@@ -81,14 +82,6 @@ def awaits(body: Iterable[ast.stmt]) -> bool:
         isinstance(node, kinds) or any(g.is_async for g in getattr(node, "generators", ()))
         for node in same_scope(body)
     )
-
-
-def same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Statements and expressions outside functions and classes."""
-    for node in nodes:
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from same_scope(ast.iter_child_nodes(node))
 
 
 def is_definitions(body: list[ast.stmt]) -> bool:

@@ -24,7 +24,7 @@ from nbfn.notebook.cells.body import DEFAULT_NAME, surrounded
 from nbfn.notebook.cells.frames import show_as
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
-from nbfn.notebook.cells.source import as_function, text_of
+from nbfn.notebook.cells.source import as_function
 from nbfn.notebook.cells.syntax import cached, compiled
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
 
@@ -58,21 +58,16 @@ class WholeCell:
         try:
             with surrounded(options):
                 results = self.function(*arguments.values())
-        except NotKeptError as broken:
-            raise UsageError(
-                f"--whole: {broken.reason}; leave --whole out, or --outputs it"
-            ) from None
-        finally:
-            self.keeper.given = {}
-        trace, recipe = self.function.last_trace, self.keeper.latest
-        if trace is not None:
-            recipe = self.keeper.recipes.setdefault(trace, recipe)
-        if recipe is None:
-            return None
-        try:
+            trace, recipe = self.function.last_trace, self.keeper.latest
+            if trace is not None:
+                recipe = self.keeper.recipes.setdefault(trace, recipe)
+            if recipe is None:
+                return None
             values = recipe.values(results, arguments)
         except NotKeptError as broken:
             raise UsageError(f"--whole: {broken.reason}; {_ADVICE}") from None
+        finally:
+            self.keeper.given = {}
         value = values.pop(RESULT, None)
         namespace.update(values)
         return value
@@ -140,11 +135,12 @@ def whole(
     _refuse_python(cell.body, namespace, options)
     inputs = _inputs(reads, writes, options, namespace)
     outputs = options.chosen_outputs(writes)
-    text = text_of(cell.body)
-    body = ast.parse("\n" + text).body
-    last = body[-1] if isinstance(body[-1], ast.Expr) else None
+    body = list(cell.body)
+    if isinstance(body[-1], ast.Expr):
+        target = ast.copy_location(ast.Name(_VALUE, ast.Store()), body[-1])
+        body[-1] = ast.copy_location(ast.Assign([target], body[-1].value), body[-1])
     own_name = name or DEFAULT_NAME
-    source = as_function(text, last, own_name, inputs, _ending(body, outputs, last), ())
+    source = as_function(body, own_name, inputs, _ending(body, (*outputs, _VALUE)))
     file = cached(source, shell)
     keeper = _Keeper(has_local_state=options.has_local_state)
     factory = ast.parse(f"def make({_KEEP}):\n    def {own_name}(): pass\n    return {own_name}")
@@ -192,13 +188,11 @@ def _is_argument(value: Any) -> bool:
     return is_argument(value) or (per_replica and not hasattr(value, "assign"))
 
 
-def _ending(body: Sequence[ast.stmt], outputs: Sequence[str], last: ast.stmt | None) -> str:
+def _ending(body: Sequence[ast.stmt], outputs: Sequence[str]) -> str:
     """The line that returns what the cell leaves."""
-    sure = set(_surely_written(body))
+    written, sure = names_of(body)[1], _surely_written(body)
     pairs = [f"{name!r}: {name}" for name in outputs if name in sure]
-    if last is not None:
-        pairs.append(f"'{_VALUE}': {_VALUE}")
-    maybe = [f"{name!r}: lambda: {name}" for name in outputs if name not in sure]
+    maybe = [f"{n!r}: lambda: {n}" for n in outputs if n in written and n not in sure]
     return f"return {_KEEP}({{{', '.join(pairs)}}}, {{{', '.join(maybe)}}})"
 
 

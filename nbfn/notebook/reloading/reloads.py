@@ -28,6 +28,8 @@ class Reloads:
         self._shell = shell
         self._known: dict[str, _Seen] = {}
         self._others: set[str] = set()
+        self._newest: tuple[int, ModuleType] | None = None
+        self._modules: dict[str, ModuleType] = {}
         self._is_registered = False
 
     def register(self) -> None:
@@ -52,14 +54,20 @@ class Reloads:
 
     def modules(self) -> dict[str, ModuleType]:
         """The modules of the user's that have been imported, by name."""
-        found = {}
-        for name, module in list(sys.modules.items()):
-            if name not in self._others:
-                if type(module) is ModuleType and name != "__main__" and _is_users(vars(module)):
-                    found[name] = module
-                else:
-                    self._others.add(name)
-        return found
+        newest = len(sys.modules), next(reversed(sys.modules.values()))
+        if newest != self._newest:  # there are thousands
+            self._newest, self._modules = newest, {}
+            for name, module in list(sys.modules.items()):
+                if name not in self._others:
+                    if (
+                        type(module) is ModuleType
+                        and name != "__main__"
+                        and _is_users(vars(module))
+                    ):
+                        self._modules[name] = module
+                    else:
+                        self._others.add(name)
+        return self._modules
 
     def before(self, _: Any) -> None:
         """A cell begins to run: autoreload has reloaded what it will."""

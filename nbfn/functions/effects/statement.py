@@ -12,7 +12,6 @@ import tensorflow as tf
 from nbfn.functions.effects.finder import Finder, Walk
 from nbfn.functions.effects.rules import stands_for_tensor
 from nbfn.functions.effects.values import Scope, is_of_a_library, names_in
-from nbfn.functions.segments.text import Statement
 
 
 @dataclass(frozen=True)
@@ -30,28 +29,28 @@ class Verdict:
     objects: Mapping[int, Any] = field(default_factory=dict)
 
 
-def judged(statement: Statement, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
+def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
     """Judges a statement that Python runs next, or has just run.
 
     Args:
-        statement: The statement; of a ``with`` whose tape may lie in a segment, only its head.
+        node: The statement; of a ``with`` only the tape that it opens.
         namespace: The names.
         tapes: Tapes whose gradients may be taken in a segment.
     """
-    if statement.fixed is not None:
-        return Verdict(statement.fixed)
     scope = Scope(names_in(namespace, {}))
-    if statement.is_tape:
-        item = statement.node.items[0].context_expr  # type: ignore[attr-defined]
-        is_tape = scope.value(item.func).is_one_of(tf.GradientTape)
+    if isinstance(node, ast.With):
+        opened = node.items[0].context_expr
+        is_tape = isinstance(opened, ast.Call) and scope.value(opened.func).is_one_of(
+            tf.GradientTape
+        )
         return Verdict(None if is_tape else "enters a context")
     finder = Finder(namespace)
     walk = Walk(scope, finder, is_own=True, tapes=tapes)
-    found = list(walk.statement(statement.node))
+    found = list(walk.statement(node))
     if found:  # what the outermost call does is found last
         told = found[-1] if found[-1].reason.is_effect else found[0]
         return Verdict(str(told))
-    if not _has_tensor(statement.node, Scope(names_in(namespace, {}))):
+    if not _has_tensor(node, Scope(names_in(namespace, {}))):
         return Verdict("no tensor in it")
     return Verdict(None, frozenset(finder.reads), finder.objects)
 

@@ -1,0 +1,109 @@
+"""What of a cell is graph and what is Python, and why: by line, and in one sentence."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nbfn.functions.segments.plan import Plan, Step
+from nbfn.functions.segments.segment import Segment
+from nbfn.functions.segments.text import Statement
+
+GRAPH = "graph"
+_EVIDENT = frozenset(
+    {
+        *("a loop", "a decision", "goes on with a loop", "leaves a loop", "does nothing"),
+        "no tensor in it",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What of a cell is graph and what is Python.
+
+    Attributes:
+        segments: The segments that run as graphs, in the order of the text.
+        lines: For each line with code, ``"graph"``, or why it is Python.
+        in_graphs: How many statements run in graphs.
+        statements: How many there are.
+    """
+
+    segments: tuple[Segment, ...]
+    lines: dict[int, str]
+    in_graphs: int
+    statements: int
+
+    def __str__(self) -> str:
+        if not self.segments:
+            return f"all of {self.statements} statements are Python"
+        spans = (segment.lines for segment in self.segments)
+        places = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
+        graphs = "1 graph" if len(self.segments) == 1 else f"{len(self.segments)} graphs"
+        lines = "line" if places.isdigit() else "lines"
+        return f"{self.in_graphs} of {self.statements} statements in {graphs} ({lines} {places})"
+
+    def python_lines(self) -> list[str]:
+        """What is Python, with the reason, unless it is evident; neighbours share a reason."""
+        told = [(n, why) for n, why in sorted(self.lines.items()) if why not in (GRAPH, *_EVIDENT)]
+        found = []
+        for reason, group in itertools.groupby(told, key=lambda each: each[1]):
+            lines = [str(number) for number, _ in group]
+            one = len(lines) == 1
+            found.append(
+                f"line {lines[0]} {reason}" if one else f"lines {', '.join(lines)}: {reason}"
+            )
+        return found
+
+
+def report(plan: Plan) -> Report:
+    """Reports on a cell as it stands."""
+    steps = {id(step.statement): step for step in plan.every()}
+    in_order = [steps[id(statement)] for statement in plan.cell.statements()]
+    segments: dict[int, Segment] = {}
+    inside: set[int] = set()
+    for step in in_order:
+        segment = step.segment
+        if segment is None or segment.reason is not None or id(step.statement) in inside:
+            continue
+        if segment.function is not None and segment.function.traces:
+            segments[id(segment)] = segment
+            inside |= {id(s) for each in _of(segment, step) for s in _with_inner(each.statement)}
+    lines: dict[int, str] = {}
+    for step in in_order:
+        said = GRAPH if id(step.statement) in inside else _reason(step, plan)
+        for line in step.statement.head:
+            if lines.get(line, GRAPH) == GRAPH:  # of several on a line, Python's is told
+                lines[line] = said
+    return Report(tuple(segments.values()), lines, len(inside), len(in_order))
+
+
+def _of(segment: Segment, first: Step) -> Iterator[Step]:
+    """The steps that a segment consists of where it begins with this one."""
+    step: Step | None = first
+    for _ in segment.statements:
+        if step is not None:
+            yield step
+            step = step.following
+
+
+def _with_inner(statement: Statement) -> Iterator[Statement]:
+    yield statement
+    for block in statement.blocks:
+        for each in block.statements:
+            yield from _with_inner(each)
+
+
+def _reason(step: Step, plan: Plan) -> str:
+    if step.reason is not None:
+        return step.reason
+    for segment in plan.segments.values():
+        if any(each is step.statement for each in segment.statements):
+            if segment.reason is not None:
+                return segment.reason
+            if segment.times.misses_too_often():
+                return "needs a new trace at each run"
+            if segment.times.runs:
+                return "runs too shortly for a graph to be faster"
+    return "runs eagerly, as its stance asks" if plan.is_eager else "has not run"
