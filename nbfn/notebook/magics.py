@@ -268,7 +268,7 @@ class CellMagics(Magics):
             whole = getattr(cell, "whole", getattr(cell, "function", None))
             there = namespace.get(slot)
             is_there = there is cell or (whole is not None and there is whole)
-            if not is_there and getattr(cell, "runs", 1):
+            if not is_there and getattr(cell, "runs", True):
                 del cells[slot]
 
     def forget(self) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.effects.values import is_tensor
 from nbfn.functions.segments.numbers import stands_beside
 from nbfn.functions.segments.segment import Segment, Served, Surroundings
 from nbfn.functions.segments.text import Statement, names_of
@@ -89,9 +88,8 @@ class Loop(Segment):
     ) -> None:
         """Traces the loop for the names as they were before Python ran it."""
         known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
-        tensors = {name for name, value in (*before.items(), *known.items()) if is_tensor(value)}
         is_read = self._over_range and self._target in self.body.reads
-        if is_read and not stands_beside(self._target, self.body.nodes, tensors):
+        if is_read and not stands_beside(self._target, self.body.nodes, {**before, **known}):
             self.reason = f"`{self._target}` is computed with as a number of Python"
             return
         if len(known) == len(self.writes):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 import tensorflow as tf
 
-_TENSORFLOW = ("tf", "tensorflow", "tnp")
+from nbfn.functions.effects.values import is_tensor, package
+
 _DTYPES = {float: (tf.float32, tf.float64), int: (tf.int32, tf.float32, tf.float64)}
 
 
@@ -37,21 +39,21 @@ class Numbers:
         )
 
     def note(
-        self, arguments: Mapping[str, Any], nodes: Collection[ast.stmt], tensors: Collection[str]
+        self, arguments: Mapping[str, Any], nodes: Collection[ast.stmt], names: Mapping[str, Any]
     ) -> None:
         """Notes the numbers; one that has taken a second value is to become a tensor.
 
         Args:
             arguments: The arguments.
             nodes: The segment's statements.
-            tensors: The names that hold tensors or variables.
+            names: What the names in them stand for, before and after.
         """
         for name, value in arguments.items():
             if type(value) not in _DTYPES:
                 continue
             first = self._first.setdefault(name, value)
             changed = type(first) is type(value) and first != value
-            if changed and name not in self._left and stands_beside(name, nodes, tensors):
+            if changed and name not in self._left and stands_beside(name, nodes, names):
                 self._dtypes[name], *self._left[name] = _DTYPES[type(value)]
             if name not in self._dtypes:
                 self.values.setdefault(name, set()).add(value)
@@ -71,38 +73,38 @@ class Numbers:
         return False
 
 
-def stands_beside(name: str, nodes: Iterable[ast.stmt], tensors: Collection[str]) -> bool:
+def stands_beside(name: str, nodes: Iterable[ast.stmt], names: Mapping[str, Any]) -> bool:
     """Whether a name occurs only as an argument of TensorFlow's, or beside a tensor."""
     good: set[int] = set()
     uses: list[int] = []
     for node in (each for statement in nodes for each in ast.walk(statement)):
         if isinstance(node, ast.BinOp):
             for one, other in ((node.left, node.right), (node.right, node.left)):
-                if _is_of_tensors(other, tensors):
+                if _is_tensor(other, names):
                     good.add(id(one))
-        elif isinstance(node, ast.AugAssign) and _is_of_tensors(node.target, tensors):
+        elif isinstance(node, ast.AugAssign) and _is_tensor(node.target, names):
             good.add(id(node.value))
         elif isinstance(node, ast.Call):
-            method = isinstance(node.func, ast.Attribute) and _is_of_tensors(
-                node.func.value, tensors
-            )
-            if _is_tensorflows(node.func) or method:
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if _is_tensorflows(node.func, names) or (owner and _is_tensor(owner, names)):
                 good |= {id(each) for each in node.args}
         elif isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             uses.append(id(node))
     return bool(uses) and good.issuperset(uses)
 
 
-def _is_of_tensors(node: ast.expr, tensors: Collection[str]) -> bool:
+def _is_tensor(node: ast.expr, names: Mapping[str, Any]) -> bool:
     """Whether an expression is surely a tensor."""
     if isinstance(node, ast.Call):
-        return _is_tensorflows(node.func)
+        return _is_tensorflows(node.func, names)
     if isinstance(node, ast.BinOp):
-        return _is_of_tensors(node.left, tensors) or _is_of_tensors(node.right, tensors)
-    return isinstance(node, ast.Name) and node.id in tensors
+        return _is_tensor(node.left, names) or _is_tensor(node.right, names)
+    return isinstance(node, ast.Name) and is_tensor(names.get(node.id))
 
 
-def _is_tensorflows(function: ast.expr) -> bool:
+def _is_tensorflows(function: ast.expr, names: Mapping[str, Any]) -> bool:
     while isinstance(function, ast.Attribute):
         function = function.value
-    return isinstance(function, ast.Name) and function.id in _TENSORFLOW
+    value = names.get(function.id) if isinstance(function, ast.Name) else None
+    attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
+    return package(getattr(value, attribute, None)) == "tensorflow"

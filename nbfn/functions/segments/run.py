@@ -219,6 +219,8 @@ class Run:
         if segment.reason is not None or not self._plan.is_to_be_traced(segment):
             if self._plan.is_to_stay_python(segment):
                 lesson.steps[0].idle = segment
+                if not segment.times.has_served and not self._plan.is_all(segment):
+                    lesson.steps[0].segment = None
             return
         after = {name: self._value(name) for name in segment.writes}
         after = {name: value for name, value in after.items() if value is not _ABSENT}

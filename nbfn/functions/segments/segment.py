@@ -154,8 +154,7 @@ class Segment:
         for name in self.reads:
             if name in self.writes and name in before and name not in arguments:
                 raise NotKeptError(name, f"`{name}` is an object that it replaces")
-        both = [*before.items(), *after.items()]
-        self._numbers.note(arguments, self.nodes, {n for n, v in both if is_tensor(v)})
+        self._numbers.note(arguments, self.nodes, {**before, **after})
         if self._numbers.most_values() > _MAX_VALUES:
             raise NotKeptError("", "a number in it has another value at each run")
         arrays = _arrays(arguments)

@@ -57,6 +57,11 @@ class Times:
             self._graph.append(seconds)
 
     @property
+    def has_served(self) -> bool:
+        """Whether a trace of it has ever served."""
+        return self._hits > 0
+
+    @property
     def runs(self) -> int:
         """Runs as Python so far."""
         return len(self._python) + (self._cold is not None)
