@@ -41,7 +41,7 @@ unit: setup .make/browser .make/environments/made
 
 # The tests of one more Python and IPython; `make unit` runs those of kernels.
 environments-test: setup .make/environments/made
-	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python tests/environments.py --test $(or $(TESTS),tests/functions tests/modules \
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python tests/programs/environments.py --test $(or $(TESTS),tests/functions tests/modules \
 		tests/notebook tests/seeds tests/sessions tests/views)
 
 notebooks-test: setup
@@ -54,11 +54,11 @@ bench: setup
 
 # TensorFlow's own tests for tf.function, with nbfn in its place; tests/README.md says where they are.
 tf-tests: setup
-	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.in_tensorflows_tests $(TF_TESTS)
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.in_tensorflows_tests $(TF_TESTS)
 
 # The cells of a folder of notebooks in segments and plainly: make cells-tests FOLDER=…
 cells-tests: setup
-	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.notebooks_in_segments $(FOLDER)
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.notebooks_in_segments $(FOLDER)
 
 wheel: setup
 	PATH="$(BIN):$$PATH" $(BIN)/uv build --wheel --out-dir dist
@@ -99,10 +99,10 @@ clean:
 	@touch $@
 
 .make/browser: .make/python
-	$(BIN)/python tests/chromium.py --install
+	$(BIN)/python tests/harness/chromium.py --install
 	@touch $@
 
-.make/environments/made: .make/python tests/environments.py
+.make/environments/made: .make/python tests/programs/environments.py
 	@mkdir -p $(@D)
-	$(BIN)/python tests/environments.py --install
+	$(BIN)/python tests/programs/environments.py --install
 	@touch $@

@@ -15,38 +15,43 @@ from nbfn.errors import NbfnWarning as NbfnWarning
 
 if TYPE_CHECKING:
     from nbfn import modules as nn
-    from nbfn.functions.carve import carve
-    from nbfn.functions.check import Check
-    from nbfn.functions.expectation import TooManyTracesError, expect_traces
-    from nbfn.functions.function import function
-    from nbfn.functions.pattern import PYTHON_VALUE, TRACE_ON_NEW_VALUE, ListOf, SignatureError
+    from nbfn.functions.checking.check import Check
+    from nbfn.functions.graphs.carve import carve
+    from nbfn.functions.graphs.wrap import wrap_function
     from nbfn.functions.progress import progress
-    from nbfn.functions.refusal import RetraceError, StaleTraceError, TraceLimitError
-    from nbfn.functions.stance import stance
-    from nbfn.functions.traced import TracedFunction
-    from nbfn.functions.v1 import wrap_function
-    from nbfn.functions.watch import watch
+    from nbfn.functions.recording.expectation import TooManyTracesError, expect_traces
+    from nbfn.functions.recording.refusal import RetraceError, StaleTraceError, TraceLimitError
+    from nbfn.functions.recording.stance import stance
+    from nbfn.functions.signatures.pattern import (
+        PYTHON_VALUE,
+        TRACE_ON_NEW_VALUE,
+        ListOf,
+        SignatureError,
+    )
+    from nbfn.functions.traced.function import function
+    from nbfn.functions.traced.traced_function import TracedFunction
+    from nbfn.functions.watching.watch import watch
     from nbfn.sessions.export import Export, export
     from nbfn.sessions.session import Session, session
 
 _NAMES = {
-    "Check": "nbfn.functions.check",
-    "watch": "nbfn.functions.watch",
-    "wrap_function": "nbfn.functions.v1",
-    "function": "nbfn.functions.function",
-    "TracedFunction": "nbfn.functions.traced",
-    "carve": "nbfn.functions.carve",
-    "TooManyTracesError": "nbfn.functions.expectation",
-    "expect_traces": "nbfn.functions.expectation",
-    "ListOf": "nbfn.functions.pattern",
-    "PYTHON_VALUE": "nbfn.functions.pattern",
-    "SignatureError": "nbfn.functions.pattern",
-    "TRACE_ON_NEW_VALUE": "nbfn.functions.pattern",
+    "Check": "nbfn.functions.checking.check",
+    "watch": "nbfn.functions.watching.watch",
+    "wrap_function": "nbfn.functions.graphs.wrap",
+    "function": "nbfn.functions.traced.function",
+    "TracedFunction": "nbfn.functions.traced.traced_function",
+    "carve": "nbfn.functions.graphs.carve",
+    "TooManyTracesError": "nbfn.functions.recording.expectation",
+    "expect_traces": "nbfn.functions.recording.expectation",
+    "ListOf": "nbfn.functions.signatures.pattern",
+    "PYTHON_VALUE": "nbfn.functions.signatures.pattern",
+    "SignatureError": "nbfn.functions.signatures.pattern",
+    "TRACE_ON_NEW_VALUE": "nbfn.functions.signatures.pattern",
     "progress": "nbfn.functions.progress",
-    "RetraceError": "nbfn.functions.refusal",
-    "StaleTraceError": "nbfn.functions.refusal",
-    "TraceLimitError": "nbfn.functions.refusal",
-    "stance": "nbfn.functions.stance",
+    "RetraceError": "nbfn.functions.recording.refusal",
+    "StaleTraceError": "nbfn.functions.recording.refusal",
+    "TraceLimitError": "nbfn.functions.recording.refusal",
+    "stance": "nbfn.functions.recording.stance",
     "Export": "nbfn.sessions.export",
     "export": "nbfn.sessions.export",
     "Session": "nbfn.sessions.session",

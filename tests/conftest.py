@@ -11,7 +11,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import pytest
 
 from nbfn import errors
-from tests.wheel import environment, wheel
+from tests.programs.wheel import environment, wheel
 
 __all__ = ["environment", "wheel"]
 

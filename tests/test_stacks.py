@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from nbfn.stacks import MAX_DEPTH, stack_of
-from tests.environments import ROOT, find_python
+from tests.programs.environments import ROOT, find_python
 
-STRESS = Path(__file__).with_name("stress_of_stacks.py")
+STRESS = Path(__file__).parent / "programs" / "stress_of_stacks.py"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from tests.wheel import ROOT, without_node
+from tests.programs.wheel import ROOT, without_node
 
 
 def test_what_is_in_the_wheel(wheel: Path) -> None:

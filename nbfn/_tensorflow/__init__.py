@@ -5,7 +5,11 @@ Each internal is probed once. Where one is missing, the function that needs it a
 once.
 """
 
-from nbfn._tensorflow.autograph import (
+from nbfn._tensorflow.autograph.redefinition import (
+    convert_anew,
+    renew_parameters,
+)
+from nbfn._tensorflow.autograph.source_map import (
     Conversion,
     converting,
     original_line,
@@ -19,7 +23,67 @@ from nbfn._tensorflow.base import (
     tf_function,
     unconverted,
 )
-from nbfn._tensorflow.cache import (
+from nbfn._tensorflow.graphs.captures import (
+    Captured,
+    captured,
+    changing_resource_operations,
+    drawn_in,
+    stateful_random_operations,
+    trackable_children,
+    writes,
+)
+from nbfn._tensorflow.graphs.capturing import (
+    WITHOUT_CONTROL_DEPENDENCIES,
+    GraphCapture,
+    graph_captures,
+    operations_with_effects,
+    owned_variables,
+    unused_operations,
+)
+from nbfn._tensorflow.graphs.python_calls import (
+    graph_time_functions,
+)
+from nbfn._tensorflow.graphs.recording import (
+    is_recording,
+    record_gradient,
+)
+from nbfn._tensorflow.graphs.tensors import (
+    is_tensor_by_class,
+)
+from nbfn._tensorflow.graphs.variables import (
+    LocalVariable,
+    constrain,
+    is_assigned_variable,
+    is_local_variable,
+    local_variable,
+    summary_state,
+    user_line,
+)
+from nbfn._tensorflow.graphs.wrappers import (
+    WRAPPERS,
+    truncate,
+    unwrapped,
+)
+from nbfn._tensorflow.running.cancellation import (
+    CAN_CANCEL,
+    Cancellation,
+    can_be_stopped,
+    is_cancellable,
+)
+from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
+from nbfn._tensorflow.running.runs import (
+    run_collecting,
+)
+from nbfn._tensorflow.running.sampling import (
+    Sample,
+    compiles_with_xla,
+    is_call,
+    operation_count,
+    original,
+    samples,
+    traced_in,
+)
+from nbfn._tensorflow.tracing.cache import (
     CacheObserver,
     DryCache,
     LookedUp,
@@ -30,7 +94,7 @@ from nbfn._tensorflow.cache import (
     new_cache,
     observe,
 )
-from nbfn._tensorflow.calls import (
+from nbfn._tensorflow.tracing.calls import (
     AsWritten,
     EagerTensor,
     canonical,
@@ -43,22 +107,7 @@ from nbfn._tensorflow.calls import (
     tensor_key,
     tensor_keys,
 )
-from nbfn._tensorflow.cancellation import (
-    CAN_CANCEL,
-    Cancellation,
-    can_be_stopped,
-    is_cancellable,
-)
-from nbfn._tensorflow.captures import (
-    Captured,
-    captured,
-    changing_resource_operations,
-    drawn_in,
-    stateful_random_operations,
-    trackable_children,
-    writes,
-)
-from nbfn._tensorflow.elsewhere import (
+from nbfn._tensorflow.tracing.foreign_functions import (
     WatchedCache,
     Watcher,
     building_seconds,
@@ -69,47 +118,7 @@ from nbfn._tensorflow.elsewhere import (
     tracing_function,
     watch_cache,
 )
-from nbfn._tensorflow.graphs import (
-    WITHOUT_CONTROL_DEPENDENCIES,
-    GraphCapture,
-    graph_captures,
-    operations_with_effects,
-    owned_variables,
-    unused_operations,
-)
-from nbfn._tensorflow.loops import Counter, enclosing_graphs, register_loop
-from nbfn._tensorflow.python_calls import (
-    graph_time_functions,
-)
-from nbfn._tensorflow.recording import (
-    is_recording,
-    record_gradient,
-)
-from nbfn._tensorflow.redefinition import (
-    convert_anew,
-    renew_parameters,
-)
-from nbfn._tensorflow.runs import (
-    run_collecting,
-)
-from nbfn._tensorflow.sampling import (
-    Sample,
-    compiles_with_xla,
-    is_call,
-    operation_count,
-    original,
-    samples,
-    traced_in,
-)
-from nbfn._tensorflow.structures import (
-    WRAPPERS,
-    truncate,
-    unwrapped,
-)
-from nbfn._tensorflow.tensors import (
-    is_tensor_by_class,
-)
-from nbfn._tensorflow.trace_types import (
+from nbfn._tensorflow.tracing.trace_types import (
     Container,
     Object,
     Tensor,
@@ -119,7 +128,7 @@ from nbfn._tensorflow.trace_types import (
     parameters,
     unfold,
 )
-from nbfn._tensorflow.tracing import (
+from nbfn._tensorflow.tracing.tracing import (
     CAN_SCOPE,
     ScopedFunction,
     explicit_device,
@@ -129,20 +138,11 @@ from nbfn._tensorflow.tracing import (
     release_lock,
     restore_initialization,
 )
-from nbfn._tensorflow.trials import (
+from nbfn._tensorflow.tracing.trials import (
     UnlistedFunction,
     eager_random_state,
     put_eager_random_state_back,
     unlisted,
-)
-from nbfn._tensorflow.variables import (
-    LocalVariable,
-    constrain,
-    is_assigned_variable,
-    is_local_variable,
-    local_variable,
-    summary_state,
-    user_line,
 )
 
 __all__ = [

@@ -1,14 +1,14 @@
 """The RFC "Functions, not Sessions": traced functions, and everything one may ask of a trace."""
 
-from nbfn.functions.capture import Capture as Capture
-from nbfn.functions.function import function as function
-from nbfn.functions.live import delist as delist
-from nbfn.functions.live import live_functions as live_functions
-from nbfn.functions.refusal import TraceLimitError as TraceLimitError
-from nbfn.functions.retrace import Cause as Cause
-from nbfn.functions.retrace import Retrace as Retrace
-from nbfn.functions.stance import stance as stance
-from nbfn.functions.trace import EvictedError as EvictedError
-from nbfn.functions.trace import Trace as Trace
-from nbfn.functions.traced import TracedFunction as TracedFunction
-from nbfn.functions.under_way import Doing as Doing
+from nbfn.functions.recording.refusal import TraceLimitError as TraceLimitError
+from nbfn.functions.recording.registry import delist as delist
+from nbfn.functions.recording.registry import live_functions as live_functions
+from nbfn.functions.recording.stance import stance as stance
+from nbfn.functions.retraces.explain import Cause as Cause
+from nbfn.functions.retraces.explain import Retrace as Retrace
+from nbfn.functions.traced.function import function as function
+from nbfn.functions.traced.traced_function import TracedFunction as TracedFunction
+from nbfn.functions.traces.capture import Capture as Capture
+from nbfn.functions.traces.trace import EvictedError as EvictedError
+from nbfn.functions.traces.trace import Trace as Trace
+from nbfn.functions.watching.activity import Doing as Doing

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nbfn import _tensorflow
-from nbfn.functions.marks import serial
+from nbfn.functions.guards.fingerprints import serial
 
 if TYPE_CHECKING:
-    from nbfn.functions.recorder import Recorder
+    from nbfn.functions.recording.recorder import Recorder
 
 _NAMES = frozenset({"summary"})
 

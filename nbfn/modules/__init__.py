@@ -23,10 +23,9 @@ from nbfn.modules.activations import (
     swish,
     tanh,
 )
-from nbfn.modules.branching import cond, switch
-from nbfn.modules.composite import Composite
-from nbfn.modules.custom_vjp import custom_vjp
-from nbfn.modules.differentiation import grad, jvp, value_and_grad, vjp
+from nbfn.modules.containers.composite import Composite
+from nbfn.modules.containers.normalizing import NormalizingActivation
+from nbfn.modules.containers.sequential import Sequential
 from nbfn.modules.errors import (
     AssignmentError,
     AutoNameError,
@@ -66,12 +65,8 @@ from nbfn.modules.errors import (
     VariablesStructureError,
     VariablesTypeError,
 )
-from nbfn.modules.filters import DenyList
-from nbfn.modules.interception import intercept_methods
-from nbfn.modules.jit import jit
-from nbfn.modules.keras_layer import Keras
-from nbfn.modules.keys import key
-from nbfn.modules.layers import (
+from nbfn.modules.layers.keras_layer import Keras
+from nbfn.modules.layers.layers import (
     GRU,
     LSTM,
     AveragePooling1D,
@@ -114,25 +109,30 @@ from nbfn.modules.layers import (
     UpSampling2D,
     ZeroPadding2D,
 )
-from nbfn.modules.lifecycle import apply, init, init_with_output
-from nbfn.modules.lift_axes import broadcast
-from nbfn.modules.lift_values import Partial
-from nbfn.modules.live import Carried, Snapshot
-from nbfn.modules.looping import while_loop
-from nbfn.modules.map_variables import map_variables
-from nbfn.modules.methods import compact, nowrap
-from nbfn.modules.module import Module
-from nbfn.modules.name_scope import compact_name_scope
-from nbfn.modules.normalizing import NormalizingActivation
-from nbfn.modules.remat import remat
-from nbfn.modules.remat_scan import remat_scan
-from nbfn.modules.rows import Row
-from nbfn.modules.scan import scan
-from nbfn.modules.scope import Variable
-from nbfn.modules.sequential import Sequential
-from nbfn.modules.sharing import merge_param, share_scope
-from nbfn.modules.spec import Spec
-from nbfn.modules.vmap import vmap
+from nbfn.modules.lifecycle.interception import intercept_methods
+from nbfn.modules.lifecycle.methods import compact, nowrap
+from nbfn.modules.lifecycle.run import apply, init, init_with_output
+from nbfn.modules.lifting.arguments import Partial
+from nbfn.modules.lifting.axes import broadcast
+from nbfn.modules.module.interactive import Carried, Snapshot
+from nbfn.modules.module.module import Module
+from nbfn.modules.module.name_scope import compact_name_scope
+from nbfn.modules.module.rows import Row
+from nbfn.modules.module.sharing import merge_param, share_scope
+from nbfn.modules.specs.spec import Spec
+from nbfn.modules.transforms.branching import cond, switch
+from nbfn.modules.transforms.custom_vjp import custom_vjp
+from nbfn.modules.transforms.differentiation import grad, jvp, value_and_grad, vjp
+from nbfn.modules.transforms.jit import jit
+from nbfn.modules.transforms.looping import while_loop
+from nbfn.modules.transforms.map_variables import map_variables
+from nbfn.modules.transforms.remat import remat
+from nbfn.modules.transforms.remat_scan import remat_scan
+from nbfn.modules.transforms.scan import scan
+from nbfn.modules.transforms.vmap import vmap
+from nbfn.modules.variables.filters import DenyList
+from nbfn.modules.variables.keys import key
+from nbfn.modules.variables.scope import Variable
 
 __all__ = [
     "GRU",

@@ -7,12 +7,12 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.notebook.channel import Channel
-from nbfn.notebook.completion import Completion
 from nbfn.notebook.errors.tracebacks import Tracebacks
 from nbfn.notebook.formatters import register_formatters, unregister_formatters
 from nbfn.notebook.hooks import Hooks
-from nbfn.notebook.line_magics import LineMagics
-from nbfn.notebook.magics import CellMagics
+from nbfn.notebook.magics.cell_magics import CellMagics
+from nbfn.notebook.magics.completion import Completion
+from nbfn.notebook.magics.line_magics import LineMagics
 from nbfn.notebook.reloading.reloads import Reloads
 
 _ATTRIBUTE = "_nbfn"

@@ -7,10 +7,10 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 _SHOWN = (
-    ("nbfn.functions.traced", "TracedFunction", "function_bundle"),
+    ("nbfn.functions.traced.traced_function", "TracedFunction", "function_bundle"),
     ("nbfn.functions.segments.cell", "TracedCell", "cell_bundle"),
-    ("nbfn.functions.trace", "Trace", "trace_bundle"),
-    ("nbfn.modules.module", "Module", "module_bundle"),
+    ("nbfn.functions.traces.trace", "Trace", "trace_bundle"),
+    ("nbfn.modules.module.module", "Module", "module_bundle"),
     ("nbfn.sessions.session", "Session", "session_bundle"),
     ("nbfn.sessions.export", "Export", "export_bundle"),
 )

@@ -56,7 +56,7 @@ class Hooks:
             leave_cell()
         self._ticker.stop()
         if self._discovering:
-            from nbfn.functions.watch import stop_discovering
+            from nbfn.functions.watching.watch import stop_discovering
 
             stop_discovering()
 
@@ -79,7 +79,7 @@ class Hooks:
         if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
             return
         self._discovering = True
-        from nbfn.functions.watch import discover
+        from nbfn.functions.watching.watch import discover
 
         discover()
         self._look()
@@ -89,7 +89,7 @@ class Hooks:
         if self._lookout is None:
             if not hasattr(sys.modules.get("nbfn.functions"), "Doing"):
                 return {}
-            from nbfn.notebook.cells.frames import cell_name
+            from nbfn.notebook.frames import cell_name
             from nbfn.sessions.lookout import Lookout
 
             self._lookout = Lookout(self._thread, cell_name)

@@ -22,13 +22,13 @@ from nbfn import _tensorflow
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.text import count
 from nbfn.sessions.place import RECORD, Place
 from nbfn.sessions.resources import ExportError, owners_of
 from nbfn.sessions.session import Session, session
 from nbfn.sessions.signature import most_general, serving_function, specification
 from nbfn.sessions.verification import Verification
 from nbfn.sessions.verification import verify as verify_model
+from nbfn.text import count
 from nbfn.work import Work, working
 
 

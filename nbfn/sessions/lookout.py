@@ -14,7 +14,7 @@ from nbfn.site import is_library
 from nbfn.work import Extent, Work, under_way
 
 if TYPE_CHECKING:
-    from nbfn.functions.under_way import Doing
+    from nbfn.functions.watching.activity import Doing
 
 DELAY = 1.0
 """Seconds after which work is worth a word."""
@@ -196,7 +196,7 @@ def _doing(thread: int) -> Doing | None:
 
 def _under_way(question: str, thread: int, otherwise: Any) -> Any:
     """What the functions know of the thread, once the user has imported them."""
-    look = getattr(sys.modules.get("nbfn.functions.under_way"), question, None)
+    look = getattr(sys.modules.get("nbfn.functions.watching.activity"), question, None)
     return otherwise if look is None else look(thread)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from nbfn.functions.interruption import uninterrupted
+from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.sessions.resources import ExportError
 
 RECORD = Path("assets.extra", "nbfn.json")

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from nbfn import protocol
 from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
-from nbfn.functions.key import Key
-from nbfn.functions.observed import Observed
+from nbfn.functions.recording.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
+from nbfn.functions.traces.key import Key
 from nbfn.site import Site
 
 

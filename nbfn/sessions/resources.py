@@ -7,7 +7,7 @@ from typing import Any
 
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction
-from nbfn.functions.naming import resource_owners
+from nbfn.functions.traces.variable_names import resource_owners
 
 
 class ExportError(NbfnError, ValueError):

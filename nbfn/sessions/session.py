@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
-from nbfn.functions.naming import named_leaves, users_names
 from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.traces.variable_names import named_leaves, users_names
 
 
 class SessionKeyError(NbfnError, KeyError):

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbfn._tensorflow import tf_function
 from nbfn.functions import Trace, TracedFunction
-from nbfn.functions.key import ObjectLeaf, TensorLeaf, key_of
+from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf, key_of
 
 
 def most_general(function: TracedFunction) -> Trace | None:

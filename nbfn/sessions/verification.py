@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.interruption import Interruption, uninterrupted
+from nbfn.functions.calls.interruption import Interruption, uninterrupted
 from nbfn.sessions.fresh_process import VerificationError, run_there
 from nbfn.sessions.replay import plain
 from nbfn.sessions.signature import specification

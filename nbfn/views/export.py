@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nbfn.functions.text import count
 from nbfn.sessions.export import Export
+from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbfn.functions import Capture, Retrace, Trace, TracedFunction
-from nbfn.functions.text import count
+from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from html import escape
 
 from nbfn.functions import Trace
-from nbfn.functions.operations import Graph, Operation, Scope, graph_of, scopes_of
-from nbfn.functions.text import count
-from nbfn.functions.trace import EvictedError
+from nbfn.functions.graphs.operations import Graph, Operation, Scope, graph_of, scopes_of
+from nbfn.functions.traces.trace import EvictedError
+from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 
 MAX_ROWS = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from nbfn.functions.text import count
 from nbfn.modules import Module
-from nbfn.modules.rows import Row, as_text, show_bytes, show_tensor
+from nbfn.modules.module.rows import Row, as_text, show_bytes, show_tensor
+from nbfn.text import count
 
 HTML_ROWS = 1000
 TEXT_ROWS = 100

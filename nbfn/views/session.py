@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nbfn.functions.capture import short_device
-from nbfn.functions.text import count
+from nbfn.functions.traces.capture import short_device
 from nbfn.sessions.session import Session
+from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 
 

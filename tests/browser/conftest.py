@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-from tests.wheel import without_node
+from tests.programs.wheel import without_node
 
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "nbfn" / "labextension"
@@ -46,7 +46,7 @@ def browser() -> Iterator[Browser]:
     find = [sys.executable, str(ROOT / "tests" / "chromium.py")]
     path = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
     if path == "None":
-        pytest.fail("no chromium: python tests/chromium.py --install")
+        pytest.fail("no chromium: python tests/harness/chromium.py --install")
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic"]
     expect.set_options(timeout=TIMEOUT)
     with sync_playwright() as playwright:

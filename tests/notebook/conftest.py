@@ -14,7 +14,7 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 from nbfn.functions.segments.times import Times
-from tests.environments import HERE, OTHERS, Environment
+from tests.programs.environments import HERE, OTHERS, Environment
 
 
 @pytest.fixture(scope="module", params=(HERE, *OTHERS), ids=lambda each: each.name)
@@ -22,7 +22,9 @@ def environment(request: pytest.FixtureRequest) -> Environment:
     """Each Python and IPython that is there."""
     chosen: Environment = request.param
     if not chosen.is_there:
-        pytest.skip(f"there is no {chosen.name} here: python tests/environments.py --install")
+        pytest.skip(
+            f"there is no {chosen.name} here: python tests/programs/environments.py --install"
+        )
     return chosen
 
 

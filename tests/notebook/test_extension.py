@@ -52,7 +52,7 @@ def test_autoreload_and_reloading_leave_one_of_each(shell) -> None:
     shell.run_cell("%load_ext autoreload\n%autoreload 2").raise_error()
     for _ in range(3):
         shell.run_cell("%reload_ext nbfn").raise_error()
-        shell.run_cell("import nbfn.notebook.magics").raise_error()
+        shell.run_cell("import nbfn.notebook.magics.cell_magics").raise_error()
     assert hooks(shell) == 4
     assert len(shell.Completer.custom_matchers) == 1
     assert shell.custom_exceptions == (Exception, KeyboardInterrupt)

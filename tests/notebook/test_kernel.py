@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from nbfn import protocol
-from tests.environments import IPYTHON_8, PYTHON_3_13, ROOT, Environment
-from tests.kernel import Kernel, running_kernel
+from tests.harness.kernel import Kernel, running_kernel
+from tests.programs.environments import IPYTHON_8, PYTHON_3_13, ROOT, Environment
 
 ATTACH = protocol.Attach(protocol=protocol.PROTOCOL, nbfn="0").model_dump()
 

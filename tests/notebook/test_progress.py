@@ -14,7 +14,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 
 from nbfn.notebook.progress import ProgressDisplay
 from nbfn.protocol import WorkRecord
-from tests.kernel import Kernel, running_kernel
+from tests.harness.kernel import Kernel, running_kernel
 
 
 @pytest.fixture(scope="module")

@@ -155,7 +155,7 @@ def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
 
 
 def test_it_looks_at_nothing_that_is_not_loaded(monkeypatch) -> None:
-    monkeypatch.delitem(lookout_module.sys.modules, "nbfn.functions.under_way")
+    monkeypatch.delitem(lookout_module.sys.modules, "nbfn.functions.watching.activity")
     with working(Work("loop", "epochs", "steps", started=time.perf_counter() - 2)):
         assert sentences(Lookout(threading.get_ident())) == ["epochs: 0 steps, 2 s"]
 

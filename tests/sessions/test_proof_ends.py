@@ -20,7 +20,7 @@ import nbfn
 from nbfn.sessions import fresh_process, verification
 from nbfn.sessions.verification import VerificationError, _kept
 from nbfn.work import under_way as works
-from tests.environments import ROOT
+from tests.programs.environments import ROOT
 
 ENDLESS = """
 import os, sys

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions import definitions
+from nbfn.functions.retraces import definitions
 from nbfn.sessions.verification import Verification
 from nbfn.views import export_bundle, function_bundle, session_bundle
 from nbfn.views.outline import Outline, Table

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn.functions.bytecode.reads import is_the_users
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.source import parameters, source_of
@@ -34,7 +35,6 @@ from nbfn.functions.effects.values import (
     names_of_function,
     package,
 )
-from nbfn.functions.reads import is_the_users
 
 MAX_FUNCTIONS = 200
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
+from nbfn.functions.bytecode.reads import is_the_users, reads
 from nbfn.functions.effects.finder import Effect, Finder
-from nbfn.functions.reads import is_the_users, reads
 
 _MAX_FUNCTIONS = 100
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from nbfn.functions.bytecode.reads import is_the_users
 from nbfn.functions.effects.values import (
     LIBRARIES,
     Value,
@@ -21,7 +22,6 @@ from nbfn.functions.effects.values import (
     is_tensor,
     package,
 )
-from nbfn.functions.reads import is_the_users
 
 MUTATORS = frozenset(
     {

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.reads import is_the_users
+from nbfn.functions.bytecode.reads import is_the_users
 
 MAX_OBJECTS = 64
 """Objects that one expression may stand for before it may stand for anything."""

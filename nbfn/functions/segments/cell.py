@@ -6,17 +6,17 @@ import itertools
 import weakref
 from typing import Any
 
-from nbfn.functions.capture import Capture
-from nbfn.functions.observed import clock
-from nbfn.functions.retrace import Retrace
+from nbfn.functions.recording.record import clock
+from nbfn.functions.retraces.explain import Retrace
 from nbfn.functions.segments import times
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.report import Report, report
 from nbfn.functions.segments.run import Run
 from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import AnalysedCell
-from nbfn.functions.trace import Trace
-from nbfn.functions.traced import TracedFunction
+from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.trace import Trace
 from nbfn.site import Cell
 
 _ids = itertools.count(1)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nbfn.functions.effects.values import package
-from nbfn.functions.marks import Mark, serial
-from nbfn.functions.places import Place
+from nbfn.functions.guards.fingerprints import Mark, serial
+from nbfn.functions.guards.source import Place
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
 _LEFT_OUT = frozenset({"_loss_ids", "_losses", "_called", "_saved_model_inputs_spec", "seed"})

@@ -10,13 +10,13 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.effects.statement import Verdict
+from nbfn.functions.recording.stance import stance_of
 from nbfn.functions.segments import times
 from nbfn.functions.segments.loops import Loop
 from nbfn.functions.segments.plan import Plan, Step
 from nbfn.functions.segments.promise import NotKeptError
 from nbfn.functions.segments.segment import SLOWER, Segment, Served
 from nbfn.functions.segments.text import RESULT
-from nbfn.functions.stance import stance_of
 
 _ABSENT = object()
 

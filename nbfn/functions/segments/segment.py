@@ -20,18 +20,18 @@ import numpy as np
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
-from nbfn.functions.check import Check
+from nbfn.functions.checking.check import Check
 from nbfn.functions.effects.values import is_tensor
-from nbfn.functions.function import function
-from nbfn.functions.retrace import Cause
+from nbfn.functions.retraces.explain import Cause
 from nbfn.functions.segments.body import function_of
 from nbfn.functions.segments.numbers import Numbers
 from nbfn.functions.segments.objects import Objects
 from nbfn.functions.segments.promise import RESULT_NAME, NotKeptError, Promise, Recipe
 from nbfn.functions.segments.text import RESULT, Statement, names_of
 from nbfn.functions.segments.times import Times
-from nbfn.functions.trace import Trace
-from nbfn.functions.traced import TracedFunction
+from nbfn.functions.traced.function import function
+from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.functions.traces.trace import Trace
 
 SLOWER = "its graph was slower"
 _LITERALS = (bool, int, float, str, bytes, type(None))

@@ -12,9 +12,9 @@ from nbfn.functions import stance
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
-from nbfn.notebook.cells.frames import move_lines
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import MAGIC, ParsedCell
+from nbfn.notebook.frames import move_lines
 from nbfn.site import current_cell
 
 DEFAULT_NAME = "cell"

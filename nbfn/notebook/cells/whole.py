@@ -21,12 +21,12 @@ from nbfn.functions.segments.promise import NotKeptError, Promise, Recipe
 from nbfn.functions.segments.segment import is_argument
 from nbfn.functions.segments.text import RESULT, bodies_of, names_of
 from nbfn.notebook.cells.body import DEFAULT_NAME, surrounded
-from nbfn.notebook.cells.frames import show_as
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.source import as_function
 from nbfn.notebook.cells.syntax import cached, compiled
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
+from nbfn.notebook.frames import show_as
 
 _ADVICE = "leave it out with --outputs, or leave out --whole"
 _KEEP, _VALUE = "__keep__", "__value__"

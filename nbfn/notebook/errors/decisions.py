@@ -6,7 +6,7 @@ import ast
 import linecache
 from collections.abc import Iterator
 
-from nbfn.notebook.cells.frames import Line
+from nbfn.notebook.frames import Line
 
 _FUNCTIONS = {
     "any": "tf.reduce_any",

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from nbfn.notebook.cells.frames import Line, is_users, walk
 from nbfn.notebook.errors.tracebacks import parsed
+from nbfn.notebook.frames import Line, is_users, walk
 
 
 class Failure:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from nbfn import _tensorflow
-from nbfn.functions.under_way import doing_in, tracing_since
-from nbfn.notebook.cells.frames import Line, is_cell, is_installed, is_users
+from nbfn.functions.watching.activity import doing_in, tracing_since
+from nbfn.notebook.frames import Line, is_cell, is_installed, is_users
 from nbfn.site import GENERATED
 
 

@@ -16,7 +16,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.errors import NbfnError
-from nbfn.notebook.cells.frames import (
+from nbfn.notebook.frames import (
     Line,
     as_shown,
     entry_for,

@@ -73,7 +73,7 @@ def _written(text: str | None, file: str) -> Written | None:
 
 def _wrap_methods(module: ModuleType) -> None:
     from nbfn.modules import Module
-    from nbfn.modules.reloaded import wrap_again
+    from nbfn.modules.module.reloaded import wrap_again
 
     for value in list(vars(module).values()):
         is_module = isinstance(value, type) and issubclass(value, Module)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kernel import Kernel, running_kernel
+from tests.harness.kernel import Kernel, running_kernel
 
 SETUP = """%load_ext nbfn
 import nbfn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nbfn
-from nbfn.functions.refusal import StaleTraceError
+from nbfn.functions.recording.refusal import StaleTraceError
 
 SETUP = "k = 2.0; x = tf.constant(1.0); n = 3\ndef scaled(a): return a * k"
 

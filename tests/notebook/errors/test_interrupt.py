@@ -16,8 +16,8 @@ from IPython.utils.capture import capture_output
 from nbfn.functions import TracedFunction
 from nbfn.notebook.errors import tracebacks
 from nbfn.site import current_cell
-from tests.interrupting import interrupted_at, points_in, some
-from tests.kernel import running_kernel
+from tests.harness.interrupting import interrupted_at, points_in, some
+from tests.harness.kernel import running_kernel
 
 SAMPLE = 15
 """Interrupts for each kind of cell; NBFN_POINTS sets another number."""

@@ -1,0 +1,1 @@
+"""AutoGraph: what it converts, and where the code came from."""

@@ -1,0 +1,116 @@
+"""A say in how AutoGraph converts a function of nbfn's: what it cannot read is put otherwise.
+
+TensorFlow's own transpiler stays as it is; this is another one, for the functions given to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+import tokenize
+import weakref
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any
+
+from nbfn._tensorflow.autograph.rewriting import is_readable, rewritten
+
+try:
+    from tensorflow.python.autograph.impl import api as _api
+    from tensorflow.python.util import tf_decorator as _tf_decorator
+    from tensorflow.python.util import tf_stack as _tf_stack
+except ImportError:
+    _api = _tf_decorator = _tf_stack = None
+
+_PyToTF: Any = getattr(_api, "PyToTF", None)
+_CAN_CONVERT = (
+    hasattr(_PyToTF, "transform_ast")
+    and all(
+        hasattr(_api, name)
+        for name in ("StackTraceMapper", "_attach_error_metadata", "converted_call", "converter")
+    )
+    and all(hasattr(_tf_decorator, name) for name in ("unwrap", "rewrap"))
+    and hasattr(_tf_stack, "CurrentModuleFilter")
+)
+_readable: weakref.WeakKeyDictionary[CodeType, bool] = weakref.WeakKeyDictionary()
+
+
+if _CAN_CONVERT:
+
+    class _Transpiler(_PyToTF):  # type: ignore[misc]
+        """AutoGraph, after some expressions have been put as statements."""
+
+        def transform_ast(self, node: Any, ctx: Any) -> Any:
+            return super().transform_ast(rewritten(node, ctx.namer), ctx)
+
+    _transpiler = _Transpiler()
+
+
+def transpiler() -> Any:
+    """The transpiler of nbfn's own; None if TensorFlow has none to build on."""
+    return _transpiler if _CAN_CONVERT else None
+
+
+def as_statements(fn: Any, options: Any) -> Any:
+    """A function that TensorFlow traces as it does `fn`, with more of Python converted.
+
+    These are ``:=``, ``match``, ``else`` of loops, and nested conditionals, in the function itself.
+
+    Args:
+        fn: What a tf.function is about to trace, dressed by TensorFlow.
+        options: Its ``experimental_autograph_options``.
+
+    Returns:
+        `fn` itself, if it holds none of them, or where TensorFlow gives no say.
+    """
+    if not _CAN_CONVERT:
+        return fn
+    target = _tf_decorator.unwrap(fn)[1]  # type: ignore[union-attr]
+    if _is_readable(target):
+        return fn
+
+    def converted(*args: Any, **kwargs: Any) -> Any:
+        return _call(target, args, kwargs, options)
+
+    functools.update_wrapper(converted, target)
+    converted.autograph_info__ = None  # type: ignore[attr-defined]
+    return _tf_decorator.rewrap(fn, target, converted)  # type: ignore[union-attr]
+
+
+def _is_readable(target: Any) -> bool:
+    """Whether AutoGraph can read a function as it is, as far as can be seen."""
+    code = getattr(target, "__code__", None)
+    if code is None or hasattr(target, "autograph_info__"):
+        return True
+    if code not in _readable:
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(target)))
+        except (OSError, SyntaxError, TypeError, tokenize.TokenError):
+            return True
+        _readable[code] = is_readable(tree, ast)
+    return _readable[code]
+
+
+def _call(target: Any, args: Any, kwargs: Mapping[str, Any], options: Any) -> Any:
+    """Calls a function as AutoGraph does, converted by the other transpiler."""
+    api: Any = _api
+    conversion = api.converter.ConversionOptions(
+        recursive=True, user_requested=True, optional_features=options
+    )
+    try:
+        context = api.converter.ProgramContext(options=conversion)
+        converted, module, source_map = _transpiler.transform(target, context)
+    except Exception:  # TensorFlow says what it cannot convert
+        return api.converted_call(target, args, dict(kwargs), options=conversion)
+    converted.ag_module, converted.ag_source_map = module, source_map
+    if inspect.ismethod(target):
+        # TensorFlow binds methods to an object that holds their owner weakly.
+        args = (getattr(target.__self__, "target", target.__self__), *args)
+    with api.StackTraceMapper(converted), _tf_stack.CurrentModuleFilter():  # type: ignore[union-attr]
+        try:
+            return converted(*args, **kwargs)
+        except Exception as error:
+            api._attach_error_metadata(error, converted)
+            raise

@@ -1,0 +1,1 @@
+"""A graph while it runs: cancel, sample, count."""

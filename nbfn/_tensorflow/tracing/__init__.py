@@ -1,0 +1,1 @@
+"""The trace caches of TensorFlow, calls through them, and their keys."""

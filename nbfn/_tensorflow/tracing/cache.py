@@ -1,0 +1,263 @@
+"""The trace cache of a tf.function: observed, with stricter keys."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from nbfn._tensorflow.base import degraded, saving, tf_function
+from nbfn._tensorflow.tracing.trace_types import Container, Object, Tensor, Value, parameters
+
+
+class CacheObserver(Protocol):
+    """What is told of the look-ups in one function's trace cache, on the calling thread."""
+
+    def implicit(self, function_type: Any) -> Any:
+        """What the key holds besides the arguments; hashable."""
+
+    def settled(self, concrete: Any) -> tuple[Any, Callable[[Any], Any] | None]:
+        """The same once tracing has ended, and how the implicit parts of other keys change."""
+
+    def found(self, concrete: Any) -> None:
+        """A look-up found this trace."""
+
+    def missed(self, function_type: Any) -> None:
+        """A look-up found nothing; a trace for this type is made next."""
+
+    def added(self, concrete: Any) -> None:
+        """A new trace is in the cache."""
+
+    def is_given_up(self, concrete: Any) -> bool:
+        """Whether an interrupt came before a new trace was noted; takes back what `settled` did."""
+
+
+def _cache_class() -> type | None:
+    cache = getattr(tf_function(lambda: None), "_function_cache", None)
+    needed = ("lookup", "add", "delete", "generalize", "values", "clear", "_primary")
+    if cache is None or not all(hasattr(cache, name) for name in needed):
+        return None
+    return type(cache)
+
+
+TraceCache: Any = _cache_class() or object
+"""The class of trace caches; ``object`` where TensorFlow has none that can be observed."""
+
+
+class LookedUp(BaseException):
+    """Ends a dry run where tracing would begin; never leaves nbfn.
+
+    Attributes:
+        concrete: What the look-up found, or None.
+        function_type: What was looked up.
+    """
+
+    def __init__(self, concrete: Any, function_type: Any) -> None:
+        super().__init__()
+        self.concrete = concrete
+        self.function_type = function_type
+
+
+class DryCache(TraceCache):
+    """A trace cache whose look-ups can be made to end where tracing would begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._dry = threading.local()
+
+    def look_up(self, work: Callable[[], Any]) -> LookedUp | None:
+        """Does what looks something up on this thread, and traces nothing.
+
+        Returns:
+            What was looked up; None if nothing was.
+        """
+        # No context manager: an interrupt that comes as it is left would leave this on.
+        self._dry.on = True
+        try:
+            work()
+        except LookedUp as looked_up:
+            return looked_up
+        finally:
+            self._dry.on = False
+        return None
+
+    def end_dry_run(self, concrete: Any, function_type: Any) -> None:
+        """Raises `LookedUp` if this thread makes a dry run."""
+        if getattr(self._dry, "on", False):
+            raise LookedUp(concrete, function_type)
+
+
+class ObservedCache(DryCache):
+    """A trace cache that tells an observer, and whose keys are stricter than TensorFlow's.
+
+    TensorFlow compares Python arguments with ``==``, so ``1``, ``1.0`` and ``True`` share a trace,
+    and an object with a permissive ``__eq__`` gets another's. Here the context part of the key also
+    holds the type of each Python value, the identity of each object, and what the observer says
+    that the key depends on besides the arguments.
+    """
+
+    def __init__(self, observer: CacheObserver) -> None:
+        super().__init__()
+        self._observer = observer
+
+    def lookup(self, function_type: Any, context: Any = None) -> Any:
+        implicit = self._observer.implicit(function_type)
+        context = _strict(context, function_type, implicit)
+        found = super().lookup(function_type, context)
+        if found is None and saving():
+            found = self._lookup_unnamed(function_type, context)
+        self.end_dry_run(found, function_type)
+        if found is None:
+            self._observer.missed(function_type)
+        else:
+            self._observer.found(found)
+        return found
+
+    def _lookup_unnamed(self, function_type: Any, context: Any) -> Any:
+        """Looks up a trace whose specifications differ in their names only.
+
+        A SavedModel asks for traces by specifications that carry the parameters' names, and so
+        would run the user's Python again.
+        """
+        wanted = _without_names(function_type)
+        for (known, candidate), concrete in self._primary.items():
+            if known == context and _without_names(candidate) == wanted:
+                return concrete
+        return None
+
+    def add(self, fn: Any, context: Any = None) -> None:
+        before = list(self._primary.items())
+        try:
+            implicit, renewed = self._observer.settled(fn) or (None, None)
+            if renewed is not None:
+                self._rekey(renewed)
+            super().add(fn, _strict(context, fn.function_type, implicit))
+            self._observer.added(fn)
+        except BaseException as error:
+            # After an interrupt the cache and its observer must know the same traces.
+            if not isinstance(error, Exception) and self._observer.is_given_up(fn):
+                self._fill((context, concrete) for (context, _), concrete in before)
+            raise
+
+    def delete(self, function_type: Any, context: Any = None) -> bool:
+        implicit = self._observer.implicit(function_type)
+        return bool(super().delete(function_type, _strict(context, function_type, implicit)))
+
+    def generalize(self, context: Any, function_type: Any) -> Any:
+        implicit = self._observer.implicit(function_type)
+        return super().generalize(_strict(context, function_type, implicit), function_type)
+
+    def _rekey(self, renewed: Callable[[Any], Any]) -> None:
+        items = []
+        for (context, _), concrete in self._primary.items():
+            if hasattr(context, "_replace"):
+                eager, types, old = context.context
+                context = context._replace(context=(eager, types, renewed(old)))
+            items.append((context, concrete))
+        self._fill(items)
+
+    def _fill(self, items: Iterable[tuple[Any, Any]]) -> None:
+        self.clear()
+        for context, concrete in items:
+            super().add(concrete, context)
+
+    def discard(self, concrete: Any) -> bool:
+        """Takes one trace out; answers whether it was there."""
+        for (context, function_type), value in list(self._primary.items()):
+            if value is concrete:
+                return bool(super().delete(function_type, context))
+        return False
+
+
+def _without_names(function_type: Any) -> list[Any]:
+    return [(name, _unnamed(node)) for name, node in parameters(function_type)]
+
+
+def _unnamed(node: Any) -> Any:
+    if isinstance(node, Container):
+        return node.kind, [(suffix, _unnamed(child)) for suffix, child in node.children.items()]
+    if isinstance(node, Tensor) and isinstance(node.spec, tf.TensorSpec):
+        return tf.TensorSpec(node.spec.shape, node.spec.dtype)
+    if isinstance(node, Value):
+        return type(node.value), node.value
+    return node.reference() if isinstance(node, Object) else node
+
+
+def _strict(context: Any, function_type: Any, implicit: Any) -> Any:
+    context = _outside_saving(context)
+    if not hasattr(context, "_replace"):
+        return context
+    types = tuple(_value_types(function_type))
+    return context._replace(context=(context.context, types, implicit))
+
+
+def _outside_saving(context: Any) -> Any:
+    """The context without a save option that asks for nothing.
+
+    While a SavedModel is written, TensorFlow keys traces by the policy for variables as well, and
+    so runs the user's Python again although the default policy changes nothing.
+    """
+    eager: Any = getattr(context, "context", None)
+    policy = getattr(eager, "variable_policy", None)
+    if policy is None or getattr(policy, "value", policy) is not None:
+        return context
+    return context._replace(context=eager._replace(variable_policy=None))
+
+
+def _value_types(function_type: Any) -> Iterator[Any]:
+    for _, node in parameters(function_type):
+        stack = [node]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Value):
+                yield type(node.value)
+                if node.value == 0 and isinstance(node.value, float):
+                    yield math.copysign(1.0, node.value)
+            elif isinstance(node, Object):
+                yield id(node.reference())
+            elif isinstance(node, Container):
+                stack.extend(node.children.values())
+
+
+def observe(function: Any, observer: CacheObserver) -> bool:
+    """Puts an observed trace cache into a function that has no trace yet.
+
+    Returns:
+        Whether it is observed. If not, only public API can tell what was traced.
+    """
+    if TraceCache is object:
+        degraded("which trace serves a call")
+        return False
+    if len(function._function_cache):
+        return False
+    function._function_cache = ObservedCache(observer)
+    return True
+
+
+def new_cache() -> dict[str, Any]:
+    """The attribute that holds a trace cache, for a function that comes without one."""
+    cache = getattr(tf_function(lambda: None), "_function_cache", None)
+    return {} if cache is None else {"_function_cache": cache}
+
+
+def discard(function: Any, concrete: Any) -> bool:
+    """Takes one trace out of an observed function's cache; answers whether it was there."""
+    cache = getattr(function, "_function_cache", None)
+    if getattr(function, "_concrete_variable_creation_fn", None) is concrete:
+        function._concrete_variable_creation_fn = None
+    return isinstance(cache, ObservedCache) and cache.discard(concrete)
+
+
+def concrete_functions(function: Any) -> list[Any]:
+    """The traces in a function's cache, oldest first; empty where they cannot be read."""
+    cache: Any = getattr(function, "_function_cache", None)
+    return list(cache.values()) if hasattr(cache, "values") else []
+
+
+def mute_tracing_warning(function: Any) -> None:
+    """Keeps TensorFlow's own frequent-retracing warning quiet for one function."""
+    if hasattr(function, "_omit_frequent_tracing_warning"):
+        function._omit_frequent_tracing_warning = True

@@ -1,0 +1,279 @@
+"""Calls of concrete functions: cheap keys, flat inputs, and the direct way to the runtime."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn._tensorflow.base import saving
+from nbfn._tensorflow.tracing.tracing import explicit_device
+
+try:
+    from tensorflow.python.eager import context as _context
+except ImportError:
+    _context = None
+
+try:
+    from tensorflow.python.eager import cancellation as _cancellation
+    from tensorflow.python.eager import execute as _execute
+    from tensorflow.python.eager import record as _record
+    from tensorflow.python.eager.polymorphic_function import atomic_function as _atomic
+except ImportError:
+    _atomic = _cancellation = _execute = _record = None
+
+try:
+    from tensorflow.python.eager.polymorphic_function import (
+        eager_function_run as _run_eagerly,
+    )
+    from tensorflow.python.framework import ops as _ops
+except ImportError:
+    _ops = _run_eagerly = None
+
+try:
+    from tensorflow.python.eager.polymorphic_function import (
+        function_type_utils as _function_type_utils,
+    )
+except ImportError:
+    _function_type_utils = None
+
+try:
+    from tensorflow.python.util import traceback_utils as _traceback_utils
+except ImportError:
+    _traceback_utils = None
+
+try:
+    from tensorflow.python.framework.ops import EagerTensor as _EagerTensor
+except ImportError:
+    _EagerTensor = None
+
+EagerTensor: type = _EagerTensor or type(tf.constant(0))
+"""The class of eager tensors. Making one would start the runtime, and fix its devices."""
+
+_HANDLES = frozenset(
+    {tf.resource, tf.variant, tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
+)
+
+
+def is_plain_eager() -> bool:
+    """Whether calls run eagerly, outside every strategy, and nothing is being saved."""
+    return (
+        tf.executing_eagerly()
+        and not tf.distribute.has_strategy()
+        and not tf.config.functions_run_eagerly()
+        and not saving()
+    )
+
+
+def _cheap_tensor_key(tensor: Any) -> Any:
+    dtype = tensor._datatype_enum()
+    return None if dtype in _HANDLES else (dtype, tensor._shape_tuple())
+
+
+def _public_tensor_key(tensor: Any) -> Any:
+    return None if tensor.dtype in _HANDLES else (tensor.dtype, tuple(tensor.shape))
+
+
+tensor_key: Callable[[Any], Any] = (
+    _cheap_tensor_key
+    if hasattr(EagerTensor, "_datatype_enum") and hasattr(EagerTensor, "_shape_tuple")
+    else _public_tensor_key
+)
+"""Dtype and shape of an eager tensor, hashable; None for handles of resources and variants."""
+
+
+def tensor_keys(values: Iterable[Any]) -> list[Any] | None:
+    """The `tensor_key` of each value; None unless all of them are eager tensors that have one."""
+    keys = []
+    for value in values:
+        if type(value) is not EagerTensor:
+            return None
+        key = tensor_key(value)
+        if key is None:
+            return None
+        keys.append(key)
+    return keys
+
+
+def _public_plain_eager_device() -> str | None:
+    return explicit_device() if is_plain_eager() else None
+
+
+def _quick_plain_eager_device() -> str | None:
+    here = _context.context()._thread_local_data  # type: ignore[union-attr]
+    if (
+        not here.is_eager
+        or _ops.get_default_graph()._distribution_strategy_stack  # type: ignore[union-attr]
+        or _run_eagerly.RUN_FUNCTIONS_EAGERLY  # type: ignore[union-attr]
+        or saving()
+    ):
+        return None
+    return here.device_name or ""
+
+
+def _has_quick_device() -> bool:
+    try:
+        _quick_plain_eager_device()
+    except (AttributeError, TypeError):
+        return False
+    return True
+
+
+plain_eager_device: Callable[[], str | None] = (
+    _quick_plain_eager_device if _has_quick_device() else _public_plain_eager_device
+)
+"""The device asked for, empty if none is; None unless calls run plainly, as `is_plain_eager`."""
+
+
+def canonical(function: Any, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    """The arguments of a call in the order of the parameters, defaults filled in.
+
+    Raises:
+        TypeError: If they do not fit the parameters.
+    """
+    if _function_type_utils is None:
+        return tuple(args), dict(kwargs)
+    bound = _function_type_utils.canonicalize_function_inputs(
+        args, kwargs, function._function_type, function._default_values, function._is_pure
+    )
+    return tuple(bound.args), dict(bound.kwargs)
+
+
+def parameter_names(function: Any) -> list[str]:
+    """The names of a function's parameters."""
+    known = getattr(function, "_function_type", None)
+    return list(known.parameters) if known is not None else []
+
+
+def shapes_text(args: Any, kwargs: Any) -> str:
+    """The shapes of the tensors among the arguments, as text."""
+    tensors = [each for each in tf.nest.flatten((args, kwargs)) if tf.is_tensor(each)]
+    return ", ".join(str(getattr(tensor, "shape", "?")) for tensor in tensors) or "no tensors"
+
+
+def flat_inputs(function: Any, concrete: Any, args: Any, kwargs: Any) -> list[Any] | None:
+    """The tensors that a call feeds to a concrete function; None where that cannot be told."""
+    if _function_type_utils is None or not hasattr(concrete, "_call_flat"):
+        return None
+    try:
+        args, kwargs = canonical(function, args, kwargs)
+        own = concrete.function_type
+        return list(own.unpack_inputs(own.bind(*args, **kwargs)))
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
+    """What runs a concrete function on the tensors that `flat_inputs` gave, or others like them.
+
+    It may be called in plain eager mode only. Where no gradient can be recorded, it goes straight
+    to the runtime.
+    """
+    call = concrete._call_flat
+    external = getattr(concrete, "_captured_inputs", None)
+    if external is None or any(callable(each) for each in external):
+        return _filtered(lambda inputs: call(inputs, concrete.captured_inputs))
+    captured = concrete.captured_inputs
+    direct = _direct_call(concrete)
+
+    def run(inputs: list[Any]) -> Any:
+        if concrete._captured_inputs is not external:  # a capture has been replaced
+            return call(inputs, concrete.captured_inputs)
+        if direct is None or _record.could_possibly_record():  # type: ignore[union-attr]
+            return call(inputs, captured)
+        return direct(inputs + captured)
+
+    return _filtered(run)
+
+
+def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
+    """Executes a concrete function without what serves gradients and graphs only."""
+    inference = getattr(concrete, "_inference_function", None)
+    if not _HAS_DIRECT_CALL or inference is None:
+        return None
+    function_type = inference.function_type
+    outputs = function_type.flat_outputs
+    if any(output.dtype._handle_data for output in outputs):
+        return None
+    name, number, context = inference.name.decode(), len(outputs), inference._bound_context
+    pack = function_type.pack_output
+
+    def execute(inputs: list[Any]) -> Any:
+        options = context.function_call_options.as_attrs()
+        attributes = tuple(itertools.chain(*options.items()))
+        manager = _cancellation.context()  # type: ignore[union-attr]
+        try:
+            if manager is None:
+                results = _execute.execute(  # type: ignore[union-attr]
+                    name, num_outputs=number, inputs=inputs, attrs=attributes, ctx=context
+                )
+            else:
+                results = _execute.execute_with_cancellation(  # type: ignore[union-attr]
+                    name, number, inputs, attributes, context, manager
+                )
+        except Exception:
+            with _atomic.InterpolateRuntimeError(inference):  # type: ignore[union-attr]
+                raise
+        return pack(results or None)
+
+    return execute
+
+
+_HAS_DIRECT_CALL = (
+    all(hasattr(_atomic, name) for name in ("InterpolateRuntimeError", "AtomicFunction"))
+    and all(hasattr(_execute, name) for name in ("execute", "execute_with_cancellation"))
+    and hasattr(_cancellation, "context")
+    and hasattr(_record, "could_possibly_record")
+)
+
+
+def _filtered(call: Callable[..., Any]) -> Callable[..., Any]:
+    return call if _traceback_utils is None else _traceback_utils.filter_traceback(call)
+
+
+class AsWritten:
+    """A context in which functions run without rewrites that change what a run does.
+
+    Grappler folds constants across operations, reorders arithmetic and joins kernels, all of which
+    rounds otherwise, and drops control dependencies on operations that may raise. Where TensorFlow
+    does not let a call say so, functions run as always.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if not _HAS_CALL_OPTIONS:
+            return
+        context = _context.context()
+        before = self._before = context.function_call_options
+        options = self._known.get(before)
+        if options is None:
+            config = tf.compat.v1.ConfigProto.FromString(before.config_proto_serialized)
+            rewrites = config.graph_options.rewrite_options
+            off = type(rewrites).OFF
+            rewrites.constant_folding = rewrites.arithmetic_optimization = off
+            rewrites.remapping = rewrites.dependency_optimization = off
+            made = type(before)(before.executor_type, config)
+            options = self._known[before] = made
+        context.function_call_options = options
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            _context.context().function_call_options = self._before
+            self._before = None
+
+
+def _has_call_options() -> bool:
+    try:
+        with AsWritten():
+            return True
+    except Exception:
+        return False
+
+
+_HAS_CALL_OPTIONS = True
+_HAS_CALL_OPTIONS = _has_call_options()

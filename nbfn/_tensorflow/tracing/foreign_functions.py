@@ -1,0 +1,166 @@
+"""tf.functions that nbfn did not make: their look-ups and their traces."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from nbfn._tensorflow.base import Function, degraded
+from nbfn._tensorflow.tracing.cache import DryCache, TraceCache
+from nbfn.errors import tell_failure
+
+
+def _optional(module: str) -> Any:
+    try:
+        return importlib.import_module(f"tensorflow.python.eager.polymorphic_function.{module}")
+    except ImportError:
+        return None
+
+
+_transform: Any = _optional("transform")
+_tracing_compilation: Any = _optional("tracing_compilation")
+TRACES = "_maybe_define_function"
+"""The function of TensorFlow's in whose frame each trace is made."""
+
+
+class Watcher(Protocol):
+    """What is told of the look-ups in the trace cache of a function that nbfn did not make."""
+
+    def found(self, concrete: Any, call: bool) -> None:
+        """A look-up found this trace; for a call, or for a request."""
+
+    def missed(self, function_type: Any, call: bool) -> None:
+        """A look-up found nothing; a trace is made next."""
+
+    def added(self, concrete: Any) -> None:
+        """A new trace is in the cache."""
+
+
+class WatchedCache(DryCache):
+    """A trace cache that tells a watcher, and shares its traces with the one it stands for."""
+
+    def __init__(self, original: Any, watcher: Watcher) -> None:
+        super().__init__()
+        self._primary = original._primary
+        self._dispatch_dict = original._dispatch_dict
+        self._watcher = watcher
+
+    def lookup(self, function_type: Any, context: Any = None) -> Any:
+        found = super().lookup(function_type, context)
+        self.end_dry_run(found, function_type)
+        if found is None:
+            self._tell("missed", function_type, _within({"_call", "call_function"}, 6))
+        else:
+            self._tell("found", found, _within({"call_function"}, 4))
+        return found
+
+    def add(self, fn: Any, context: Any = None) -> None:
+        super().add(fn, context)
+        self._tell("added", fn)
+
+    def _tell(self, event: str, *about: Any) -> None:
+        try:
+            getattr(self._watcher, event)(*about)
+        except Exception as error:
+            tell_failure("could not note a call that it watches, which goes on as usual", error)
+
+
+def _within(names: set[str], depth: int) -> bool:
+    """Whether one of TensorFlow's own functions of these names has asked."""
+    frame = sys._getframe(2)
+    for _ in range(depth):
+        if frame.f_code.co_name in names:
+            return True
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False
+
+
+def watch_cache(function: Any, watcher: Watcher) -> bool:
+    """Lets a watcher see the look-ups of one function, whose traces stay as they are.
+
+    Returns:
+        Whether it sees them. If not, only the traces themselves can be listed.
+    """
+    if TraceCache is object or not hasattr(TraceCache(), "_dispatch_dict"):
+        degraded("which trace serves a call")
+        return False
+    cache = WatchedCache(function._function_cache, watcher)
+    function._function_cache = cache
+    for name in ("_variable_creation_config", "_no_variable_creation_config"):
+        config: Any = getattr(function, name, None)
+        if getattr(config, "function_cache", None) is not None:
+            config.function_cache = cache
+    return True
+
+
+def on_trace(callback: Callable[[Any], None]) -> bool:
+    """Has a callback called with each new concrete function, before that is in its cache.
+
+    Returns:
+        False where TensorFlow calls nothing.
+    """
+    callbacks = getattr(_transform, "CONCRETE_FUNCTION_CALLBACKS", None)
+    if not isinstance(callbacks, list) or not hasattr(_tracing_compilation, TRACES):
+        degraded("functions that it was not told to watch")
+        return False
+    if callback not in callbacks:
+        callbacks.append(callback)
+    return True
+
+
+def off_trace(callback: Callable[[Any], None]) -> None:
+    """Takes back `on_trace`."""
+    callbacks = getattr(_transform, "CONCRETE_FUNCTION_CALLBACKS", [])
+    if callback in callbacks:
+        callbacks.remove(callback)
+
+
+def tracing_function() -> Any | None:
+    """The tf.function whose trace is being made by the innermost of TensorFlow's frames.
+
+    Returns:
+        None if that trace goes into no function's cache, such as the initialisation of variables.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != TRACES:
+        frame = frame.f_back
+    return None if frame is None else owner_of_trace(frame)
+
+
+def owner_of_trace(frame: Any) -> Any | None:
+    """The tf.function whose trace is made in this frame, which is one of `TRACES`."""
+    options: Any = frame.f_locals.get("tracing_options")
+    cache = getattr(options, "function_cache", None)
+    if cache is None:
+        return None
+    file = Function._initialize.__code__.co_filename if hasattr(Function, "_initialize") else None
+    while frame is not None:
+        if frame.f_code.co_filename == file:
+            found = frame.f_locals.get("self")
+            if isinstance(found, Function) and getattr(found, "_function_cache", None) is cache:
+                return found
+        frame = frame.f_back
+    return None
+
+
+def building_seconds() -> float | None:
+    """The time that was spent so far building graphs of outermost functions; None if not known."""
+    counter: Any = getattr(_tracing_compilation, "_graph_building_time_counter", None)
+    return counter.get_cell().value() / 1e6 if hasattr(counter, "get_cell") else None
+
+
+def has_created_variables(function: Any) -> bool:
+    """Whether a function has created variables on its first call; False where that is unknown."""
+    return bool(getattr(function, "_created_variables", None))
+
+
+def method_owner(function: Any) -> Any | None:
+    """The instance whose method a tf.function is; None if it is no method, or it is gone."""
+    bound: Any = getattr(function, "python_function", None)
+    while hasattr(bound, "__wrapped__") and not hasattr(bound, "__self__"):
+        bound = bound.__wrapped__
+    return getattr(getattr(bound, "__self__", None), "target", None)

@@ -1,0 +1,127 @@
+"""How a tf.function traces: in which scope, under which lock, and a look-up that ends before it."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn._tensorflow.autograph.conversion import as_statements
+from nbfn._tensorflow.base import Function
+from nbfn._tensorflow.tracing.cache import DryCache, LookedUp
+
+try:
+    from tensorflow.python.eager import context as _context
+except ImportError:
+    _context = None
+
+try:
+    from tensorflow.python.util import tf_decorator as _tf_decorator
+except ImportError:
+    _tf_decorator = None
+
+_Function: Any = Function
+CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_options")
+"""Whether `ScopedFunction` has its say in this TensorFlow."""
+
+
+class ScopedFunction(_Function):  # type: ignore[misc]
+    """A tf.function that has a say in how its Python is called while it is traced."""
+
+    def within_trace(self, call: functools.partial[Any]) -> Any:
+        """Calls the user's Python while it is traced, in whatever it is to be traced in."""
+        return call()
+
+    def _generate_tracing_options(self, fn: Any, scope_type: Any) -> Any:
+        if not CAN_SCOPE:
+            return super()._generate_tracing_options(fn, scope_type)
+        if getattr(self, "_autograph", False):
+            fn = as_statements(fn, getattr(self, "_experimental_autograph_options", None))
+        owner = weakref.ref(self)
+        inner: Any = None
+
+        def scoped(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            function = owner()
+            # AutoGraph puts the converted function into `__wrapped__`.
+            call = functools.partial(inner().__wrapped__, *args, **kwargs)
+            try:
+                return call() if function is None else function.within_trace(call)
+            except BaseException:
+                _give_up(tf.compat.v1.get_default_graph())
+                raise
+
+        inner = weakref.ref(scoped)
+        return super()._generate_tracing_options(
+            _tf_decorator.make_decorator(fn, scoped), scope_type
+        )
+
+
+def _give_up(graph: Any) -> None:
+    """Says that nothing will come of a graph, so that its operations are not put in order.
+
+    TensorFlow does that when a trace ends, however it ends. Of a trace that was interrupted because
+    it had no end, it would take long: quadratic time, if the operations share an iterator.
+    """
+    manager: Any = getattr(graph, "experimental_acd_manager", None)
+    if hasattr(manager, "_n_operations"):
+        manager._n_operations = len(graph.get_operations())
+
+
+def explicit_device() -> str:
+    """The device that ``with tf.device`` asks for around eager code; empty if none does."""
+    eager: Any = _context.context() if _context is not None else None
+    return getattr(eager, "device_name", None) or "" if tf.executing_eagerly() else ""
+
+
+def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
+    """Looks a call up in a function's cache without tracing or running anything.
+
+    Returns:
+        What was found and what was looked up; None if the function was never traced, or is neither
+        observed nor watched.
+
+    Raises:
+        TypeError: As the call would, if the arguments do not fit.
+    """
+    cache = getattr(function, "_function_cache", None)
+    if not isinstance(cache, DryCache) or initialization(function) is not None:
+        return None
+    return cache.look_up(lambda: _Function.get_concrete_function(function, *args, **kwargs))
+
+
+def holds_lock(function: Any) -> bool:
+    """Whether this thread holds a function's lock; False where that cannot be told."""
+    is_owned = getattr(getattr(function, "_lock", None), "_is_owned", None)
+    return bool(is_owned is not None and is_owned())
+
+
+def release_lock(function: Any) -> None:
+    """Releases a function's lock if this thread holds it.
+
+    TensorFlow keeps it when the arguments of a call do not fit, and other threads wait for ever.
+    """
+    while holds_lock(function):
+        function._lock.release()
+
+
+_INITIALIZATION = (
+    "_created_variables",
+    "_variable_creation_config",
+    "_no_variable_creation_config",
+)
+
+
+def initialization(function: Any) -> dict[str, Any] | None:
+    """The state of a function's first call, for `restore_initialization`; None once it is done."""
+    state = {name: getattr(function, name, None) for name in _INITIALIZATION}
+    return state if state["_variable_creation_config"] is None else None
+
+
+def restore_initialization(function: Any, state: dict[str, Any]) -> None:
+    """Makes a function whose first trace failed as good as one that was never called."""
+    for name, value in state.items():
+        if hasattr(function, name):
+            setattr(function, name, value)

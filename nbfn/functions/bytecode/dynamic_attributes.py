@@ -1,0 +1,84 @@
+"""Attributes that code reads without their names behind a dot: by `getattr`, `vars`, a copy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dis import Instruction
+
+from nbfn.functions.bytecode.operands import NEUTRAL, arguments
+
+ANY = "*"
+_BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller", "__getattribute__"})
+_BY_NAME = _BY_TEXT - {"hasattr", "__getattribute__"}
+_FORMATS = frozenset({"format", "format_map"})
+_FIELD = re.compile(r"\.([^\W\d]\w*)")
+_ALL = frozenset({"vars", "dir", "__dict__", "asdict", "astuple"})
+_COPYING = frozenset({"copy", "dataclasses"})
+_COPIES = frozenset({"copy", "deepcopy", "replace"})
+_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
+_NAMES = (*_GLOBALS, "LOAD_ATTR", "LOAD_METHOD")
+
+
+def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], set[str]]:
+    """What instructions read so.
+
+    Args:
+        instructions: The instructions of one function.
+        name: The name of the function. ``__getattr__`` reads the names that other code has.
+
+    Returns:
+        The attributes, `ANY` among them if they may have any name; and the globals in which
+        attributes of any name are looked up.
+    """
+    attributes: set[str] = set()
+    roots: set[str] = set()
+    texts = [
+        each.argval
+        for each in instructions
+        if each.opname == "LOAD_CONST" and isinstance(each.argval, str)
+    ]
+    names = {name for text in texts if _is_path(text) for name in text.split(".")}
+    for i, each in enumerate(instructions):
+        if each.opname not in _NAMES:
+            continue
+        before = instructions[i - 1].argval if i else None
+        copies = each.opname in _GLOBALS or before in _COPYING
+        if each.argval in _ALL or (each.argval in _COPIES and copies):
+            attributes.add(ANY)
+        elif each.argval in _FORMATS:
+            attributes |= {name for text in texts for name in _FIELD.findall(text)}
+        elif each.argval in _BY_TEXT:
+            attributes |= names
+            if each.argval in _BY_NAME and name not in ("__getattr__", "__getattribute__"):
+                root = _root_of_unknown(instructions[i + 1 :], each.argval == "getattr")
+                if root is not None:
+                    (roots if root else attributes).add(root or ANY)
+    return attributes, roots
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text is the name of an attribute, or several with dots between them."""
+    return not text.startswith("__") and all(name.isidentifier() for name in text.split("."))
+
+
+def _root_of_unknown(rest: Sequence[Instruction], has_object: bool) -> str | None:
+    """Where the call that follows looks up a name that is not written out.
+
+    Args:
+        rest: The instructions after the function is loaded.
+        has_object: Whether the name follows an object, as in `getattr`.
+
+    Returns:
+        The global whose attribute it is, or that of an attribute of it; empty if it is something
+        else; None if the name is written out.
+    """
+    runs = arguments(rest)
+    if runs is None or len(runs) <= has_object:
+        return ""
+    name = runs[has_object]
+    if [each.opname for each in name if each.opname not in NEUTRAL] == ["LOAD_CONST"]:
+        return None
+    path = [each for each in runs[0] if each.opname not in NEUTRAL]
+    is_path = has_object and bool(path) and all(each.opname in _NAMES for each in path)
+    return str(path[0].argval) if is_path and path[0].opname in _GLOBALS else ""

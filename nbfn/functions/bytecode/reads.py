@@ -1,0 +1,146 @@
+"""What a function's code names: the globals and closures it reads, and every attribute."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dis import Instruction
+from types import CodeType
+from typing import Any
+
+from nbfn.functions.bytecode.dynamic_attributes import dynamic
+from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
+from nbfn.functions.bytecode.operands import simple
+from nbfn.functions.bytecode.special_methods import special_methods
+from nbfn.functions.bytecode.text_conversions import texts
+from nbfn.functions.bytecode.value_sources import Names, comprehensions, locals_of
+from nbfn.site import is_library
+
+_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
+_BY_TEXT = frozenset({"globals", "eval", "exec"})
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The names that code reads, those of the functions nested in it included.
+
+    Attributes:
+        globals: Names that are looked up in the module, or among the builtins.
+        attributes: Names that are looked up on some object; `ANY` among them if it may be any.
+            The special methods that the code may run though it names none are there too.
+        roots: Those of the globals on which attributes of any name are looked up.
+        modules: Modules that are imported by their full names.
+        keys: Those of the globals of which only items are read, by keys that are written out.
+    """
+
+    globals: frozenset[str]
+    attributes: frozenset[str]
+    roots: frozenset[str]
+    modules: frozenset[str]
+    keys: Mapping[str, frozenset[str | int]]
+
+
+@functools.lru_cache(4096)
+def reads(code: CodeType, is_traced: bool = False, graph_time: GraphTime = NOTHING) -> Reads:
+    """The names that code reads.
+
+    Args:
+        code: The code of a function.
+        is_traced: Whether it is traced itself: its arguments are then known by their names.
+        graph_time: What runs at graph time, and is left out.
+    """
+    names: set[str] = set()
+    attributes: set[str] = set()
+    roots: set[str] = set()
+    modules: set[str] = set()
+    keys: dict[str, set[Any]] = {}
+    through: dict[CodeType, Names] = {}
+    cells: dict[str, Names] = {}
+    for each in _codes(code, graph_time):
+        instructions = list(simple(dis.get_instructions(each)))
+        arguments: dict[str, Names] = dict.fromkeys(_parameters(each))
+        if each in through:
+            arguments[".0"] = through[each]
+        elif is_traced and each is code:
+            arguments = {name: frozenset({name}) for name in arguments}
+        shared = {name: cells[name] for name in each.co_freevars if name in cells}
+        known = locals_of(instructions, shared | arguments)
+        cells |= {name: known.get(name) for name in each.co_cellvars}
+        through |= comprehensions(instructions, known)
+        attributes |= special_methods(instructions) | texts(instructions, known)
+        named, looked_up_on = dynamic(instructions, each.co_name)
+        attributes |= named
+        roots |= looked_up_on
+        for i, instruction in enumerate(instructions):
+            name = instruction.opname
+            if name in _GLOBALS:
+                names.add(str(instruction.argval))
+                key = _item_key(instructions[i + 1 : i + 3])
+                keys.setdefault(str(instruction.argval), set()).add(key)
+                if instruction.argval in _BY_TEXT:
+                    in_texts = _named_in_texts(each)
+                    names |= in_texts
+                    keys |= {other: {None} for other in in_texts}
+            elif name in _ATTRIBUTES:
+                attributes.add(str(instruction.argval))
+            elif name == "IMPORT_NAME":
+                modules.add(str(instruction.argval))
+            elif name == "MATCH_CLASS":
+                attributes.add("__match_args__")
+                attributes |= set(instructions[i - 1].argval or ())
+    items = {name: frozenset(each) for name, each in keys.items() if None not in each}
+    globals_, others = frozenset(names), frozenset(attributes)
+    return Reads(globals_, others, frozenset(roots), frozenset(modules), items)
+
+
+def _item_key(rest: Sequence[Instruction]) -> str | int | None:
+    """The key under which an item is read of what has just been loaded; None if it is not."""
+    if [each.opname for each in rest] != ["LOAD_CONST", "BINARY_SUBSCR"]:
+        return None
+    key = rest[0].argval
+    return key if type(key) in (str, int) else None
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    starred = bool(code.co_flags & inspect.CO_VARARGS) + bool(
+        code.co_flags & inspect.CO_VARKEYWORDS
+    )
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + starred]
+
+
+def _named_in_texts(code: CodeType) -> set[str]:
+    """The names that the texts in some code hold, for `globals` and `eval`."""
+    texts = (each for each in code.co_consts[1:] if isinstance(each, str))
+    return {name for text in texts for name in _NAME.findall(text)}
+
+
+def _codes(code: CodeType, graph_time: GraphTime) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType) and not graph_time.runs(constant):
+            yield from _codes(constant, graph_time)
+
+
+_NOT_THE_USERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
+
+
+def is_the_users(module: Any) -> bool:
+    """Whether the module of this name holds the user's own code, and no library's."""
+    if module == "__main__":
+        return True
+    if not isinstance(module, str) or module.split(".")[0] in _NOT_THE_USERS:
+        return False
+    return _is_outside_libraries(module)
+
+
+@functools.lru_cache(1024)
+def _is_outside_libraries(module: str) -> bool:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return isinstance(file, str) and not is_library(file)

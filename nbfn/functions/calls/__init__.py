@@ -1,0 +1,1 @@
+"""One call: fast dispatch, interrupt, placement."""

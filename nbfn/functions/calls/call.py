@@ -1,0 +1,85 @@
+"""One call of a traced function while it runs, and the calls that are open on each thread."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbfn.functions.calls.interruption import Interruption
+
+if TYPE_CHECKING:
+    from nbfn.functions.guards.guards import Exemptions, Marks
+    from nbfn.functions.recording.record import Record
+    from nbfn.functions.retraces.explain import Cause, Wanted
+    from nbfn.functions.traces.trace import Trace
+
+
+@dataclass
+class Call:
+    """One call, or one request for a concrete function, while it runs.
+
+    Attributes:
+        recorder: The record of its function.
+        counts: Whether it is a call, and not a request.
+        explains: Whether it is a request that stands for a call which Python has served.
+        reason: Why a trace is requested, if one is.
+        trace: The trace that serves it, once that is known.
+        added: Traces that it has made.
+        wanted: What it needs of a trace, if none was found.
+        marks: What the guards saw before tracing began.
+        exemptions: What was exempt from the guards then.
+        missed_at: When it was found that a trace must be made.
+        is_tracing: Whether a trace is being made now.
+        graph: The graph of that trace, held weakly, once there is one.
+        trace_seconds: Time spent tracing.
+        started: When it began.
+        interruption: What stops it on an interrupt.
+    """
+
+    recorder: Record
+    counts: bool = True
+    explains: bool = False
+    reason: Cause | None = None
+    trace: Trace | None = None
+    added: int = 0
+    wanted: Wanted | None = None
+    marks: Marks = field(default_factory=dict)
+    exemptions: Exemptions | None = None
+    missed_at: float = 0.0
+    is_tracing: bool = False
+    graph: weakref.ReferenceType[Any] | None = None
+    trace_seconds: float = 0.0
+    started: float = 0.0
+    interruption: Interruption = field(default_factory=Interruption)
+
+    def runs_next(self) -> None:
+        """Says that its trace is known, and runs next."""
+        if self.counts and self.trace is not None and self.trace.can_be_stopped:
+            self.interruption.may_stop()
+
+
+class OpenCalls(list["Call | Record"]):
+    """The calls of traced functions that are open on a thread, outermost first.
+
+    A call that takes the short way to a known trace is there as the record of its function only.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
+class _ThisThread(threading.local):
+    def __init__(self) -> None:
+        self.calls = OpenCalls()
+        _by_thread[threading.get_ident()] = self.calls
+
+
+_by_thread: weakref.WeakValueDictionary[int, OpenCalls] = weakref.WeakValueDictionary()
+this_thread = _ThisThread()
+"""``this_thread.calls`` are the `OpenCalls` of this thread. Whoever adds to them takes it back."""
+
+
+def open_on(thread: int) -> tuple[Call | Record, ...]:
+    """The calls that are open on a thread, which may be another one, outermost first."""
+    return tuple(_by_thread.get(thread, ()))

@@ -1,0 +1,171 @@
+"""Finds the trace of a repeated call by a cheap key, without TensorFlow's binding of arguments.
+
+Most of what a hit costs in TensorFlow is Python that binds arguments and builds a key. Here the key
+is read off the arguments' cheap attributes. It is at least as fine as TensorFlow's, and an entry is
+made only of what TensorFlow's own look-up answered, so the two never disagree. Whatever is unusual
+(variables and other objects as arguments, arrays, composite tensors, graphs, strategies) has no
+cheap key and takes the ordinary way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from nbfn import _tensorflow
+from nbfn.functions.calls.interruption import interruptible
+from nbfn.functions.traces.trace import Trace
+
+MAX_ENTRIES = 1024
+
+_LITERALS = frozenset({bool, int, str, bytes, type(None)})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A trace, and how its inputs are made of the tensors among the arguments.
+
+    Attributes:
+        trace: The trace.
+        call: Runs its graph on a list of inputs.
+        order: For each input of the graph, the position of its tensor among those of the call.
+    """
+
+    trace: Trace
+    call: Callable[[list[Any]], Any]
+    order: tuple[int, ...]
+
+
+class Dispatch:
+    """The cheap keys of one function.
+
+    Attributes:
+        generation: Grows whenever the trace cache changes, which makes every entry void.
+    """
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self._entries: dict[Any, Entry] = {}
+
+    def find(self, args: Any, kwargs: Any, state: int) -> tuple[Entry, list[Any]] | None:
+        """The entry for a call and the call's tensors; None if it must take the ordinary way.
+
+        Args:
+            args: The call's positional arguments.
+            kwargs: The call's keyword arguments.
+            state: The state of the function's guards.
+        """
+        if not self._entries:
+            return None
+        device = _tensorflow.plain_eager_device()
+        if device is None:
+            return None
+        tensors: list[Any] = []
+        key = cheap_key(args, kwargs, tensors, state, device)
+        if key is None:
+            return None
+        entry = self._entries.get(key)
+        return None if entry is None else (entry, tensors)
+
+    def remember(
+        self, function: Any, trace: Trace, generation: int, args: Any, kwargs: Any, state: int
+    ) -> None:
+        """Makes an entry of a call that took the ordinary way.
+
+        Args:
+            function: The function.
+            trace: The trace that served the call.
+            generation: The generation when the call began; if it has changed, nothing is made.
+            args: The call's positional arguments.
+            kwargs: The call's keyword arguments.
+            state: The state of the function's guards when the call began.
+        """
+        concrete = trace._concrete()
+        device = _tensorflow.plain_eager_device()
+        if concrete is None or device is None or trace.context is None:
+            return
+        if trace.context.summaries is not None:
+            return
+        tensors: list[Any] = []
+        key = cheap_key(args, kwargs, tensors, state, device)
+        if key is None or key in self._entries:
+            return
+        inputs = _tensorflow.flat_inputs(function, concrete, args, kwargs)
+        positions = {id(tensor): i for i, tensor in enumerate(tensors)}
+        if inputs is None or len(positions) != len(tensors):
+            return
+        order = tuple(positions.get(id(tensor), -1) for tensor in inputs)
+        if -1 in order or self.generation != generation:
+            return
+        if len(self._entries) >= MAX_ENTRIES:
+            self._entries.clear()
+        run = _tensorflow.flat_call(concrete)
+        if trace.can_be_stopped:
+            run = interruptible(run)
+        self._entries[key] = Entry(trace, run, order)
+
+    def invalidate(self) -> None:
+        """Voids every entry, because the trace cache has changed."""
+        self.generation += 1
+        self._entries = {}
+
+
+def cheap_key(args: Any, kwargs: Any, tensors: list[Any], state: int = 0, device: str = "") -> Any:
+    """The key of a call, hashable; None if the call has none.
+
+    Args:
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        tensors: The tensors among the arguments are added to this, in order.
+        state: The state of the function's guards.
+        device: The device that is asked for.
+    """
+    key: list[Any] = [len(args), state, device]
+    for value in args:
+        if not _read(value, key, tensors):
+            return None
+    for name, value in kwargs.items():
+        key.append(name)
+        if not _read(value, key, tensors):
+            return None
+    return tuple(key)
+
+
+def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
+    """Adds a value to the key, and its tensors to the tensors; False if it has no cheap key."""
+    kind = type(value)
+    if kind is _tensorflow.EagerTensor:
+        spec = _tensorflow.tensor_key(value)
+        if spec is None:
+            return False
+        key.append(spec)
+        tensors.append(value)
+    elif kind in _LITERALS:
+        key.append(kind)
+        key.append(value)
+    elif kind is float:
+        if value != value:
+            return False
+        key.append(float)
+        key.append(value or str(value))  # 0.0 and -0.0 are equal, their texts are not
+    elif kind is dict:
+        key.append(dict)
+        key.append(tuple(value))
+        return _read_all(value.values(), key, tensors)
+    elif kind is list or kind is tuple:
+        key.append(kind)
+        key.append(len(value))
+        return _read_all(value, key, tensors)
+    else:
+        return False
+    return True
+
+
+def _read_all(values: Collection[Any], key: list[Any], tensors: list[Any]) -> bool:
+    known = _tensorflow.tensor_keys(values)
+    if known is not None:
+        key.extend(known)
+        tensors.extend(values)
+        return True
+    return all(_read(value, key, tensors) for value in values)

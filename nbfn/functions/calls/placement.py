@@ -1,0 +1,161 @@
+"""Where the operations of a call really ran, and what was copied between devices.
+
+TensorFlow leaves ``op.device`` empty unless the user asked for a device; the device that each
+operation got stands in the partition graphs of a run only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.traces.capture import short_device
+
+_PLUMBING = {"_Arg", "_Retval", "NoOp", "_HostSend", "_HostRecv", "_Send", "_Recv"}
+_SENDS = {"_Send", "_HostSend"}
+
+
+@dataclass(frozen=True)
+class PlacedOperation:
+    """An operation and the device it ran on.
+
+    Attributes:
+        name: Its name in the optimised graph.
+        type: Its type, such as ``MatMul``.
+        device: The device it ran on, in short form such as ``CPU:0``.
+        requested: The device that the user asked for; empty if none.
+    """
+
+    name: str
+    type: str
+    device: str
+    requested: str
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A tensor that went from one device to another.
+
+    Attributes:
+        tensor: Its name.
+        source: The device that had it, in short form.
+        target: The device that needed it.
+        nbytes: Its size in bytes; None where its shape is not static.
+    """
+
+    tensor: str
+    source: str
+    target: str
+    nbytes: int | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.nbytes is None else f" ({self.nbytes:,} bytes)"
+        return f"{self.source} -> {self.target}: {self.tensor}{size}"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The placement of one call.
+
+    Attributes:
+        operations: Every operation that ran, data movement and bookkeeping left out.
+        copies: Every copy between devices.
+    """
+
+    operations: tuple[PlacedOperation, ...]
+    copies: tuple[Copy, ...]
+
+    @property
+    def devices(self) -> dict[str, int]:
+        """How many operations ran on each device."""
+        return dict(Counter(operation.device for operation in self.operations))
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{device}: {count} operations" for device, count in self.devices.items()
+        )
+        lines = [f"<placement {counts or 'unknown'}; {len(self.copies)} copies between devices>"]
+        lines += [f"  {copy}" for copy in self.copies]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call that was watched.
+
+    Attributes:
+        value: What the call returned.
+        metadata: TensorFlow's ``RunMetadata``; None where TensorFlow does not collect it.
+        placement: Where its operations ran.
+    """
+
+    value: Any
+    metadata: Any
+    placement: Placement
+
+
+def run(concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
+    """Runs a concrete function and reads the placement from the partition graphs.
+
+    Those are collected on a function's first run only, so the trace runs inside a new function;
+    the user's Python does not run again.
+    """
+    watched = _tensorflow.tf_function(lambda: concrete(*args, **kwargs), autograph=False)
+    value, metadata = _tensorflow.run_collecting(watched)
+    operations = concrete.graph.get_operations()
+    requested = {op.name: op.device for op in operations if op.device}
+    sizes = {tensor.name: _nbytes(tensor) for op in operations for tensor in op.outputs}
+    return Run(value, metadata, placement_of(metadata, requested, sizes))
+
+
+def _nbytes(tensor: Any) -> int | None:
+    number = tensor.shape.num_elements()
+    if number is None or tensor.dtype in (tf.string, tf.resource, tf.variant):
+        return None
+    return int(number * tensor.dtype.size)
+
+
+def placement_of(
+    metadata: Any, requested: Mapping[str, str], sizes: Mapping[str, int | None]
+) -> Placement:
+    """The placement that a ``RunMetadata`` tells of.
+
+    Args:
+        metadata: A ``RunMetadata``, or None.
+        requested: The device that the user asked for, by operation.
+        sizes: The size of each tensor in bytes, by name, where it is known.
+    """
+    operations: list[PlacedOperation] = []
+    copies: list[Copy] = []
+    for node in _nodes(metadata):
+        name = _own_name(node.name)
+        if node.op in _SENDS:
+            source, target = (node.attr[key].s.decode() for key in ("send_device", "recv_device"))
+            if source != target:
+                tensor = _own_name(node.input[0]) if node.input else name
+                size = sizes.get(tensor if ":" in tensor else f"{tensor}:0")
+                copies.append(Copy(tensor, short_device(source), short_device(target), size))
+        elif node.op not in _PLUMBING:
+            operations.append(
+                PlacedOperation(name, node.op, short_device(node.device), requested.get(name, ""))
+            )
+    return Placement(tuple(operations), tuple(copies))
+
+
+def _nodes(metadata: Any) -> Iterator[Any]:
+    for graphs in getattr(metadata, "function_graphs", ()):
+        for partition in graphs.partition_graphs:
+            yield from partition.node
+
+
+def _own_name(name: str) -> str:
+    """A node's name without the calls that it was inlined from."""
+    parts = name.lstrip("^").split("/")
+    while len(parts) > 1 and parts[0] in ("StatefulPartitionedCall", "PartitionedCall"):
+        parts = parts[1:]
+    return "/".join(parts)

@@ -1,0 +1,131 @@
+"""Whether two results agree, within what the dtype can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn.functions.traces.key import shorten
+
+_TOLERANCE = {
+    tf.float64: (1e-9, 1e-10),
+    tf.complex128: (1e-9, 1e-10),
+    tf.float32: (1e-4, 1e-5),
+    tf.complex64: (1e-4, 1e-5),
+    tf.float16: (1e-2, 1e-3),
+    tf.bfloat16: (4e-2, 1e-2),
+}
+
+
+def disagreements(
+    eager: Any, traced: Any, *, values: bool = True, path: str = "the result"
+) -> Iterator[tuple[str, str]]:
+    """What differs between an eager and a traced result.
+
+    Args:
+        eager: What the eager run gave.
+        traced: What the trace gave.
+        values: Whether values are compared; if not, only structures, dtypes and shapes are.
+        path: What to call the result.
+
+    Yields:
+        What differs, and how.
+    """
+    try:
+        tf.nest.assert_same_structure(eager, traced, expand_composites=True)
+    except (TypeError, ValueError):
+        yield path, f"has the structure {_shape_of(eager)} eagerly, and {_shape_of(traced)} traced"
+        return
+    for name, before, after in _leaves(path, eager, traced):
+        found = disagreement(before, after, values=values)
+        if found is not None:
+            yield name, found
+
+
+def _leaves(path: str, eager: Any, traced: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The leaves of two results of one structure, each with its path."""
+    if isinstance(eager, Mapping):
+        for key in eager:
+            yield from _leaves(f"{path}[{key!r}]", eager[key], traced[key])
+    elif isinstance(eager, (list, tuple)):
+        names = [f".{name}" for name in getattr(eager, "_fields", ())]
+        for i, (before, after) in enumerate(zip(eager, traced, strict=True)):
+            yield from _leaves(path + (names[i] if names else f"[{i}]"), before, after)
+    else:
+        parts = (tf.nest.flatten(each, expand_composites=True) for each in (eager, traced))
+        for i, (before, after) in enumerate(zip(*parts, strict=True)):
+            yield (f"component {i} of {path}" if i else path), before, after
+
+
+def disagreement(before: Any, after: Any, *, values: bool = True) -> str | None:
+    """How two leaves differ; None if they agree."""
+    if before is None or after is None:
+        return None if before is after else f"is {_text(before)} eagerly, and {_text(after)} traced"
+    if not tf.is_tensor(before) and not hasattr(before, "__array__"):
+        return _of_python(before, after) if values else None
+    left, right = tf.convert_to_tensor(before), tf.convert_to_tensor(after)
+    if left.dtype != right.dtype:
+        return f"is {left.dtype.name} eagerly, and {right.dtype.name} traced"
+    if left.shape != right.shape:
+        return f"has the shape {left.shape} eagerly, and {right.shape} traced"
+    if not values or left.dtype in (tf.resource, tf.variant):
+        return None
+    return _of_arrays(left, right)
+
+
+def _of_python(before: Any, after: Any) -> str | None:
+    """A Python value against what a trace made of it, which is a tensor if it can be."""
+    if tf.is_tensor(after):
+        after = after.numpy()
+        after = after.decode() if isinstance(after, bytes) and isinstance(before, str) else after
+    try:
+        same = before is after or bool(np.all(before == after)) or _both_nan(before, after)
+        if not same and isinstance(before, float):
+            same = bool(np.isclose(before, after, rtol=1e-6))
+    except (TypeError, ValueError):
+        same = False
+    return None if same else f"is {_text(before)} eagerly, and {_text(after)} traced"
+
+
+def _both_nan(before: Any, after: Any) -> bool:
+    return isinstance(before, float) and before != before and bool(after != after)
+
+
+def _of_arrays(left: tf.Tensor, right: tf.Tensor) -> str | None:
+    a, b = left.numpy(), right.numpy()
+    if left.dtype in _TOLERANCE:
+        relative, absolute = _TOLERANCE[left.dtype]
+        wide = np.complex128 if left.dtype.is_complex else np.float64
+        a, b = np.asarray(a).astype(wide), np.asarray(b).astype(wide)
+        near = np.isclose(a, b, rtol=relative, atol=absolute, equal_nan=True)
+        if near.all():
+            return None
+        with np.errstate(invalid="ignore"):
+            distance = np.nanmax(np.abs(a - b))
+        if a.ndim:
+            return (
+                f"differs in {int((~near).sum())} of {near.size} elements, by up to {distance:.3g}"
+            )
+        return f"is {a:.6g} eagerly, and {b:.6g} traced"
+    if np.array_equal(a, b):
+        return None
+    if np.ndim(a):
+        wrong = int(np.sum(np.asarray(a != b)))
+        return f"differs in {wrong} of {np.size(a)} elements"
+    return f"is {_text(a)} eagerly, and {_text(b)} traced"
+
+
+def _text(value: Any) -> str:
+    return shorten(repr(value.item() if isinstance(value, np.generic) else value))
+
+
+def _shape_of(value: Any) -> str:
+    def leaf(each: Any) -> str:
+        if isinstance(each, tf.TypeSpec):
+            return str(each)
+        return "Tensor" if tf.is_tensor(each) else type(each).__name__
+
+    return shorten(str(tf.nest.map_structure(leaf, value)))

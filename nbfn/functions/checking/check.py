@@ -1,0 +1,236 @@
+"""`check`: does a function do the same eagerly and traced?
+
+RFC "Functions, not Sessions": a call of the decorated function behaves as a call of the Python
+function. Python's own effects are the exception, because a trace does not repeat them; they are
+what `check` looks for, besides values and variables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nbfn.errors import NbfnError
+from nbfn.functions.checking.trial import Outcome, Trial
+from nbfn.functions.effects.reach import effect_on, effects_of, with_helpers
+from nbfn.functions.traces.key import shorten
+from nbfn.site import Site
+from nbfn.text import count
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced.traced_function import TracedFunction
+
+
+class CheckError(NbfnError, TypeError):
+    """A function cannot be checked with these arguments."""
+
+
+@dataclass(frozen=True, repr=False)
+class Difference:
+    """One thing that an eager call and a traced call do differently.
+
+    Attributes:
+        kind: ``"value"``, ``"variable"``, ``"effect"`` (of Python), ``"leak"`` (a tensor of the
+            graph that stays reachable) or ``"error"``.
+        name: What differs: a part of the result, a variable, a name or attribute.
+        sentence: The difference in words.
+        site: The line that does it, or where the function begins.
+    """
+
+    kind: str
+    name: str
+    sentence: str
+    site: Site
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"{self.site}: {self.sentence}"
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """What `check` found.
+
+    Attributes:
+        function: The function's name.
+        differences: What an eager call and a call served by a trace do differently.
+        notes: What could not be compared, or is worth knowing.
+        variables: Number of variables that were compared.
+    """
+
+    function: str
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+    variables: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        compared = f"its result and {count(self.variables, 'variable')} compared"
+        if self.ok:
+            head = f"`{self.function}` does the same eagerly and traced ({compared})"
+        else:
+            number = count(len(self.differences), "thing")
+            head = f"`{self.function}` does {number} differently when it is traced ({compared}):"
+        lines = [f"  {difference}" for difference in self.differences]
+        return "\n".join([head, *lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def check(function: TracedFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Check:
+    """Runs a function eagerly and traced, and compares.
+
+    Every variable that the function reads or writes has its value back afterwards, also if one of
+    the runs fails; so has Python state that the function can reach, and Python's and NumPy's random
+    numbers. Variables that it creates on its first call stay, with their initial values. The
+    function's own traces and counts do not change.
+
+    Args:
+        function: The function.
+        args: Positional arguments of the call.
+        kwargs: Keyword arguments.
+
+    Returns:
+        The report.
+
+    Raises:
+        CheckError: If the arguments do not fit the function.
+    """
+    if not hasattr(function, "python_function") or not hasattr(function, "recorder"):
+        raise CheckError(
+            f"expected a function made with nbfn.function, found {type(function).__name__} "
+            f"{shorten(repr(function))}"
+        )
+    try:
+        inspect.signature(function.python_function).bind(*args, **kwargs)
+        trial = Trial(function, args, kwargs)
+    except TypeError as error:
+        raise CheckError(f"`{function.label}` cannot be called like this: {error}") from None
+    with contextlib.ExitStack() as stack:
+        stack.callback(trial.put_back)
+        outcome = trial.run()
+    source = _Source(function)
+    found = [
+        *_errors(outcome, source),
+        *_values(outcome, source),
+        *_variables(outcome, source),
+        *_prints(outcome, source),
+        *_effects(outcome, source),
+        *_leaks(outcome, source),
+    ]
+    return Check(function.label, tuple(found), tuple(_notes(outcome)), outcome.variables)
+
+
+class _Source:
+    """Where in the source of a function and its helpers things happen."""
+
+    def __init__(self, function: TracedFunction) -> None:
+        functions = with_helpers(function.python_function)
+        self.effects = effects_of(functions)
+        self.files = {each.__code__.co_filename for each in functions}
+        self._site = function.site
+        self._first = (
+            (functions[0].__code__.co_filename, functions[0].__code__.co_firstlineno)
+            if functions
+            else (function.site.file, function.site.line)
+        )
+
+    def site(self, file: str | None = None, line: int | None = None) -> Site:
+        if file is None or line is None:
+            file, line = self._first
+        return Site(file, line, self._site.cell if file == self._site.file else None)
+
+    def of(self, place: str, kind: str = "write") -> Site:
+        effect = effect_on(place, kind, self.effects)
+        return self.site() if effect is None else self.site(effect.file, effect.inner)
+
+
+def _errors(outcome: Outcome, source: _Source) -> Iterator[Difference]:
+    eager, traced = outcome.eager.error, outcome.traced.error
+    if type(eager) is type(traced):
+        return
+    said = []
+    for run, error in (("eagerly", eager), ("traced", traced)):
+        said.append(f"{run} it {_raises(error)}" if error is not None else f"{run} it returns")
+    error = traced if traced is not None else eager
+    place = outcome.place_of(error, source.files)
+    yield Difference("error", "the call", "; ".join(said), source.site(*place))
+
+
+def _raises(error: BaseException) -> str:
+    return f"raises {type(error).__name__}: {shorten(str(error))}"
+
+
+def _values(outcome: Outcome, source: _Source) -> Iterator[Difference]:
+    for name, how in outcome.value_differences:
+        yield Difference("value", name, f"{name} {how}", source.site())
+
+
+def _variables(outcome: Outcome, source: _Source) -> Iterator[Difference]:
+    for name, how in outcome.variable_differences:
+        yield Difference("variable", name, f"the variable `{name}` {how} afterwards", source.site())
+
+
+def _prints(outcome: Outcome, source: _Source) -> Iterator[Difference]:
+    eager, traced = outcome.eager.printed, outcome.traced.printed
+    for place in {**eager, **traced}:
+        before, after = eager.get(place, 0), traced.get(place, 0)
+        if before != after:
+            sentence = (
+                f"print writes {count(before, 'line')} at each eager call, and "
+                f"{count(after, 'line')} at a call that a trace serves; use tf.print"
+            )
+            yield Difference("effect", "print", sentence, source.site(*place))
+
+
+def _effects(outcome: Outcome, source: _Source) -> Iterator[Difference]:
+    for place in outcome.only_eager(outcome.eager.written, outcome.traced.written):
+        sentence = (
+            f"`{place}` is changed at each eager call, but only while tracing otherwise; make it a "
+            "tf.Variable, or return the value"
+        )
+        yield Difference("effect", place, sentence, source.of(place))
+    for place in outcome.only_eager(outcome.eager.drawn, outcome.traced.drawn):
+        sentence = (
+            f"`{place}` is drawn from at each eager call, but only while tracing otherwise, so the "
+            "trace keeps one draw; use tf.random"
+        )
+        yield Difference("effect", place, sentence, source.of(place, "draw"))
+
+
+def _leaks(outcome: Outcome, source: _Source) -> Iterator[Difference]:
+    for place, tensor in outcome.leaks.items():
+        sentence = (
+            f"`{place}` holds `{tensor}`, a tensor of the graph, after tracing, and cannot be used "
+            "outside; return it, or assign it to a tf.Variable"
+        )
+        yield Difference("leak", place, sentence, source.of(place))
+
+
+def _notes(outcome: Outcome) -> Iterator[str]:
+    if outcome.random:
+        yield (
+            f"it draws from the hidden state of tf.random ({', '.join(outcome.random)}), so values "
+            "were not compared, only dtypes and shapes; tf.random.Generator and stateless "
+            "operations can be compared"
+        )
+    if outcome.resources:
+        yield (
+            f"it changes what is no variable ({', '.join(outcome.resources)}); both runs changed "
+            "it, and it was not put back"
+        )
+    if outcome.eager.error is not None and type(outcome.eager.error) is type(outcome.traced.error):
+        yield f"both runs raised {type(outcome.eager.error).__name__}"

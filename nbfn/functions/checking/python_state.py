@@ -1,0 +1,266 @@
+"""The Python state that a function can reach: saved, compared, and put back."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CellType, FunctionType, ModuleType
+from typing import Any, cast
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn.functions.bytecode.reads import is_the_users
+from nbfn.functions.effects.reach import named
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, frozenset)
+_MAX_DEPTH = 6
+_MAX_ITEMS = 10_000
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Something whose content can change.
+
+    Attributes:
+        name: How the code reaches it.
+        owner: The object itself.
+        read: Gives its content, copied.
+        put: Puts a content back.
+        joint: What stands between its name and that of a part, for parts that have names.
+    """
+
+    name: str
+    owner: Any
+    read: Callable[[], Any]
+    put: Callable[[Any], None]
+    joint: str | None = None
+
+    def changes(self, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Each part that differs: its name, before and after."""
+        if self.joint is None:
+            if fingerprint(before) != fingerprint(after):
+                yield self.name, before, after
+            return
+        for key in {**before, **after}:
+            old, new = before.get(key, _MISSING), after.get(key, _MISSING)
+            if old is not new and fingerprint(old) != fingerprint(new):
+                yield (f"{self.name}{self.joint}{key}" if self.name else str(key)), old, new
+
+
+class PythonState:
+    """A copy of what some functions, their owner and their arguments can reach.
+
+    What was drawn from random numbers is part of it. Elements are held until the copy is dropped.
+    """
+
+    def __init__(self, functions: Iterable[Any], reachable: Mapping[str, Any]) -> None:
+        self._holders: list[Holder] = []
+        self._seen: set[int] = set()
+        for function in functions:
+            self._add_names(function)
+        for name, value in reachable.items():
+            self._walk(name, value, 0)
+        self._saved = [holder.read() for holder in self._holders]
+        self._random = random_state()
+
+    def changes(self) -> dict[str, tuple[Any, Any]]:
+        """What has changed since, by the name of the place."""
+        found: dict[str, tuple[Any, Any]] = {}
+        for holder, before in zip(self._holders, self._saved, strict=True):
+            for name, old, new in holder.changes(before, holder.read()):
+                found.setdefault(name, (old, new))
+        return found
+
+    def drawn(self) -> list[str]:
+        """Sources of random numbers that were drawn from since."""
+        now = random_state()
+        return [name for name, state in self._random.items() if now[name] != state]
+
+    def put_back(self) -> None:
+        """Puts everything back, except variables and layers that were made since."""
+        for holder, before in zip(self._holders, self._saved, strict=True):
+            holder.put(before)
+        put_random_state_back(self._random)
+
+    def symbolic(self) -> dict[str, Any]:
+        """Tensors of a graph that Python state holds now, by the name of the place."""
+        found: dict[str, Any] = {}
+        for holder in self._holders:
+            content = holder.read()
+            items = (
+                content.items()
+                if isinstance(content, dict)
+                else [(None, each) for each in content]
+                if isinstance(content, (list, tuple, set, deque))
+                else []
+            )
+            for key, value in items:
+                if tf.is_tensor(value) and tf.is_symbolic_tensor(value):
+                    joint = holder.joint if key is not None and holder.joint is not None else None
+                    place = holder.name if joint is None else f"{holder.name}{joint}{key}"
+                    found.setdefault(place if holder.name else str(key), value)
+        return found
+
+    def _add_names(self, function: Any) -> None:
+        names = set(function.__code__.co_names)
+        namespace = function.__globals__
+        known = named(function)
+
+        def read() -> dict[str, Any]:
+            return {name: namespace[name] for name in names if name in namespace}
+
+        self._holders.append(Holder("", function, read, lambda saved: _put(namespace, saved), ""))
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=False
+        ):
+            self._add_cell(name, cell)
+        for name, value in known.items():
+            self._walk(name, value, 0)
+
+    def _add_cell(self, name: str, cell: CellType) -> None:
+        def read() -> dict[str, Any]:
+            try:
+                return {name: cell.cell_contents}
+            except ValueError:  # not bound
+                return {}
+
+        def put(saved: dict[str, Any]) -> None:
+            if name in saved and not _keeps(read().get(name)):
+                cell.cell_contents = saved[name]
+
+        if id(cell) not in self._seen:
+            self._seen.add(id(cell))
+            self._holders.append(Holder("", cell, read, put, ""))
+
+    def _walk(self, name: str, value: Any, depth: int) -> None:
+        if depth > _MAX_DEPTH or isinstance(value, (*_PLAIN, ModuleType, FunctionType, type)):
+            return
+        if id(value) in self._seen or tf.is_tensor(value) or isinstance(value, tf.Variable):
+            return
+        self._seen.add(id(value))
+        holder = _holder(name, value)
+        if holder is not None:
+            self._holders.append(holder)
+        for part, child in _parts(name, value):
+            self._walk(part, child, depth + 1)
+
+
+def _holder(name: str, value: Any) -> Holder | None:
+    if isinstance(value, (list, deque, set, bytearray)) and len(value) > _MAX_ITEMS:
+        return None
+    if isinstance(value, (list, bytearray)):
+        return Holder(name, value, lambda: list(value), lambda old: _assign(value, old))
+    if isinstance(value, deque):
+        return Holder(
+            name, value, lambda: list(value), lambda old: _refill(value, value.extend, old)
+        )
+    if isinstance(value, set):
+        return Holder(
+            name, value, lambda: set(value), lambda old: _refill(value, value.update, old)
+        )
+    if isinstance(value, dict) and len(value) <= _MAX_ITEMS:
+        return Holder(name, value, lambda: dict(value), lambda old: _put(value, old, clear=True))
+    if isinstance(value, np.ndarray) and value.flags.writeable and value.dtype != object:
+        return Holder(name, value, value.copy, lambda old: np.copyto(value, old))
+    if isinstance(value, np.random.Generator):
+        bits = value.bit_generator
+        return Holder(name, value, lambda: bits.state, lambda old: setattr(bits, "state", old))
+    if _is_object(value):
+        attributes = vars(value)
+        return Holder(
+            name,
+            value,
+            lambda: {key: item for key, item in attributes.items() if not _is_tracking(key)},
+            lambda old: _put(attributes, old, clear=True),
+            ".",
+        )
+    return None
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"{name}[{key!r}]", item) for key, item in list(value.items())[:_MAX_ITEMS])
+    elif isinstance(value, (list, tuple, deque)):
+        yield from ((f"{name}[{i}]", item) for i, item in enumerate(list(value)[:_MAX_ITEMS]))
+    elif _is_object(value):
+        for key, item in list(vars(value).items()):
+            if not _is_tracking(key):
+                yield f"{name}.{key}", item
+
+
+def _is_object(value: Any) -> bool:
+    """Whether this is an object of a class of the user's."""
+    return hasattr(value, "__dict__") and is_the_users(type(value).__module__)
+
+
+def _is_tracking(name: str) -> bool:
+    """Whether TensorFlow or Keras keep their own books in this attribute."""
+    return name.startswith(("_self_", "_tf_", "_keras_", "_obj_reference", "_tracker"))
+
+
+def _assign(value: Any, old: Any) -> None:
+    if not (len(value) == len(old) and all(a is b for a, b in zip(value, old, strict=True))):
+        value[:] = old
+
+
+def _refill(value: Any, fill: Callable[[Any], Any], old: Any) -> None:
+    value.clear()
+    fill(old)
+
+
+def _put(target: dict[str, Any], saved: Mapping[str, Any], *, clear: bool = False) -> None:
+    """Puts items back; what is new stays if it is a variable or holds one, or keeps books."""
+    for key, old in saved.items():
+        if target.get(key, _MISSING) is not old and not _keeps(target.get(key)):
+            target[key] = old
+    for key in [key for key in target if key not in saved] if clear else ():
+        if not _keeps(target[key]) and not _is_tracking(str(key)):
+            del target[key]
+
+
+def _keeps(value: Any) -> bool:
+    if isinstance(value, (list, tuple, dict)):
+        items = value.values() if isinstance(value, dict) else value
+        return any(_keeps(item) for item in items)
+    return isinstance(value, (tf.Variable, tf.Module)) or (
+        type(value).__module__.startswith("keras.") and not isinstance(value, type)
+    )
+
+
+def fingerprint(value: Any) -> Any:
+    """Something that is equal if the values are alike; the identity of what cannot be compared."""
+    if isinstance(value, _PLAIN):
+        return type(value), repr(value)
+    if isinstance(value, Mapping):
+        return dict, tuple((repr(key), fingerprint(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple, deque)):
+        return type(value), tuple(fingerprint(item) for item in value)
+    if isinstance(value, set):
+        return set, frozenset(fingerprint(item) for item in value)
+    if tf.is_tensor(value) and not isinstance(value, tf.Variable) and hasattr(value, "numpy"):
+        try:
+            value = value.numpy()
+        except (AttributeError, NotImplementedError, tf.errors.OpError):
+            return "object", id(value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return "array", str(value.dtype), value.shape, value.tobytes()
+    if isinstance(value, np.generic):
+        return type(value), repr(value)
+    return "object", id(value)
+
+
+def random_state() -> dict[str, Any]:
+    """The state of Python's and NumPy's shared random numbers."""
+    kind, keys, position, *rest = cast("Any", np.random.get_state(legacy=True))
+    return {"random": random.getstate(), "np.random": (kind, keys.tobytes(), position, *rest)}
+
+
+def put_random_state_back(state: Mapping[str, Any]) -> None:
+    """Puts back what `random_state` gave."""
+    random.setstate(state["random"])
+    kind, keys, *rest = state["np.random"]
+    np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))

@@ -1,0 +1,275 @@
+"""A function run twice from the same state: eagerly, and served by a trace of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.checking.agreement import disagreement, disagreements
+from nbfn.functions.checking.python_state import PythonState, fingerprint
+from nbfn.functions.checking.variable_state import VariableState
+from nbfn.functions.effects.reach import named, plain, with_helpers
+from nbfn.functions.traces.variable_names import named_leaves, names_for
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced.traced_function import TracedFunction
+
+Place = tuple[str, int]
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+@dataclass
+class Run:
+    """What one run did.
+
+    Attributes:
+        error: What it raised, if anything.
+        written: Python state that it changed, with a fingerprint of the outcome.
+        drawn: Sources of random numbers that it drew from.
+        printed: Lines that it printed, by the place of the print.
+    """
+
+    error: Exception | None = None
+    written: dict[str, Any] = field(default_factory=dict)
+    drawn: dict[str, Any] = field(default_factory=dict)
+    printed: Counter[Place] = field(default_factory=Counter)
+
+
+@dataclass
+class Outcome:
+    """What both runs did, and how the results differ; it holds no result and no argument."""
+
+    eager: Run
+    traced: Run
+    value_differences: list[tuple[str, str]]
+    variable_differences: list[tuple[str, str]]
+    variables: int
+    leaks: dict[str, str]
+    random: list[str]
+    resources: list[str]
+
+    def only_eager(self, eager: Mapping[str, Any], traced: Mapping[str, Any]) -> list[str]:
+        """Places where the eager run did something else, outermost only."""
+        places = [place for place in eager if eager[place] != traced.get(place)]
+        places += [place for place in traced if place not in eager]
+        return [
+            place
+            for place in places
+            if not any(
+                place != other and place.startswith((f"{other}.", f"{other}[")) for other in places
+            )
+        ]
+
+    def place_of(self, error: Exception | None, files: set[str]) -> tuple[str, int] | tuple[()]:
+        """The innermost line of the user's that an error came from; empty if that is not known."""
+        found: list[Place] = []
+        traceback = None if error is None else error.__traceback__
+        while traceback is not None:
+            found.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
+            traceback = traceback.tb_next
+        found += [(file, int(line)) for file, line in _FRAME.findall(str(error))]
+        own = [place for place in found if place[0] in files]
+        return own[-1] if own else ()
+
+
+class _Traced(_tensorflow.UnlistedFunction):
+    """A private tf.function of the same Python function, traced as the original would be."""
+
+    original: Any
+
+    def within_trace(self, call: functools.partial[Any]) -> Any:
+        return self.original.within_trace(call)
+
+
+class Trial:
+    """The two runs of one function."""
+
+    def __init__(
+        self, function: TracedFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> None:
+        self._function = function
+        self._specs, self._args, self._kwargs = _prepared(function, args, kwargs)
+        self._functions = with_helpers(function.python_function)
+        names = inspect.signature(function.python_function).parameters
+        given = dict(zip(names, self._args, strict=False))
+        reachable = {**given, **self._kwargs}
+        if function.owner is not None:
+            reachable["self"] = function.owner
+        self._python = PythonState(self._functions, reachable)
+        self._seeds = _tensorflow.eager_random_state()
+        self._variables = VariableState(self._known_variables())
+
+    def put_back(self) -> None:
+        """Puts variables, Python state and random numbers back."""
+        self._variables.put_back()
+        self._python.put_back()
+        _tensorflow.put_eager_random_state_back(self._seeds)
+
+    def run(self) -> Outcome:
+        """Traces, runs eagerly, puts everything back, and runs the trace."""
+        concrete, failure = self._trace()
+        leaks = {place: tensor.name for place, tensor in self._python.symbolic().items()}
+        self._python.put_back()
+        self._also(concrete)
+        eager, result, after = self._observed(self._eagerly)
+        self.put_back()
+        if concrete is None:
+            traced, served, now = Run(error=failure), None, list[Any]()
+        else:
+            call = functools.partial(concrete, *self._args, **self._kwargs)
+            traced, served, now = self._observed(call)
+        random = _tensorflow.stateful_random_operations(concrete.graph) if concrete else []
+        resources = _tensorflow.changing_resource_operations(concrete.graph) if concrete else []
+        both = eager.error is None and traced.error is None
+        values = list(disagreements(result, served, values=not random)) if both else []
+        return Outcome(
+            eager,
+            traced,
+            values,
+            list(self._compared(after, now, values=not random)) if both else [],
+            len(self._variables),
+            leaks,
+            random,
+            resources,
+        )
+
+    def _trace(self) -> tuple[Any, Exception | None]:
+        made = _tensorflow.unlisted(self._function, _Traced)
+        made.original = self._function
+        try:
+            with _listening(Counter(), ()):
+                return made.get_concrete_function(*self._specs, **self._kwargs), None
+        except Exception as error:
+            return None, error
+
+    def _eagerly(self) -> Any:
+        function = self._function
+        python_function = function.python_function
+        owner = function.owner
+        if owner is not None:
+            unbound = inspect.getattr_static(type(owner), function.name, None)
+            inner = getattr(unbound, "python_function", None) or plain(python_function)
+            python_function = functools.partial(inner, owner)
+        eagerly = tf.config.functions_run_eagerly()
+        tf.config.run_functions_eagerly(True)
+        try:
+            return python_function(*self._args, **self._kwargs)
+        finally:
+            tf.config.run_functions_eagerly(eagerly)
+
+    def _observed(self, call: Callable[[], Any]) -> tuple[Run, Any, list[Any]]:
+        run, result = Run(), None
+        files = {each.__code__.co_filename for each in self._functions}
+        with _listening(run.printed, files):
+            try:
+                result = call()
+            except Exception as error:
+                run.error = error
+        changes = self._python.changes()
+        run.written = {place: fingerprint(new) for place, (_, new) in changes.items()}
+        run.drawn = dict.fromkeys(self._python.drawn(), True)
+        return run, result, [tf.identity(variable) for variable, _ in self._variables]
+
+    def _compared(
+        self, eager: Sequence[Any], traced: Sequence[Any], *, values: bool
+    ) -> Iterator[tuple[str, str]]:
+        variables = {id(variable): variable for variable, _ in self._variables}
+        names = names_for(variables, self._function.recorder.roots())
+        for (variable, _), before, after in zip(self._variables, eager, traced, strict=True):
+            how = disagreement(before, after, values=values)
+            if how is not None:
+                yield names.get(id(variable), variable.name.removesuffix(":0")), how
+
+    def _known_variables(self) -> list[Any]:
+        function = self._function
+        read = [item for each in self._functions for item in named(each).items()]
+        given = [("self", function.owner), ("arguments", [*self._args, *self._kwargs.values()])]
+        leaves = named_leaves(iter([*read, *given])).values()
+        known = [leaf for leaf in leaves if isinstance(leaf, tf.Variable)]
+        known += [
+            variable for trace in function.traces for variable in _captured(trace._concrete())
+        ]
+        return known
+
+    def _also(self, concrete: Any) -> None:
+        """Takes in variables that only the trace knows, among them those that it created."""
+        known = {id(variable) for variable, _ in self._variables}
+        more = [each for each in _captured(concrete) if id(each) not in known]
+        more += [each for each in self._known_variables() if id(each) not in known]
+        self._variables.add(more)
+
+
+def _captured(concrete: Any) -> list[Any]:
+    if concrete is None:
+        return []
+    return [each.variable for each in _tensorflow.captured(concrete) if each.variable is not None]
+
+
+def _prepared(
+    function: TracedFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Sequence[Any], Mapping[str, Any]]:
+    """What to trace for, and the arguments as the function's input signature converts them."""
+    if function.converts:
+        args, kwargs = function._converted(args, kwargs)
+    if function._pattern is not None:
+        return function._pattern.match(function, args, kwargs)  # type: ignore[no-any-return]
+    signature = function.input_signature
+    if signature is None:
+        return args, args, kwargs
+    args, kwargs = _tensorflow.canonical(function, args, kwargs)
+    values = [_fit(spec, value) for spec, value in zip(signature, args, strict=False)]
+    return (), values, kwargs
+
+
+def _fit(spec: Any, value: Any) -> Any:
+    def leaf(each: Any, part: Any) -> Any:
+        if isinstance(each, tf.TensorSpec) and not tf.is_tensor(part):
+            return tf.convert_to_tensor(part, each.dtype)
+        return part
+
+    return tf.nest.map_structure(leaf, spec, value)
+
+
+class _Ear:
+    """Stands for a text stream, and counts lines by the place that writes them."""
+
+    def __init__(self, printed: Counter[Place], files: set[str] | tuple[()]) -> None:
+        self._printed = printed
+        self._files = files
+
+    def write(self, text: str) -> int:
+        lines = text.count("\n")
+        frame = sys._getframe(1)
+        while frame.f_code.co_filename not in self._files and frame.f_back is not None:
+            frame = frame.f_back
+        if lines and frame.f_code.co_filename in self._files:
+            self._printed[frame.f_code.co_filename, frame.f_lineno] += lines
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def isatty(self) -> bool:
+        return False
+
+    encoding = "utf-8"
+
+    def fileno(self) -> int:
+        raise OSError(os.strerror(9))
+
+
+@contextlib.contextmanager
+def _listening(printed: Counter[Place], files: set[str] | tuple[()]) -> Iterator[None]:
+    with contextlib.redirect_stdout(_Ear(printed, files)):  # type: ignore[type-var]
+        yield

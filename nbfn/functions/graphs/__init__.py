@@ -1,0 +1,1 @@
+"""Looking at graphs, carving them, and wrapping TensorFlow 1 code."""

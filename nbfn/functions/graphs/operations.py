@@ -1,0 +1,206 @@
+"""What the graph of a trace consists of: its operations, by name scope, and the bodies it calls.
+
+RFC "Functions, not Sessions", section "Serialization": the graph of a trace can be looked at.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.functions.traces.capture import short_device
+from nbfn.functions.traces.trace import Trace
+from nbfn.site import GENERATED, is_library
+
+_CALLING = os.path.join("eager", "polymorphic_function")
+"""The folder of TensorFlow that calls the Python of a function."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of a graph.
+
+    Attributes:
+        name: Its name, with its scopes.
+        type: Such as ``MatMul``.
+        inputs: Names of the operations whose results it takes.
+        outputs: Dtype and shape of each result, such as ``float32[None, 10]``.
+        device: The device that was asked for, in short form; empty if none was.
+        line: The user's line that made it; None where it is not known.
+        bodies: Names of the functions that it calls, such as a loop's body.
+    """
+
+    name: str
+    type: str
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    device: str = ""
+    line: int | None = None
+    bodies: tuple[str, ...] = ()
+
+    def matches(self, pattern: str) -> bool:
+        """Whether its name or its type contains a text, or fits a pattern with ``*`` and ``?``."""
+        lowered = pattern.lower()
+        wanted = lowered if any(sign in pattern for sign in "*?[") else f"*{lowered}*"
+        return any(fnmatch.fnmatchcase(t.lower(), wanted) for t in (self.name, self.type))
+
+
+@dataclass
+class Scope:
+    """The operations of a name scope.
+
+    Attributes:
+        name: The last part of its name; empty for the whole graph.
+        operations: Those that are directly in it.
+        scopes: The scopes in it, by name.
+    """
+
+    name: str
+    operations: list[Operation] = field(default_factory=list)
+    scopes: dict[str, Scope] = field(default_factory=dict)
+
+    def all(self) -> Iterator[Operation]:
+        """Its operations and those of the scopes in it."""
+        yield from self.operations
+        for scope in self.scopes.values():
+            yield from scope.all()
+
+    def counts(self) -> list[tuple[str, int]]:
+        """How many operations of each type it has, the most frequent first."""
+        return Counter(operation.type for operation in self.all()).most_common()
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The graph of a trace.
+
+    Attributes:
+        operations: Its operations, in the order in which they were made.
+        inputs: Name, dtype and shape of each argument.
+        outputs: Name of the operation, dtype and shape of each result.
+        captures: The operation that stands for each captured value, and the notebook's name of it.
+        bodies: The operations of each function that it calls, and that those call, by name.
+    """
+
+    operations: tuple[Operation, ...]
+    inputs: tuple[tuple[str, str], ...]
+    outputs: tuple[tuple[str, str], ...]
+    captures: tuple[tuple[str, str], ...]
+    bodies: dict[str, tuple[Operation, ...]]
+
+    def found(self, pattern: str) -> Iterator[tuple[str, Operation]]:
+        """The operations that match, each with the body that it is in; empty for the graph's."""
+        for body, operations in (("", self.operations), *self.bodies.items()):
+            yield from ((body, each) for each in operations if each.matches(pattern))
+
+
+def graph_of(trace: Trace) -> Graph:
+    """Reads the graph of a trace.
+
+    Raises:
+        EvictedError: If the trace has left the cache.
+    """
+    concrete = trace.concrete_function
+    graph = concrete.graph
+    named = {each.name: each for each in graph.get_operations()}
+    given = list(getattr(graph, "inputs", ()))
+    captured = [internal for _, internal in getattr(graph, "captures", ())]
+    known = {id(tensor) for tensor in captured}
+    return Graph(
+        tuple(map(_operation, named.values())),
+        tuple((t.op.name, _spec(t)) for t in given if id(t) not in known),
+        tuple((t.op.name, _spec(t)) for t in getattr(graph, "outputs", ())),
+        tuple((t.op.name, c.name) for t, c in zip(captured, trace.captures, strict=False)),
+        _bodies(graph.as_graph_def()),
+    )
+
+
+def scopes_of(operations: Iterable[Operation]) -> Scope:
+    """Operations by name scope; scopes and operations stay in the order of first appearance."""
+    whole = Scope("")
+    for operation in operations:
+        scope = whole
+        for part in operation.name.split("/")[:-1]:
+            scope = scope.scopes.setdefault(part, Scope(part))
+        scope.operations.append(operation)
+    return whole
+
+
+def _operation(operation: tf.Operation) -> Operation:
+    return Operation(
+        operation.name,
+        operation.type,
+        tuple(tensor.op.name for tensor in operation.inputs),
+        tuple(map(_spec, operation.outputs)),
+        short_device(operation.device) if operation.device else "",
+        _line(operation),
+        _called(operation.node_def),
+    )
+
+
+def _line(operation: tf.Operation) -> int | None:
+    """The user's innermost line below TensorFlow's call of the function."""
+    found = None
+    for frame in operation.traceback or ():
+        if _CALLING in frame.filename:
+            found = None  # so far it was the caller
+        elif not is_library(frame.filename) and GENERATED not in frame.filename:
+            found = frame.lineno
+    return found
+
+
+def _spec(tensor: tf.Tensor) -> str:
+    return str(tensor.dtype.name) + _shape(tensor.shape)
+
+
+def _shape(shape: tf.TensorShape) -> str:
+    if shape.rank is None:
+        return "[...]"
+    return f"[{', '.join('None' if size is None else str(size) for size in shape)}]"
+
+
+def _called(node: Any) -> tuple[str, ...]:
+    """Names of the functions that a node calls."""
+    names: list[str] = []
+    for _, value in sorted(node.attr.items()):  # a map of protobuf has a new order in each copy
+        names += [value.func.name] if value.func.name else []
+        names += [function.name for function in value.list.func]
+    return tuple(names)
+
+
+def _bodies(graph_def: Any) -> dict[str, tuple[Operation, ...]]:
+    """The operations of the functions that a graph calls, directly or through others."""
+    library = {each.signature.name: each for each in graph_def.library.function}
+    found: dict[str, tuple[Operation, ...]] = {}
+    pending = [name for node in graph_def.node for name in _called(node)]
+    while pending:
+        name = pending.pop(0)
+        if name in library and name not in found:
+            nodes = library[name].node_def
+            found[name] = tuple(map(_of_body, nodes))
+            pending += [called for node in nodes for called in _called(node)]
+    return found
+
+
+def _of_body(node: Any) -> Operation:
+    shapes = [tf.TensorShape(each) for each in node.attr["_output_shapes"].list.shape]
+    types = [
+        tf.dtypes.as_dtype(node.attr[key].type).name
+        for key in ("dtype", "DstT", "output_type", "T")
+        if node.attr[key].type
+    ][:1]
+    outputs = tuple((types[0] if types else "") + _shape(shape) for shape in shapes)
+    return Operation(
+        node.name,
+        node.op,
+        tuple(each.split(":")[0] for each in node.input if not each.startswith("^")),
+        outputs or tuple(types),
+        short_device(node.device) if node.device else "",
+        bodies=_called(node),
+    )

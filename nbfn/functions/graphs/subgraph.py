@@ -1,0 +1,179 @@
+"""Which operations of a graph are needed to get from some tensors to others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.graphs.elements import CarveError
+
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+_SESSION_STATE = frozenset({"VarHandleOp", "VariableV2", "Variable", "TemporaryVariable"})
+_ONLY_READS = frozenset(
+    {
+        *("ReadVariableOp", "VarHandleOp", "VariableShape", "VarIsInitializedOp"),
+        *("ResourceGather", "ResourceGatherNd", "LookupTableFindV2", "LookupTableSizeV2"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A part of a graph.
+
+    Attributes:
+        graph_def: Its operations, and the functions that they call.
+        given: Names of the fed and captured tensors, inside the graph, that it needs.
+    """
+
+    graph_def: Any
+    given: frozenset[str]
+
+    @property
+    def read(self) -> frozenset[str]:
+        """Names of the tensors that its operations read."""
+        inputs = (name for node in self.graph_def.node for name in node.input)
+        return frozenset(name if ":" in name else f"{name}:0" for name in inputs)
+
+
+def cut(
+    graph: tf.Graph,
+    feeds: Sequence[Any],
+    captures: Collection[str],
+    wanted: Sequence[Any],
+    *,
+    prune: bool,
+) -> Cut:
+    """Finds the part of a graph between `feeds` and `wanted`.
+
+    Args:
+        graph: The graph.
+        feeds: Tensors of the graph that are given.
+        captures: Names of the tensors inside the graph that stand for what it captured.
+        wanted: Tensors and operations to compute.
+        prune: Whether stateful operations that are not needed are left out.
+
+    Raises:
+        CarveError: If the part is not complete.
+    """
+    returning = _returning(graph) if prune else frozenset()
+    walk = _Walk({tensor.name for tensor in feeds}, captures, returning)
+    for item in wanted:
+        walk.need(item, f"the output `{item.name}`")
+    if feeds and not walk.fed:
+        names = ", ".join(f"`{item.name}`" for item in wanted)
+        inputs = ", ".join(f"`{tensor.name}`" for tensor in feeds)
+        raise CarveError(
+            f"{names} cannot be reached from {inputs}; look at the graph for the tensors between "
+            "them, or give no inputs to compute a constant"
+        )
+    if not prune:
+        for operation in _tensorflow.operations_with_effects(graph):
+            if operation.type not in _ONLY_READS and not walk.is_given(operation):
+                who = f"the stateful operation `{operation.name}` ({operation.type})"
+                walk.need(operation, who, "or leave such operations out with prune=True")
+    return Cut(_definition(graph, walk.operations), frozenset((*walk.fed, *walk.captured)))
+
+
+def _returning(graph: tf.Graph) -> Collection[str]:
+    """The operations whose control inputs say only that all effects come before the return."""
+    return {tensor.op.name for tensor in getattr(graph, "outputs", ())}
+
+
+class _Walk:
+    """Goes from what is needed back to what is given."""
+
+    def __init__(
+        self, feeds: Collection[str], captures: Collection[str], returning: Collection[str]
+    ) -> None:
+        self.operations: dict[str, Any] = {}
+        self.fed: dict[str, None] = {}
+        self.captured: dict[str, None] = {}
+        self._feeds = feeds
+        self._captures = captures
+        self._returning = returning
+
+    def is_given(self, operation: Any) -> bool:
+        return any(
+            out.name in self._feeds or out.name in self._captures for out in operation.outputs
+        )
+
+    def need(self, item: Any, who: str, otherwise: str = "or compute something before it") -> None:
+        stack = [item]
+        while stack:
+            item = stack.pop()
+            operation = item
+            if isinstance(item, tf.Tensor):
+                if item.name in self._feeds:
+                    self.fed[item.name] = None
+                    continue
+                if item.name in self._captures:
+                    self.captured[item.name] = None
+                    continue
+                operation = item.op
+            if operation.name in self.operations or (
+                item is operation and operation.outputs and self.is_given(operation)
+            ):
+                continue
+            self._check(operation, who, otherwise)
+            self.operations[operation.name] = operation
+            stack.extend(operation.inputs)
+            if operation.name not in self._returning:
+                stack.extend(operation.control_inputs)
+
+    def _check(self, operation: Any, who: str, otherwise: str) -> None:
+        if operation.type in _PLACEHOLDERS:
+            name = operation.outputs[0].name
+            raise CarveError(
+                f"{who} needs `{name}`, which is neither an input nor captured; give `{name}` "
+                f"as an input, {otherwise}"
+            )
+        if operation.type in _SESSION_STATE:
+            raise CarveError(
+                f"{who} needs the variable `{operation.name}`, whose value lives in a session; "
+                "give the tensor that reads it as an input, or build the graph with "
+                "nbfn.wrap_function, which owns its variables"
+            )
+
+
+def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
+    whole = graph.as_graph_def()
+    definition = tf.compat.v1.GraphDef(versions=whole.versions)
+    functions = {function.signature.name: function for function in whole.library.function}
+    for node in whole.node:
+        if node.name in operations:
+            copy = definition.node.add()
+            copy.CopyFrom(node)
+            _keep_inputs(copy, operations)
+    called: dict[str, None] = {}
+    waiting = [name for node in definition.node for name in _called(node)]
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in called:
+            called[name] = None
+            waiting += [each for node in functions[name].node_def for each in _called(node)]
+    definition.library.function.extend(functions[name] for name in called)
+    definition.library.gradient.extend(
+        each for each in whole.library.gradient if each.function_name in called
+    )
+    return definition
+
+
+def _keep_inputs(node: Any, operations: Mapping[str, Any]) -> None:
+    """Drops control inputs from operations that are left out."""
+    kept = [name for name in node.input if name[0] != "^" or name[1:] in operations]
+    del node.input[:]
+    node.input.extend(kept)
+
+
+def _called(node: Any) -> Iterator[str]:
+    yield node.op
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func.name
+        for function in value.list.func:
+            yield function.name

@@ -1,0 +1,167 @@
+"""`wrap_function`: TensorFlow 1.x code as a function that owns its variables.
+
+RFC "Functions, not Sessions", section "Transitioning from 1.x".
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
+from nbfn.functions.recording.record import Answers, Tally, next_id
+from nbfn.functions.recording.registry import enlist
+from nbfn.functions.retraces.explain import Cause
+from nbfn.functions.traces.variable_names import roots
+from nbfn.site import call_site
+from nbfn.text import count, parameters_text
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced.traced_function import TracedFunction
+
+
+class WrapError(NbfnError, TypeError):
+    """TensorFlow 1.x code cannot be wrapped, or called, as asked."""
+
+
+def wrap_function(
+    func: Callable[..., Any], signature: Any = (), *python_values: Any
+) -> WrappedFunction:
+    """Traces TensorFlow 1.x code once, and makes a function of the graph that owns its variables.
+
+    Unlike `nbfn.function` it traces exactly once, gives the code a graph with collections and
+    ``tf.compat.v1.get_variable``, keeps the variables that the code creates alive, and orders
+    nothing: an operation runs only if an output needs it.
+
+    RFC "Functions, not Sessions", section "Transitioning from 1.x".
+
+    Args:
+        func: The code: a Python function of tensors and Python values.
+        signature: For each parameter a ``tf.TensorSpec``, the short form ``(dtype, shape)``, a
+            nested structure of them, or a Python value; one of them alone, or a list.
+        *python_values: Values of the remaining parameters.
+
+    Returns:
+        The function. It is called with the tensors only; the Python values are fixed.
+
+    Raises:
+        WrapError: If `func` cannot be called, or does not have these parameters.
+    """
+    if not callable(func):
+        raise WrapError(f"expected a function to wrap, found {type(func).__name__} {func!r}")
+    items = list(signature) if isinstance(signature, list) else [signature]
+    if signature == ():
+        items = []
+    try:
+        given = fixed_signature(func, [*items, *python_values])
+    except TypeError as error:
+        name = getattr(func, "__name__", repr(func))
+        raise WrapError(
+            f"`{name}` cannot be wrapped with this signature: {error}; give one specification or "
+            "value for each parameter"
+        ) from None
+    return WrappedFunction(func, given)
+
+
+class WrappedFunction(Answers, tf.Module):  # type: ignore[misc]
+    """What `wrap_function` returns: one graph, and the variables that it owns.
+
+    It is a ``tf.Module`` with the variables as its own, so checkpoints and SavedModels find them.
+
+    Attributes:
+        concrete_function: TensorFlow's ``ConcreteFunction``.
+        id: Unique in this process.
+        site: Where it was wrapped.
+        recorder: What is known of its calls.
+    """
+
+    def __init__(self, func: Callable[..., Any], given: Given) -> None:
+        label = getattr(func, "__name__", type(func).__name__)
+        super().__init__(name=label if label.isidentifier() else None)
+        self.id = next_id()
+        self.site = call_site()
+        self.parameters = parameters_text(func)
+        self._given = given
+        self._python_function = _weakly(func)
+        started = time.perf_counter()
+        made = _wrap(func, given)
+        seconds = time.perf_counter() - started
+        self.concrete_function = made
+        setattr(self, "__call__", made)  # noqa: B010, so that what is loaded can be called
+        self._owned = list(_tensorflow.owned_variables(made))
+        self.recorder = Tally(label)
+        cause = Cause("first_trace", "wrapped: traced once, and never again")
+        self.recorder.add(made, given.key, cause, self.site, seconds, roots(func))
+        enlist(self)
+
+    @property
+    def python_function(self) -> Any:
+        """The wrapped Python function; None if it is gone, which does no harm."""
+        return self._python_function()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the graph.
+
+        Args:
+            *args: A value for each parameter that was given a specification.
+            **kwargs: The same by name.
+
+        Raises:
+            WrapError: If the arguments do not fit the specifications.
+        """
+        try:
+            tensors = self._given.tensors(args, kwargs)
+        except (TypeError, ValueError) as error:
+            raise WrapError(f"`{self.label}` was called with wrong arguments: {error}") from None
+        started = time.perf_counter()
+        try:
+            return self.concrete_function(*tensors)
+        finally:
+            seconds = time.perf_counter() - started
+            self.recorder.called(self.recorder.last_trace, seconds, hit=True)
+
+    @property
+    def graph(self) -> tf.Graph:
+        """The graph, with its collections."""
+        return self.concrete_function.graph
+
+    @property
+    def variables(self) -> tuple[tf.Variable, ...]:
+        """The variables that the code created, in that order; kept alive by this object."""
+        return tuple(self._owned)
+
+    @property
+    def trainable_variables(self) -> tuple[tf.Variable, ...]:
+        """Those of `variables` that are trainable."""
+        return tuple(variable for variable in self._owned if variable.trainable)
+
+    def carve(self, inputs: Any, outputs: Any, prune: bool = False) -> TracedFunction:
+        """A function of the part of the graph between some tensors; see `Trace.carve`."""
+        return self.traces[0].carve(inputs, outputs, prune)
+
+    def __repr__(self) -> str:
+        numbers = f"{count(self.calls, 'call')}, {count(len(self._owned), 'variable')}"
+        return f"<nbfn.wrap_function {self.label}{self.parameters}: {numbers}>"
+
+
+def _wrap(func: Callable[..., Any], given: Given) -> Any:
+    """TensorFlow's wrapped function, which does not keep the Python function alive."""
+    once = [func]
+
+    def traced(*tensors: Any) -> Any:
+        return once.pop()(*given.arguments(tensors))
+
+    return tf.compat.v1.wrap_function(traced, given.specs)
+
+
+def _weakly(func: Callable[..., Any]) -> Callable[[], Any]:
+    try:
+        return weakref.ref(func)
+    except TypeError:
+        return lambda: None

@@ -1,0 +1,1 @@
+"""Which Python state a trace depends on, and whether it still holds."""

@@ -1,0 +1,257 @@
+"""Marks of values: equal as long as a trace that read the value would be traced the same again.
+
+A mark holds no object of the user's. Plain values stand for themselves, containers for what they
+hold, arrays for a fingerprint, and every other object for a serial number that dies with it.
+No method of a class of the user's is called: those of the classes of Python are.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import marshal
+import reprlib
+import threading
+import weakref
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from types import MemberDescriptorType
+from typing import Any
+
+import numpy as np
+
+from nbfn import _tensorflow
+from nbfn.functions.guards.arrays import fingerprint_of_array, fingerprint_of_buffer
+
+MAX_PARTS = 2000
+MAX_DEPTH = 32
+_PLAIN_PER_PART = 5
+"""Plain items, and keys, cost little: so many of them in one container count as one part."""
+
+_LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
+_PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
+_TEXTS: dict[type, Any] = {
+    int: int.__repr__,
+    float: float.__repr__,
+    complex: complex.__repr__,
+    str: str.__str__,
+    PurePath: PurePath.__str__,
+}
+_SEQUENCES = (list, tuple, deque)
+_SETS = (set, frozenset)
+_CONTAINERS: tuple[Any, ...] = (OrderedDict, dict, *_SEQUENCES, *_SETS)
+_BUFFERS = (bytearray, array, memoryview)
+_MAX_KEPT = 1000
+
+_serials: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
+_kept: dict[int, Any] = {}
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark, and the value in words for when it differs."""
+
+    content: Any
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mark) and self.content == other.content
+
+    def __hash__(self) -> int:
+        return hash(self.content)
+
+
+ABSENT = Mark("absent", "absent")
+
+
+def is_function(known: Mark) -> bool:
+    """Whether a mark is that of a function of the user's."""
+    return isinstance(known.content, tuple) and known.content[:1] == ("function",)
+
+
+def mark(value: Any) -> Mark:
+    """The mark of a value."""
+    return Mark(content_of(value), _text(value))
+
+
+def content_of(value: Any) -> Any:
+    """What a mark compares; of a container no more than `MAX_PARTS` parts are looked at."""
+    return _content(value, 0, [MAX_PARTS])
+
+
+def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """`isinstance` without asking the value, whose ``__class__`` may run code of the user's."""
+    return issubclass(type(value), kinds)
+
+
+def is_immutable(value: Any) -> bool:
+    """Whether a value is the same as long as the object is the same."""
+    kind = type(value)
+    if kind is tuple:
+        return len(value) <= 100 and all(map(is_immutable, value))
+    return kind in _LITERALS or kind in (float, complex) or is_a(value, np.generic)
+
+
+def is_content(value: Any) -> bool:
+    """Whether a value is marked by what it holds, and not by which object it is."""
+    kind = type(value)
+    return (
+        is_immutable(value)
+        or kind in _tensorflow.WRAPPERS
+        or issubclass(kind, (*_CONTAINERS, np.ndarray, *_BUFFERS, *_TEXTS))
+    )
+
+
+def items_of(value: Any) -> Iterable[Any] | None:
+    """What a container holds, and the keys of a dictionary; None if it is no container."""
+    value = _tensorflow.unwrapped(value)
+    if is_a(value, np.ndarray):
+        return np.asarray(value).flat if value.dtype.hasobject else None
+    for base in _CONTAINERS:
+        if issubclass(type(value), base):
+            if issubclass(base, dict):
+                return itertools.chain.from_iterable(base.items(value))
+            return base.__iter__(value)  # type: ignore[no-any-return]
+    return None
+
+
+def serial(value: Any) -> Any:
+    """A number that no other object has had; the address where an object cannot be watched."""
+    with _lock:
+        known = _serials.get(id(value))
+        if known is not None and known[0]() is value:
+            return known[1]
+        number = next(_numbers)
+        try:
+            reference = weakref.ref(value, functools.partial(_drop, id(value), number))
+        except TypeError:
+            # Kept for a while, so that no other object gets its address meanwhile.
+            _kept[id(value)] = value
+            if len(_kept) > _MAX_KEPT:
+                del _kept[next(iter(_kept))]
+            return "address", id(value)
+        _serials[id(value)] = reference, number
+        return number
+
+
+def _drop(key: int, number: int, _: Any) -> None:
+    known = _serials.get(key)
+    if known is not None and known[1] == number:
+        del _serials[key]
+
+
+def _content(value: Any, depth: int, left: list[int]) -> Any:
+    kind = type(value)
+    if kind in _LITERALS:
+        return kind, value
+    for base, text in _TEXTS.items():
+        if issubclass(kind, base):
+            return kind, text(value)
+    if kind in _tensorflow.WRAPPERS:
+        return _content(_tensorflow.unwrapped(value), depth, left)
+    if is_a(value, np.generic):
+        return kind, value.tobytes()
+    if is_a(value, np.ndarray):
+        return "array", value.shape, value.dtype.str, _content_of_array(value, depth, left)
+    if is_a(value, _BUFFERS):
+        form = value.typecode if is_a(value, array) else None
+        return kind, form, fingerprint_of_buffer(value)
+    left[0] -= 1
+    container = next((each for each in _CONTAINERS if issubclass(kind, each)), None)
+    if container is not None:
+        size = container.__len__(value)
+        if depth >= MAX_DEPTH or left[0] <= 0:
+            return kind, size, "unwatched"
+        return kind, size, _content_of_items(container, value, size, depth, left)
+    slots = _slots_of(value) if depth < MAX_DEPTH and left[0] > 0 else None
+    if slots is not None:
+        return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
+    return kind.__qualname__, serial(value)
+
+
+def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[int]) -> Any:
+    """What a container holds: at once if all of it is plain, else part by part."""
+    items = items_of(value)
+    assert items is not None
+    if size:
+        first = list(itertools.islice(items, _PLAIN_PER_PART * left[0]))
+        if _PLAIN.issuperset(map(type, first)):
+            left[0] -= len(first) // _PLAIN_PER_PART
+            if base in _SETS:
+                return frozenset(zip(map(type, first), first, strict=True))
+            # In this version of the format, equal values have equal bytes, and no others have.
+            return _bytes(first)
+        items = first
+    found = tuple(_content(item, depth + 1, left) for item in _some(items, left))
+    return frozenset(found) if base in _SETS else found
+
+
+def _bytes(plain: Any) -> bytes:
+    return marshal.dumps(plain, 2)
+
+
+def _content_of_array(value: np.ndarray[Any, Any], depth: int, left: list[int]) -> Any:
+    values = np.asarray(value)
+    if values.dtype.hasobject:
+        return tuple(_content(each, depth + 1, left) for each in _some(values.flat, left))
+    known = fingerprint_of_array(values)
+    if is_a(value, np.ma.MaskedArray):
+        return known, _content(np.ma.getmask(value), depth + 1, left)
+    return known
+
+
+def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
+    """Items as long as parts are left."""
+    for item in items:
+        if left[0] <= 0:
+            return
+        left[0] -= 1
+        yield item
+
+
+def _slots_of(value: Any) -> list[Any] | None:
+    """What the slots of an object hold that no weak reference can watch; else None."""
+    if type(value).__weakrefoffset__ or is_a(value, type):
+        return None
+    found = []
+    for cls in type(value).__mro__:
+        for name, member in vars(cls).items():
+            if isinstance(member, MemberDescriptorType) and name != "__dict__":
+                try:
+                    found.append(member.__get__(value))
+                except AttributeError:
+                    found.append(None)
+    return found or None
+
+
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = 40
+        self.maxlist = self.maxdict = self.maxtuple = self.maxset = 6
+        self.maxlevel = 2
+
+
+_short = _Short()
+
+
+def _text(value: Any) -> str:
+    try:
+        if is_a(value, np.ndarray):
+            small = value.size <= 4 and not value.dtype.hasobject
+            return str(value.tolist()) if small else f"an array {value.dtype}{list(value.shape)}"
+        if is_a(value, _BUFFERS) and len(value) > 100:
+            return f"a {type(value).__name__} of {len(value)} items"
+        if is_content(value):
+            return _short.repr(value)
+        name = vars(value).get("__name__") if not is_a(value, type) else value.__name__
+        if isinstance(name, str):
+            return f"{type(value).__name__} {name}"
+    except Exception:  # a user's class may do anything, also when it is shown
+        return f"a {type(value).__name__}"
+    return f"a {type(value).__name__} object"

@@ -1,0 +1,364 @@
+"""Walks from a function to the places that its traces depend on.
+
+What is visited is what the code names, itself and through the user's own helpers and objects; code
+and objects of libraries are taken as they are. No code of the user's runs: attributes are read from
+dictionaries and slots, never by look-up.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import re
+import sys
+import weakref
+from collections import deque
+from collections.abc import Iterable, Mapping
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from nbfn import _tensorflow
+from nbfn.functions.bytecode import special_methods as special
+from nbfn.functions.bytecode.dynamic_attributes import ANY
+from nbfn.functions.bytecode.graph_time import GraphTime
+from nbfn.functions.bytecode.reads import is_the_users, reads
+from nbfn.functions.bytecode.value_sources import made_by
+from nbfn.functions.guards.fingerprints import (
+    ABSENT,
+    MAX_PARTS,
+    Mark,
+    content_of,
+    is_a,
+    is_content,
+    is_immutable,
+    items_of,
+    mark,
+    serial,
+)
+from nbfn.functions.guards.introspection import (
+    Fetch,
+    as_frozen,
+    bound_by,
+    closed_over,
+    count_attributes,
+    hides_none,
+    item_of,
+    late,
+    member,
+    own_attributes,
+    part_of,
+    reference_to,
+    undressed,
+)
+from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
+from nbfn.functions.guards.source import Place, Survey
+from nbfn.functions.guards.unwrapping import PARTIALS, mark_of_functions, unwrapped
+
+_MAX_OBJECTS = MAX_PARTS
+_MAX_ITEMS = 50 * MAX_PARTS
+_MAX_OTHERS = 200
+_OWN_NAME = re.compile(r"(\w+)(\[[^]]*\])*$")
+
+
+class Surveyor:
+    """One walk, with the attributes that the code found so far names."""
+
+    def __init__(self, attributes: frozenset[str], graph_time: GraphTime) -> None:
+        self._graph_time = graph_time
+        self.survey = Survey(attributes=attributes)
+        self.named: frozenset[str] = frozenset()
+        self._wanted = sorted(name for name in attributes if not name.startswith("__"))
+        self._specials = special.ALWAYS | (attributes & special.IF_NAMED)
+        if attributes & special.TEXT - special.FORMAT:
+            self._specials |= special.TEXT
+        self._seen: set[Any] = set()
+        self._looked_for: dict[int, frozenset[str]] = {}
+        self._counted: set[int] = set()
+        self._items_left = _MAX_ITEMS
+        self._found: deque[tuple[str, str, Any, Fetch]] = deque()
+
+    def follow(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+        """Notes that `walk` is to visit what a value leads to."""
+        if value is not None and value is not ABSENT and not is_immutable(value):
+            self._found.append((name, route, value, fetch))
+
+    def walk(self) -> None:
+        """Visits what the values lead to, the nearest first."""
+        while self._found:
+            name, route, value, fetch = self._found.popleft()
+            self._leads_of(name, route, value, fetch)
+            items = items_of(value)
+            if items is not None:
+                self._items_of(name, route, value, items)
+            self.named |= names_in(value)
+            functions = [] if items is not None else list(unwrapped(value))
+            if functions:
+                self._functions(name, route, value, functions)
+            else:
+                self._attributes_of(name, route, value, fetch)
+
+    def _leads_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+        seen = "leads", id(value), self._is_text(name)
+        for text, lead in leads(value, fetch) if seen not in self._seen else ():
+            self._seen.add(seen)
+            self._visit(Place("attribute", name + text, route + text), lead, lead())
+
+    # Code -------------------------------------------------------------------------------
+
+    def _names_of(self, function: FunctionType, route: str, is_traced: bool) -> None:
+        """Visits the globals and closures that a function of the user's reads."""
+        if id(function) in self._seen:
+            return
+        self._seen.add(id(function))
+        read = reads(function.__code__, is_traced, self._graph_time)
+        self.named |= read.attributes
+        namespace = function.__globals__
+        if any(not _is_library(namespace.get(root)) for root in read.roots):
+            self.named |= {ANY}
+        made = [name for name in read.globals if special.text_of(made_by(name)) in read.attributes]
+        if any(not _is_library(namespace.get(name)) for name in made):
+            self.named |= special.TEXT
+        module = namespace.get("__name__", "")
+        hidden = {name for name in read.globals if name not in namespace}
+        for name in sorted(read.globals):
+            fetch = functools.partial(namespace.get, name, ABSENT)
+            value = namespace.get(name)
+            if type(value) is dict and name in read.keys and not self._graph_time.changes(value):
+                self._items_by_key(name, f"{module}:{name}", fetch, read.keys[name])
+                hidden.discard(name)
+            elif name in namespace or not hasattr(builtins, name):
+                self._visit(Place("global", name, f"{module}:{name}"), fetch, fetch())
+                hidden.discard(name)
+        if hidden:
+            probe = functools.partial(hides_none, namespace, frozenset(hidden))
+            self.survey._same.append((probe, True))
+        for name in sorted(read.modules):
+            fetch = functools.partial(sys.modules.get, name, ABSENT)
+            self._visit(Place("module", name, f"import {name}"), fetch, fetch())
+        reference = weakref.ref(function)
+        for i, name in enumerate(function.__code__.co_freevars):
+            fetch = functools.partial(closed_over, reference, i)
+            self._visit(Place("closure", name, f"{route}<{name}>"), fetch, fetch())
+
+    def _items_by_key(
+        self, name: str, route: str, fetch: Fetch, keys: frozenset[str | int]
+    ) -> None:
+        """Visits the items of a dictionary that code reads; what else it holds may change."""
+        for key in sorted(keys, key=repr):
+            item = functools.partial(item_of, fetch, key)
+            self._visit(Place("global", f"{name}[{key!r}]", f"{route}[{key!r}]"), item, item())
+
+    # Values -----------------------------------------------------------------------------
+
+    def _visit(self, place: Place, fetch: Fetch, value: Any) -> None:
+        """Marks the value at a place, and follows it."""
+        if is_a(value, ModuleType):
+            if is_the_users(value.__name__):
+                self._put(place, fetch, value, Mark(("module", serial(value)), value.__name__))
+                self._attributes_of(place.name, place.route, value, fetch)
+            return
+        functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
+        if value is ABSENT:
+            known = ABSENT
+        elif self._graph_time.changes(value):
+            self._put_identity(place, fetch, value)
+            return
+        elif functions:
+            known = mark_of_functions(functions, value, self._graph_time)
+        else:
+            known = mark(value)
+        self._put(place, fetch, value, known)
+        self.follow(place.name, place.route, value, fetch)
+
+    def _put(self, place: Place, fetch: Fetch, value: Any, known: Mark) -> None:
+        self.survey.marks[place] = known
+        if value is ABSENT or is_immutable(value):
+            self.survey._same.append((fetch, value))
+            return
+        if is_a(value, np.ndarray) and as_frozen(fetch) is not ABSENT:
+            self.survey._weak.append((functools.partial(as_frozen, fetch), weakref.ref(value)))
+            return
+        reference = None if is_content(value) else reference_to(value)
+        if reference is None:
+            self.survey._content.append((fetch, content_of(value)))
+        else:
+            self.survey._weak.append((fetch, reference))
+
+    def _put_identity(self, place: Place, fetch: Fetch, value: Any) -> None:
+        """Marks a value by which object it is, whatever it holds."""
+
+        def which() -> int:
+            return id(fetch())
+
+        self.survey.marks[place] = Mark(("holder", id(value)), f"another {type(value).__name__}")
+        self.survey._content.append((which, id(value)))
+
+    def _functions(self, name: str, route: str, value: Any, functions: list[FunctionType]) -> None:
+        """Visits what a function of the user's leads to, and what is bound to its arguments."""
+        for each in functions:
+            self._probe_code(name, route, each)
+        if any(self._graph_time.runs(each.__code__) for each in functions):
+            return
+        if is_a(value, MethodType):
+            owner = name.rpartition(".")[0] or "self"
+            self.follow(owner, f"{route}.__self__", value.__self__, late(value.__self__))
+        while is_a(value, PARTIALS):
+            bound = (*value.args, *value.keywords.values())
+            holder = late(value)
+            self.survey._content.append(
+                (functools.partial(bound_by, holder), content_of(bound_by(holder)))
+            )
+            for i, item in enumerate(bound):
+                self.follow(f"{name}({i})", f"{route}({i})", item, late(item))
+            value = value.func
+        for i, each in enumerate(functions):
+            self._names_of(each, f"{route}/{i}", is_traced=not name)
+            self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
+
+    def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
+        reference = weakref.ref(function)
+        self.survey._same.append(
+            (functools.partial(part_of, reference, "__code__"), function.__code__)
+        )
+        if self._graph_time.runs(function.__code__):
+            return
+        for part in ("__defaults__", "__kwdefaults__"):
+            value, fetch = getattr(function, part), functools.partial(part_of, reference, part)
+            if value is None or is_immutable(value):
+                self.survey._same.append((fetch, value))
+            else:
+                self.survey._content.append((fetch, content_of(value)))
+                self.follow(name, f"{route}.{part}", value, fetch)
+
+    def _items_of(self, name: str, route: str, value: Any, items: Iterable[Any]) -> None:
+        seen = -id(value), self._is_text(name)  # its attributes are seen apart
+        if seen in self._seen:
+            return
+        self._seen.add(seen)
+        is_dict = is_a(_tensorflow.unwrapped(value), dict)
+        key: Any = None
+        for i, item in enumerate(itertools.islice(items, min(self._items_left, MAX_PARTS))):
+            self._items_left -= 1
+            if is_dict and not i % 2:
+                key = item
+            if not is_immutable(item):
+                at = key if is_dict else i
+                path = f"[{at!r}]" if type(at) in (int, str) else "[…]"
+                self.follow(name + path, f"{route}[{i}]", item, late(item))
+
+    def _attributes_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+        """Visits the named attributes of an object, a class or a module of the user's."""
+        is_module = is_a(value, ModuleType)
+        classes = () if is_module else type(value).__mro__
+        if is_a(value, type):
+            classes = (*value.__mro__, *classes)
+        users = [cls for cls in classes if is_the_users(cls.__module__)]
+        storage = storage_of(classes)
+        if not (users or storage or is_module or is_a(value, HOLDERS)):
+            return
+        specials = self._specials_of(name, value)
+        before = self._looked_for.get(id(value))
+        if len(self._looked_for) > _MAX_OBJECTS or (before is not None and specials <= before):
+            return
+        self._looked_for[id(value)] = specials | (before or frozenset())
+        holder = reference_to(value) or fetch
+        own = {} if is_a(value, type) else own_attributes(value)
+        if is_a(value, HOLDERS) and specials >= special.TEXT:  # its text names them all
+            self.named |= own.keys() | set(map(special.text_of, own))
+        others = self._others(own, classes)
+        self._held_by(name, route, holder, own, [*self._wanted, *storage, *others])
+        # An attribute that appears later, or hides one of the class, makes the number differ.
+        self._count(holder, weakref.ref(type(value)) if users else None)
+        for cls in users:
+            self.named |= self._matched_by(cls)
+            if id(cls) not in self._counted:
+                self._counted.add(id(cls))
+                self._count(weakref.ref(cls))
+        wanted = self._wanted
+        for cls in users:
+            more = sorted(specials & vars(cls).keys())
+            more += self._others(vars(cls), classes)
+            wanted = [*wanted, *more] if more else wanted
+        for attribute in wanted:
+            for cls in users:
+                if attribute in vars(cls) and attribute not in own:
+                    self._class_attribute(cls, attribute)
+                    if special.BASES not in self.survey.attributes:
+                        break
+
+    def _specials_of(self, name: str, value: Any) -> frozenset[str]:
+        """The special methods of an object or a class that code may run."""
+        known, specials = self.survey.attributes, self._specials
+        own_name = name.rpartition(".")[2]
+        if is_a(value, type):
+            specials |= special.MAKING
+        if special.length_of(own_name) in known:
+            specials |= special.LENGTH
+        if special.entry_of(own_name) in known:
+            specials |= special.CONTEXTS
+        if self._is_text(name):
+            specials |= special.TEXT
+        return specials
+
+    def _is_text(self, name: str) -> bool:
+        """Whether the value of a name becomes text; that of a container holds that of its items."""
+        match = _OWN_NAME.search(name)
+        return match is not None and special.text_of(match[1]) in self.survey.attributes
+
+    def _matched_by(self, cls: type) -> frozenset[str]:
+        """The attributes that a pattern reads by their positions."""
+        names = vars(cls).get("__match_args__", ())
+        if "__match_args__" not in self.survey.attributes or type(names) is not tuple:
+            return frozenset()
+        return frozenset(each for each in names if type(each) is str)
+
+    def _held_by(
+        self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]
+    ) -> None:
+        """Visits the attributes that an object itself holds, of those that are wanted."""
+        for attribute in wanted if own else ():
+            if attribute in own:
+                found = functools.partial(member, holder, attribute)
+                place = Place("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
+                self._visit(place, found, own[attribute])
+
+    def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
+        """Attributes that no code names, where code may read any; not those of libraries."""
+        if ANY not in self.survey.attributes:
+            return []
+        is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
+        hidden = "_" if is_mixed else "__"
+        known = self.survey.attributes
+        return [
+            name
+            for name, value in sorted(own.items())
+            if name not in known and not name.startswith(hidden) and _is_state(undressed(value))
+        ][:_MAX_OTHERS]
+
+    def _count(self, holder: Fetch, cls: Fetch | None = None) -> None:
+        probe = functools.partial(count_attributes, holder, cls)
+        self.survey._same.append((probe, probe()))
+
+    def _class_attribute(self, cls: type, attribute: str) -> None:
+        value = vars(cls)[attribute]
+        route = f"{cls.__module__}.{cls.__qualname__}.{attribute}"
+        place = Place("attribute", f"{cls.__name__}.{attribute}", route)
+        if place in self.survey.marks or is_a(value, MemberDescriptorType):
+            return
+        fetch = functools.partial(member, weakref.ref(cls), attribute)
+        self._visit(place, fetch, undressed(value))
+
+
+def _is_library(value: Any) -> bool:
+    return is_a(value, ModuleType) and not is_the_users(value.__name__)
+
+
+def _is_state(value: Any) -> bool:
+    """Whether a value is plain, or leads to state of the user's."""
+    if is_content(value) or is_a(value, HOLDERS):
+        return True
+    cls = value if is_a(value, type) else type(value)
+    return is_the_users(cls.__module__) or any(True for _ in unwrapped(value))

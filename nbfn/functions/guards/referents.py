@@ -1,0 +1,75 @@
+"""What values of Python's own classes lead to: views, references, bound methods, factories."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gc
+import operator
+import threading
+import weakref
+from collections import ChainMap, OrderedDict, UserDict, UserList, UserString, defaultdict
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from types import BuiltinMethodType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from typing import Any
+
+from nbfn.functions.guards.fingerprints import ABSENT
+from nbfn.functions.guards.introspection import Fetch
+
+HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
+"""Classes whose instances have the attributes that the user gives them."""
+
+_STORAGE: dict[type, str] = {
+    **dict.fromkeys((UserDict, UserList, UserString), "data"),
+    ChainMap: "maps",
+}
+_empty: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
+_VIEWS = tuple(type(view) for each in _empty for view in (each.keys(), each.values(), each.items()))
+_GETTERS = (operator.attrgetter, operator.methodcaller)
+
+
+def _behind(view: Any) -> Any:
+    """The dictionary behind a view or a proxy, which no attribute of it gives as it is."""
+    return next(iter(gc.get_referents(view)), ABSENT)
+
+
+def _bound_to(method: Any) -> Any:
+    return ABSENT if isinstance(method.__self__, ModuleType) else method.__self__
+
+
+_LEADS: dict[tuple[type, ...], tuple[str, Callable[[Any], Any]]] = {
+    (MappingProxyType, *_VIEWS): (".mapping", _behind),
+    (weakref.ref,): ("()", weakref.ref.__call__),
+    (ContextVar,): (".get()", lambda variable: variable.get(None)),
+    (BuiltinMethodType, type([].__len__)): (".__self__", _bound_to),
+    (defaultdict,): (".default_factory", lambda value: value.default_factory),
+    (functools.singledispatchmethod,): (".dispatcher", lambda method: method.dispatcher),
+    # What `functools.singledispatch` chooses from.
+    (FunctionType,): (".registry", lambda function: vars(function).get("registry", ABSENT)),
+}
+
+
+def leads(value: Any, fetch: Fetch) -> Iterator[tuple[str, Fetch]]:
+    """What a value leads to that is neither an attribute nor an item; how it is written."""
+    for kinds, (text, lead) in _LEADS.items():
+        if issubclass(type(value), kinds) and lead(value) is not ABSENT:
+            yield text, functools.partial(_led, kinds, lead, fetch)
+
+
+def _led(kinds: tuple[type, ...], lead: Callable[[Any], Any], fetch: Fetch) -> Any:
+    value = fetch()
+    return lead(value) if issubclass(type(value), kinds) else ABSENT
+
+
+def storage_of(classes: tuple[type, ...]) -> list[str]:
+    """The attributes in which classes of the library keep what the user puts into them."""
+    return [name for cls, name in _STORAGE.items() if cls in classes]
+
+
+def names_in(value: Any) -> frozenset[str]:
+    """The attributes that an `attrgetter` or a `methodcaller` reads."""
+    if type(value) not in _GETTERS:
+        return frozenset()
+    texts = [each for each in value.__reduce__()[1] if isinstance(each, str)]
+    return frozenset(name for text in texts for name in text.split("."))

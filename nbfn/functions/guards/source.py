@@ -1,0 +1,54 @@
+"""Where traced code reads Python state, and whether it is still as it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbfn.functions.guards.fingerprints import Mark, content_of
+from nbfn.functions.guards.introspection import Fetch
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value was read.
+
+    Attributes:
+        kind: ``global``, ``closure``, ``attribute``, ``module``, one that the code imports, or
+            ``code``, the function's own.
+        name: The name that the user's code has for it.
+        route: The way on which it was reached, which tells places of one name apart.
+    """
+
+    kind: str
+    name: str
+    route: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} `{self.name}`"
+
+
+@dataclass
+class Survey:
+    """What a function depends on besides its arguments, at one moment.
+
+    Attributes:
+        marks: The mark of each place.
+        attributes: Every attribute that the surveyed code names.
+    """
+
+    marks: dict[Place, Mark] = field(default_factory=dict)
+    attributes: frozenset[str] = frozenset()
+    _same: list[tuple[Fetch, Any]] = field(default_factory=list)
+    _weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
+    _content: list[tuple[Fetch, Any]] = field(default_factory=list)
+
+    def holds(self) -> bool:
+        """Whether nothing has changed since, by looking as little as possible."""
+        for fetch, value in self._same:
+            if fetch() is not value:
+                return False
+        for fetch, reference in self._weak:
+            if fetch() is not reference():
+                return False
+        return all(content_of(fetch()) == known for fetch, known in self._content)

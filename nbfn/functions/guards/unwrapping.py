@@ -1,0 +1,54 @@
+"""Functions of the user's, and what dresses them: partials, methods, caches, decorators."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from types import FunctionType, MethodType
+from typing import Any
+
+from nbfn import _tensorflow
+from nbfn.functions.bytecode.fingerprint import fingerprint
+from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
+from nbfn.functions.bytecode.reads import is_the_users
+from nbfn.functions.guards.fingerprints import Mark, content_of, is_a
+
+_MAX_WRAPPERS = 50
+PARTIALS = (functools.partial, functools.partialmethod)
+
+
+def unwrapped(function: Any) -> Iterator[FunctionType]:
+    """A function and those that it wraps, outermost first, as far as they are the user's."""
+    for _ in range(_MAX_WRAPPERS):
+        if is_a(function, PARTIALS):
+            function = function.func
+        elif is_a(function, _tensorflow.Function):
+            function = getattr(function, "python_function", None)
+        elif is_a(function, (MethodType, staticmethod, classmethod)):
+            function = function.__func__
+        elif is_a(function, functools._lru_cache_wrapper):
+            function = function.__wrapped__
+        elif is_a(function, FunctionType):
+            if is_the_users(function.__globals__.get("__name__")):
+                yield function
+            function = vars(function).get("__wrapped__")
+        else:
+            return
+
+
+def mark_of_functions(
+    functions: list[FunctionType], value: Any, graph_time: GraphTime = NOTHING
+) -> Mark:
+    """The mark of a function of the user's, bare or dressed: its code and what it binds."""
+    text = f"function {functions[-1].__name__}"
+    if any(graph_time.runs(f.__code__) for f in functions):
+        return Mark(("function", *(fingerprint(f.__code__) for f in functions)), text)
+    parts: list[Any] = [
+        (fingerprint(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
+        for f in functions
+    ]
+    if is_a(value, PARTIALS):
+        parts.append(content_of((value.args, value.keywords)))
+    if is_a(value, MethodType):
+        parts.append(content_of(value.__self__))
+    return Mark(("function", *parts), text)

@@ -1,0 +1,1 @@
+"""Counts and policies: the recorder, limits, stances, eviction."""

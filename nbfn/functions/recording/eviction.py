@@ -1,0 +1,94 @@
+"""Drops traces, and gives the memory of their graphs back.
+
+RFC "Functions, not Sessions", section "CAUTION: Too many traces".
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import gc
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nbfn import _tensorflow
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced.traced_function import TracedFunction
+    from nbfn.functions.traces.trace import Trace
+
+
+@dataclass(frozen=True, repr=False)
+class Freed:
+    """What `free` did.
+
+    Attributes:
+        traces: Traces that were dropped.
+        nbytes: Bytes by which the process's resident memory became smaller; 0 where it cannot be
+            measured. Other threads change it too.
+    """
+
+    traces: int
+    nbytes: int
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"{self.traces} traces dropped, {self.nbytes / 2**20:.1f} MiB given back"
+
+
+def evict(function: TracedFunction, trace: Trace) -> None:
+    """Takes a trace out of a function's cache. Raises ValueError if it is not there."""
+    recorder = function.recorder
+    concrete = trace._concrete()
+    if concrete is None or recorder.traces.get(id(concrete)) is not trace:
+        raise ValueError(f"trace {trace.number} is not in the cache of `{function.label}`")
+    _tensorflow.discard(function, concrete)
+    recorder.forget(concrete)
+
+
+def evict_least_recently_used(function: TracedFunction, number: int) -> None:
+    """Evicts this many traces, those first that only created variables and serve no call."""
+    spare = sorted(
+        function.traces, key=lambda t: (t.cause.code != "variable_creation", t.last_used)
+    )
+    for trace in spare[:number]:
+        evict(function, trace)
+
+
+def free(function: TracedFunction) -> Freed:
+    """Drops every trace of a function and gives the memory back to the system."""
+    before = _resident()
+    traces = function.traces
+    for trace in traces:
+        evict(function, trace)
+    gc.collect()
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+    return Freed(len(traces), max(before - _resident(), 0))
+
+
+@functools.cache
+def _malloc_trim() -> ctypes._NamedFuncPointer | None:
+    """Glibc keeps freed memory for itself until it is told to give it back."""
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+def _resident() -> int:
+    """Resident memory of this process in bytes; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * _page_size()
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _page_size() -> int:
+    import resource
+
+    return resource.getpagesize()

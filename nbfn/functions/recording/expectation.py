@@ -1,0 +1,57 @@
+"""`expect_traces`: a with-block that fails if more is traced in it than expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from nbfn.errors import NbfnError
+from nbfn.text import count
+
+if TYPE_CHECKING:
+    from nbfn.functions.traces.trace import Trace
+
+
+class TooManyTracesError(NbfnError, AssertionError):
+    """More was traced than `expect_traces` allows."""
+
+
+@contextmanager
+def expect_traces(*functions: Any, at_most: int = 1) -> Iterator[None]:
+    """A with-block in which some functions may make so many new traces, each.
+
+    Args:
+        *functions: Traced functions; traces that are made in order to create variables count.
+        at_most: How many new traces each may make.
+
+    Raises:
+        TooManyTracesError: At the end of the block, with the causes of the traces.
+        TypeError: If there is no function, or one is no traced function.
+        ValueError: If `at_most` is negative.
+    """
+    if not functions:
+        raise TypeError("expect_traces needs at least one traced function")
+    for function in functions:
+        if not hasattr(function, "recorder"):
+            raise TypeError(f"expected a traced function, found {type(function).__name__}")
+    if at_most < 0:
+        raise ValueError(f"at_most is {at_most}, expected at least 0")
+    made: dict[str, list[Trace]] = {function.id: [] for function in functions}
+    for function in functions:
+        function.recorder.listeners.append(made[function.id].append)
+    try:
+        yield
+    finally:
+        for function in functions:
+            function.recorder.listeners.remove(made[function.id].append)
+    for function in functions:
+        new = made[function.id]
+        if len(new) > at_most:
+            why = "".join(
+                f"\n  trace {t.number} ({t.site}): {t.cause.sentence} [{t.signature}]" for t in new
+            )
+            raise TooManyTracesError(
+                f"`{function.label}` made {count(len(new), 'new trace')}, expected at most "
+                f"{at_most}:{why}"
+            )

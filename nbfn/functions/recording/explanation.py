@@ -1,0 +1,64 @@
+"""`explain`: which trace would serve a call, or why none would, without running anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nbfn import _tensorflow
+from nbfn.functions.retraces.explain import Cause, explain
+from nbfn.functions.retraces.remedy import Remedy, remedy_for
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced.traced_function import TracedFunction
+    from nbfn.functions.traces.trace import Trace
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What a call would find.
+
+    Attributes:
+        trace: The trace that would serve it; None if it would be traced.
+        causes: Why none would; empty if one would.
+        nearest: The traces nearest to what it needs.
+        remedy: What to change so that it does not retrace.
+    """
+
+    trace: Trace | None
+    causes: tuple[Cause, ...] = ()
+    nearest: tuple[Trace, ...] = ()
+    remedy: Remedy | None = None
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        if self.trace is not None:
+            arguments = self.trace.signature or "no arguments"
+            return f"a hit: trace {self.trace.number} would serve ({arguments})"
+        verb = "would retrace" if self.nearest else "would trace"
+        text = f"{verb}: " + "; ".join(cause.sentence for cause in self.causes)
+        if self.nearest:
+            text += " (nearest: trace " + ", ".join(str(t.number) for t in self.nearest) + ")"
+        if self.remedy is None:
+            return text
+        return f"{text}. {self.remedy.sentence}" + (
+            f": {self.remedy.code}" if self.remedy.code else ""
+        )
+
+
+def explanation(function: TracedFunction, args: Any, kwargs: Any) -> Explanation:
+    """What a call with these arguments would find. Raises TypeError if they do not fit."""
+    recorder = function.recorder
+    looked_up = _tensorflow.look_up(function, args, kwargs)
+    if looked_up is None or not recorder.traces:
+        _tensorflow.canonical(function, args, kwargs)
+        return Explanation(None, (recorder.next_first_cause(),))
+    if looked_up.concrete is not None:
+        return Explanation(recorder.traces.get(id(looked_up.concrete)))
+    wanted = recorder.wanted(looked_up.function_type)
+    causes, nearest = explain(wanted, list(recorder.traces.values()))
+    return Explanation(
+        None, causes, nearest, remedy_for(recorder.spoken_name(), causes, recorder.relaxing)
+    )

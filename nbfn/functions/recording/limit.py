@@ -1,0 +1,113 @@
+"""How many traces a function may have, and what happens at the limit.
+
+RFC "Functions, not Sessions", section "Trace Caches" ("too many traces").
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
+
+from nbfn.errors import NbfnWarning
+from nbfn.functions.recording.refusal import RunEagerly, TraceLimitError
+from nbfn.text import count
+
+if TYPE_CHECKING:
+    from nbfn.functions.retraces.explain import Retrace
+
+OnLimit = Literal["warn", "raise", "evict", "eager"]
+
+
+MIN_RETRACES = 8
+"""Retraces before their ratio to the calls is looked at."""
+
+
+@dataclass
+class Limit:
+    """The limit of one function.
+
+    Attributes:
+        max_traces: Traces that it may have; None for no limit.
+        on_limit: What happens on the next miss: warn once, raise `TraceLimitError`, evict the
+            least recently used trace, or run that call eagerly.
+
+    Raises:
+        ValueError: If either is out of range.
+    """
+
+    max_traces: int | None = 16
+    on_limit: OnLimit = "warn"
+    _warned: bool = field(default=False, repr=False)
+    _warned_of_ratio: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.max_traces is not None and self.max_traces < 1:
+            raise ValueError(f"max_traces is {self.max_traces}, expected None or at least 1")
+        if self.on_limit not in get_args(OnLimit):
+            expected = ", ".join(map(repr, get_args(OnLimit)))
+            raise ValueError(f"on_limit is {self.on_limit!r}, expected one of {expected}")
+
+    def check(self, name: str, traces: int) -> None:
+        """Is asked before a trace is made; may raise."""
+        if self.max_traces is None or traces < self.max_traces:
+            return
+        if self.on_limit in ("warn", "evict"):
+            return
+        if self.on_limit == "eager":
+            raise RunEagerly
+        raise TraceLimitError(
+            f"`{name}` has {count(traces, 'trace')}, max_traces is {self.max_traces}, and this "
+            "call needs one more; look at its .retraces for the causes, or raise max_traces"
+        )
+
+    def warn(self, name: str, traces: int, retrace: Retrace) -> None:
+        """Is told of each retrace; warns once when the limit is passed."""
+        if self.max_traces is None or traces <= self.max_traces or self._warned:
+            return
+        if self.on_limit != "warn":
+            return
+        self._warned = True
+        advice = f" {retrace.remedy.sentence}." if retrace.remedy else ""
+        warnings.warn(
+            f"`{name}` has {traces} traces (max_traces is {self.max_traces}). "
+            f"The last one: {retrace.causes[0].sentence}.{advice}",
+            NbfnWarning,
+            stacklevel=2,
+        )
+
+    def excess(self, traces: int) -> int:
+        """How many traces to evict."""
+        if self.max_traces is None or self.on_limit != "evict":
+            return 0
+        return max(traces - self.max_traces, 0)
+
+    def warn_of_ratio(self, name: str, calls: int, retraces: Sequence[Retrace]) -> None:
+        """Is told of each retrace; warns once if every second call or more has retraced.
+
+        Args:
+            name: The function's name.
+            calls: Its calls so far.
+            retraces: Its retraces so far.
+        """
+        if len(retraces) < MIN_RETRACES or len(retraces) * 2 < calls or self._warned_of_ratio:
+            return
+        self._warned_of_ratio = True
+        shared = Counter((c.code, c.path) for each in retraces for c in each.causes)
+        (code, path), often = shared.most_common(1)[0]
+        newest = next(
+            cause
+            for each in reversed(retraces)
+            for cause in each.causes
+            if (cause.code, cause.path) == (code, path)
+        )
+        remedy = retraces[-1].remedy
+        warnings.warn(
+            f"`{name}` has retraced {len(retraces)} times in {count(calls, 'call')}; "
+            f"{often} of them share a cause: {newest.sentence}."
+            + (f" {remedy.sentence}." if remedy else ""),
+            NbfnWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,233 @@
+"""What every observed function answers, and the record of one that nbfn did not make itself."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Protocol
+
+from nbfn.functions.retraces.explain import Cause, Retrace
+from nbfn.functions.retraces.remedy import Remedy
+from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.key import Key
+from nbfn.functions.traces.trace import Trace
+from nbfn.site import Site
+
+MAX_RETRACES_KEPT = 1000
+
+_ids = itertools.count(1)
+clock = itertools.count(1)
+"""Ticks with every change of any record."""
+
+
+def next_id() -> str:
+    """An id for an observed function, unique in this process; later ones have higher numbers."""
+    return f"observed-{next(_ids)}"
+
+
+class Record:
+    """What is known of the calls and traces of one function.
+
+    Attributes:
+        name: The name to show.
+        function_id: Id of the function.
+        calls: Calls that ended, or that failed after their trace was found or made.
+        hits: Calls that were served by a trace that was there.
+        trace_seconds: Time spent tracing.
+        run_seconds: Time spent in calls, tracing excluded.
+        traces: The traces that are there, oldest first, by ``id`` of the concrete function.
+        retraces: Every miss after the first trace, newest last (the newest 1000 are kept).
+        retrace_count: Misses after the first trace.
+        last: What the last call was: ``"hit"``, ``"trace"`` or ``"retrace"``.
+        last_trace: The trace that served last.
+        changed: Grows with every change of any record; tells what to look at again.
+        lock: Held while the record is read or changed.
+        listeners: Are told of each new trace.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.function_id = ""
+        self.calls = 0
+        self.hits = 0
+        self.trace_seconds = 0.0
+        self.run_seconds = 0.0
+        self.traces: dict[int, Trace] = {}
+        self.retraces: deque[Retrace] = deque(maxlen=MAX_RETRACES_KEPT)
+        self.retrace_count = 0
+        self.last: str | None = None
+        self.last_trace: Trace | None = None
+        self.changed = next(clock)
+        self.lock = threading.RLock()
+        self.listeners: list[Callable[[Trace], None]] = []
+        self._made = 0
+
+    def touch(self) -> None:
+        """Says that something has changed."""
+        self.changed = next(clock)
+
+
+class Observed(Protocol):
+    """A function that the session lists, whoever made it.
+
+    Attributes:
+        id: Unique in this process; ends with ``-`` and a number that grows.
+        site: Where it was defined or first seen.
+        owner: The instance whose method it is, if nbfn made it and it is one.
+    """
+
+    id: str
+    site: Site
+    owner: Any
+
+    @property
+    def recorder(self) -> Record:
+        """What is known of it."""
+
+    @property
+    def parameters(self) -> str:
+        """Its parameters as text."""
+
+    @property
+    def python_function(self) -> Any:
+        """The user's Python function; None if it is gone."""
+
+
+class Tally(Record):
+    """The `Record` of a function whose calls and traces are only looked at."""
+
+    def add(
+        self,
+        concrete: Any,
+        key: Key,
+        cause: Cause,
+        site: Site,
+        seconds: float,
+        roots: Iterator[tuple[str, Any]],
+    ) -> Trace:
+        """Adds a trace."""
+        with self.lock:
+            self._made += 1
+            trace = Trace(self._made, concrete, key, cause, site, seconds, roots)
+            self.traces[id(concrete)] = trace
+            self.trace_seconds += seconds
+            self.last_trace = trace
+            self.last = "trace"
+            self.touch()
+        for listener in list(self.listeners):
+            listener(trace)
+        return trace
+
+    def missed(
+        self,
+        trace: Trace,
+        causes: tuple[Cause, ...],
+        nearest: tuple[Trace, ...],
+        remedy: Remedy | None,
+    ) -> None:
+        """Says that a trace was made although there were others."""
+        with self.lock:
+            self.retrace_count += 1
+            self.retraces.append(
+                Retrace(
+                    number=self.retrace_count,
+                    causes=causes,
+                    nearest=tuple(each.number for each in nearest),
+                    trace=trace.number,
+                    site=trace.site,
+                    trace_seconds=trace.trace_seconds,
+                    remedy=remedy,
+                )
+            )
+            self.last = "retrace"
+            self.touch()
+
+    def called(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
+        """Counts a call; `seconds` without what tracing took."""
+        with self.lock:
+            self.calls += 1
+            self.run_seconds += seconds
+            if trace is not None:
+                self.last_trace = trace
+                trace.run_seconds += seconds
+                if hit:
+                    self.hits += 1
+                    trace.hits += 1
+                    self.last = "hit"
+            self.touch()
+
+    def cost(self, trace: Trace, seconds: float) -> None:
+        """Says what a trace has cost, if that is known only later."""
+        with self.lock:
+            trace.trace_seconds += seconds
+            self.trace_seconds += seconds
+            for i, retrace in enumerate(self.retraces):
+                if retrace.trace == trace.number:
+                    self.retraces[i] = replace(retrace, trace_seconds=trace.trace_seconds)
+            self.touch()
+
+    def prune(self) -> None:
+        """Forgets traces whose graphs are gone."""
+        with self.lock:
+            gone = [id for id, trace in self.traces.items() if trace._concrete() is None]
+            for id in gone:
+                del self.traces[id]
+            if gone:
+                self.touch()
+
+
+class Answers:
+    """What an observed function answers of its record, in the words of a `TracedFunction`.
+
+    Attributes:
+        owner: None: what nbfn did not make is listed, but it is no function of the session's to
+            export.
+    """
+
+    recorder: Tally
+    owner: Any = None
+
+    @property
+    def label(self) -> str:
+        """The name to show."""
+        return self.recorder.name
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces that are there, oldest first."""
+        with self.recorder.lock:
+            self.recorder.prune()
+            return tuple(self.recorder.traces.values())
+
+    @property
+    def retraces(self) -> tuple[Retrace, ...]:
+        """Every miss after the first trace, with its causes, newest last."""
+        with self.recorder.lock:
+            return tuple(self.recorder.retraces)
+
+    @property
+    def calls(self) -> int:
+        """Calls so far."""
+        return self.recorder.calls
+
+    @property
+    def hits(self) -> int:
+        """Calls that were served by a trace that was there."""
+        return self.recorder.hits
+
+    @property
+    def last_trace(self) -> Trace | None:
+        """The trace that served the last call; None before the first."""
+        return self.recorder.last_trace
+
+    @property
+    def captures(self) -> tuple[Capture, ...]:
+        """What the traces captured, each thing once, under the user's names."""
+        found: dict[str, Capture] = {}
+        for trace in self.traces:
+            for capture in trace.captures:
+                found.setdefault(capture.id, capture)
+        return tuple(found.values())

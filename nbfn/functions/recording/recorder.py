@@ -1,0 +1,374 @@
+"""Counts the calls of one function and records its traces and misses, exactly, under threads."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnWarning, tell_failure
+from nbfn.functions.calls.call import Call, this_thread
+from nbfn.functions.guards.guards import Guards, Marks
+from nbfn.functions.recording.limit import Limit
+from nbfn.functions.recording.record import Record, clock
+from nbfn.functions.recording.refusal import RefusedError, RunEagerly
+from nbfn.functions.recording.staleness import Staleness
+from nbfn.functions.recording.stance import Stance, obey, stance_of
+from nbfn.functions.retraces.explain import Cause, Retrace, Wanted
+from nbfn.functions.retraces.remedy import remedy_for
+from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_of
+from nbfn.functions.summaries import summaries_of
+from nbfn.functions.traces.context import here, renumbered
+from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
+from nbfn.functions.traces.key import key_of
+from nbfn.functions.traces.trace import Trace
+from nbfn.site import Site, call_site
+
+Roots = Callable[[], Iterator[tuple[str, Any]]]
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _harmless(method: _Method) -> _Method:
+    """What goes wrong is told once, and costs what is seen of one call; the call itself goes on."""
+
+    @functools.wraps(method)
+    def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Any:
+        if self.failed is not None:
+            return None
+        try:
+            return method(self, *args, **kwargs)
+        except (RefusedError, DeadStateError, RunEagerly, NbfnWarning):
+            raise
+        except Exception as error:
+            self.failed = error
+            self._has_gaps = True
+            tell_failure(f"could not note a call of `{self.name}`, which goes on as usual", error)
+            return None
+
+    return guarded  # type: ignore[return-value]
+
+
+def _chained(first: dict[int, int], then: dict[int, int]) -> dict[int, int]:
+    return {old: then.get(new, 0) for old, new in first.items()}
+
+
+class Recorder(Record):
+    """The record of a function that nbfn has made, which asks and is told by its trace cache.
+
+    Attributes:
+        roots: Gives the names and values from which captures are named.
+        limit: How many traces it may have.
+        guards: What the function bakes into its traces besides its arguments.
+        staleness: What happens when a trace is found whose guards have changed.
+        own_stance: The stance of the function itself, if it has one.
+        first_cause: Why its first trace is made.
+        failures: Calls whose trace failed.
+        failed: Why nothing more is noted of the calls that are open, if something went wrong.
+        spoken_name: Gives the expression by which code can refer to the function, for remedies.
+        relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
+        on_cache_change: Is called whenever a trace enters or leaves the cache.
+    """
+
+    def __init__(self, name: str, roots: Roots, limit: Limit, guards: Guards) -> None:
+        super().__init__(name)
+        self.roots = roots
+        self.limit = limit
+        self.guards = guards
+        self.staleness = Staleness()
+        self.own_stance: Stance | None = None
+        self.first_cause = Cause("first_trace", "first call")
+        self.failures = 0
+        self.failed: Exception | None = None
+        self.spoken_name: Callable[[], str | None] = lambda: name
+        self.relaxing: str | None = None
+        self.on_cache_change: Callable[[], None] = lambda: None
+        self._gone: list[int] = []
+        self._has_gaps = False
+
+    # Calls ------------------------------------------------------------------------------
+
+    def begin(self, call: Call) -> None:
+        """Says that a call begins on this thread; it is over when it leaves the open calls."""
+        if self.failed is not None and self.current is None:
+            self.failed = None
+        this_thread.calls.append(call)
+        call.started = time.perf_counter()
+
+    def hit(self, trace: Trace, seconds: float) -> None:
+        """Counts a call that was served by a known trace."""
+        with self.lock:
+            self.calls += 1
+            self.hits += 1
+            trace.hits += 1
+            trace.run_seconds += seconds
+            self.run_seconds += seconds
+            self.last = "hit"
+            self.last_trace = trace
+            self.changed = trace.last_used = next(clock)
+
+    @_harmless
+    def end(self, call: Call) -> None:
+        """Counts a call that has ended, well or badly."""
+        seconds = time.perf_counter() - call.started
+        trace = call.trace
+        if trace is None:
+            self.failures += bool(call.missed_at)
+            return
+        if not (call.counts or (call.explains and call.added)):
+            return
+        with self.lock:
+            now = next(clock)
+            last = "hit"
+            if call.added:
+                last = "retrace" if self._retraced_last(trace) else "trace"
+            if call.explains:  # Python has served it
+                self.last, self.last_trace, self.changed = last, trace, now
+                return
+            # What follows calls nothing, so that no interrupt parts it.
+            self.last = last
+            self.calls += 1
+            if last == "hit":
+                self.hits += 1
+                trace.hits += 1
+            trace.run_seconds += seconds - call.trace_seconds
+            self.run_seconds += seconds - call.trace_seconds
+            self.last_trace = trace
+            self.changed = trace.last_used = now
+
+    def _retraced_last(self, trace: Trace) -> bool:
+        return bool(self.retraces) and self.retraces[-1].trace == trace.number
+
+    @property
+    def current(self) -> Call | None:
+        """The innermost call of the function that is open on this thread."""
+        for call in reversed(this_thread.calls):
+            if isinstance(call, Call) and call.recorder is self:
+                return call
+        return None
+
+    # The trace cache asks and tells ------------------------------------------------------
+
+    @_harmless
+    def implicit(self, function_type: Any) -> Any:
+        """What the key of a trace holds besides the arguments: the call's context."""
+        return here(self.guards.key(_tensorflow.objects(function_type)), summaries_of(self))
+
+    @_harmless
+    def settled(self, concrete: Any) -> Any:
+        """The same after tracing, and how the contexts of the other traces change by that."""
+        call = self.current
+        objects = tuple(_tensorflow.objects(concrete.function_type))
+        steps: list[dict[int, int]] = []
+        if call is not None and call.missed_at:
+            asked = _tensorflow.by_reference(concrete)
+            exempt = self.guards.exempt(call.marks, self.guards.marks(objects), asked)
+            if exempt is not None:
+                steps.append(exempt)
+                self._renew_marks(self.guards.guarded)
+        learned = self.guards.learn(_tensorflow.graph_time_functions(concrete.graph), objects)
+        if learned is not None:
+            steps.append(learned[0])
+            self._renew_marks(learned[1])
+        context = here(self.guards.key(objects), summaries_of(self))
+        if not steps:
+            return context, None
+        return context, functools.partial(renumbered, functools.reduce(_chained, steps))
+
+    def _renew_marks(self, renewed: Callable[[Marks], Marks]) -> None:
+        for trace in self.traces.values():
+            trace.marks = renewed(trace.marks)
+
+    @_harmless
+    def found(self, concrete: Any) -> None:
+        """A look-up found this trace."""
+        call = self.current
+        if call is None:
+            return
+        call.trace = self.traces.get(id(concrete))
+        if call.trace is None and self._has_gaps:
+            call.trace = self._adopt(concrete)
+        if call.trace is not None and call.counts:
+            check_state(self.name, call.trace)
+            objects = _tensorflow.objects(concrete.function_type)
+            self.staleness.check(self.name, call.trace, self.guards, objects)
+            call.runs_next()
+
+    @_harmless
+    def missed(self, function_type: Any) -> None:
+        """A look-up found nothing; a trace is made next."""
+        call = self.current
+        if call is None:
+            return
+        if call.added and call.exemptions is not None:
+            # The second trace of a first call tells what each later one changes.
+            self.guards.exempt_only(call.exemptions)
+        else:
+            call.exemptions = self.guards.exemptions()
+        call.wanted = self.wanted(function_type)
+        call.marks = call.wanted.marks
+        if (call.counts or call.explains) and call.added == 0:
+            if self.traces:
+                obey(self, call.wanted)
+            self.limit.check(self.spoken_name() or self.name, len(self.traces))
+        call.is_tracing = True
+        call.missed_at = time.perf_counter()
+
+    def refuses_retraces(self) -> bool:
+        """Whether its stance is that calls which need another trace fail."""
+        return stance_of(self.function_id, self.own_stance) == "fail_on_retrace"
+
+    def wanted(self, function_type: Any) -> Wanted:
+        """What a call of this type needs of a trace."""
+        objects = tuple(_tensorflow.objects(function_type))
+        context = here(self.guards.key(objects), summaries_of(self))
+        return Wanted(key_of(function_type), context, self.guards.marks(objects))
+
+    def added(self, concrete: Any) -> None:
+        """A new trace is in the cache."""
+        self.on_cache_change()
+        self._added(concrete)
+
+    @_harmless
+    def _added(self, concrete: Any) -> None:
+        seconds = 0.0
+        call = self.current
+        if call is not None and call.missed_at:
+            seconds = time.perf_counter() - call.missed_at
+        site = call_site()
+        wanted = self.wanted(concrete.function_type)
+        with self.lock:
+            causes, nearest = causes_of(
+                call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
+            )
+            key, now = id(concrete), next(clock)
+            trace = self._new_trace(concrete, wanted, causes[0], site, seconds)
+            retrace = self._retrace(causes, nearest, trace, site) if nearest else None
+            # What follows calls nothing, so that no interrupt parts it.
+            self._made = trace.number
+            self.trace_seconds += seconds
+            self.changed = trace.last_used = now
+            self.traces[key] = trace
+            if call is not None:
+                call.is_tracing = False
+                call.trace = trace
+                call.added += 1
+                call.trace_seconds += seconds
+            if retrace is not None:
+                self.retrace_count += 1
+                self.retraces.append(retrace)
+                self._warn(retrace)
+        if call is not None:
+            call.runs_next()
+        for listener in list(self.listeners):
+            listener(trace)
+
+    def _new_trace(
+        self, concrete: Any, wanted: Wanted, cause: Cause, site: Site, seconds: float
+    ) -> Trace:
+        """A trace that is not listed yet."""
+        number = self._made + 1
+        trace = Trace(number, concrete, wanted.key, cause, site, seconds, self.roots())
+        trace.context, trace.marks = wanted.context, wanted.marks
+        watch_state(trace, self.on_cache_change)
+        trace.watch_objects(self._gone)
+        return trace
+
+    def _adopt(self, concrete: Any) -> Trace:
+        """Lists a trace that was made while nothing could be noted."""
+        with self.lock:
+            wanted = self.wanted(concrete.function_type)
+            trace = self._new_trace(concrete, wanted, UNSEEN, call_site(), 0.0)
+            self._made = trace.number
+            self.traces[id(concrete)] = trace
+        return trace
+
+    @property
+    def is_first_trace(self) -> bool:
+        """Whether no trace has been made yet."""
+        return self._made == 0
+
+    def next_first_cause(self, call: Call | None = None) -> Cause:
+        """Why the first trace would be made that comes into the empty cache."""
+        if self._made > (call.added if call is not None else 0):
+            return EMPTY
+        return FAILED if self.failures else self.first_cause
+
+    def _retrace(
+        self,
+        causes: tuple[Cause, ...],
+        nearest: tuple[Trace, ...],
+        trace: Trace,
+        site: Site,
+        seconds: float | None = None,
+    ) -> Retrace:
+        """The next retrace, which is not kept yet."""
+        return Retrace(
+            number=self.retrace_count + 1,
+            causes=causes,
+            nearest=tuple(each.number for each in nearest),
+            trace=trace.number,
+            site=site,
+            trace_seconds=trace.trace_seconds if seconds is None else seconds,
+            remedy=remedy_for(self.spoken_name(), causes, self.relaxing),
+        )
+
+    def _warn(self, retrace: Retrace) -> None:
+        self.limit.warn(self.name, len(self.traces), retrace)
+        self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
+
+    @_harmless
+    def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:
+        """Says that a trace which XLA compiles has run for these shapes."""
+        if shapes in trace.compiled:
+            return
+        first = not trace.compiled
+        trace.compiled.add(shapes)
+        if first:
+            return
+        sentence = f"XLA compiled trace {trace.number} again, for {shapes}"
+        cause = Cause("xla_compile", sentence, None, None, shapes)
+        with self.lock:
+            retrace = self._retrace((cause,), (trace,), trace, call_site(), seconds)
+            self.retrace_count += 1
+            self.retraces.append(retrace)
+            self._warn(retrace)
+            self.last = "retrace"
+            self.changed = next(clock)
+
+    def settle(self, trace: Trace) -> None:
+        """Says that the last retrace has been dealt with, by this trace."""
+        with self.lock:
+            self.last = "trace"
+            self.last_trace = trace
+            self.changed = next(clock)
+
+    # Eviction ---------------------------------------------------------------------------
+
+    def doomed(self) -> list[Trace]:
+        """The traces in the cache that were made for an object which is gone; told once."""
+        if not self._gone:
+            return []
+        with self.lock:
+            gone, self._gone[:] = set(self._gone), []
+            return [trace for trace in self.traces.values() if trace.number in gone]
+
+    def is_given_up(self, concrete: Any) -> bool:
+        """Whether an interrupt came before a trace was noted; what was exempt for it is taken back.
+
+        What could not be noted for another reason is not given up.
+        """
+        if self.failed is not None or id(concrete) in self.traces:
+            return False
+        call = self.current
+        if call is not None and call.exemptions is not None:
+            self.guards.restore(call.exemptions)
+        return True
+
+    def forget(self, concrete: Any) -> None:
+        """Says that a trace has left the cache."""
+        with self.lock:
+            self.traces.pop(id(concrete), None)
+            self.changed = next(clock)
+        self.on_cache_change()

@@ -1,0 +1,101 @@
+"""Stances: whether calls may trace, for a stretch of code or for a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from nbfn.functions.recording.refusal import RetraceError, RunEagerly
+from nbfn.functions.retraces.explain import explain
+
+if TYPE_CHECKING:
+    from nbfn.functions.recording.recorder import Recorder
+    from nbfn.functions.retraces.explain import Wanted
+
+Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace"]
+
+_blocks: ContextVar[tuple[tuple[Stance, frozenset[str]], ...]] = ContextVar("stances", default=())
+
+
+class _Everywhere:
+    """The stance outside every with-block, and how many stances have been set at all."""
+
+    stance: Stance = "default"
+    used = False
+
+
+def checked(name: str) -> Stance:
+    """The stance of this name.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if name not in get_args(Stance):
+        expected = ", ".join(map(repr, get_args(Stance)))
+        raise ValueError(f"there is no stance {name!r}, expected one of {expected}")
+    return name  # type: ignore[return-value]
+
+
+@contextmanager
+def stance(name: str, *functions: Any) -> Iterator[None]:
+    """A with-block in which calls of traced functions take a stance.
+
+    Args:
+        name: ``"default"``: trace when needed. ``"fail_on_retrace"``: a call that would retrace
+            raises; first traces are made. ``"eager"``: functions run eagerly, so that a debugger
+            can step into them. ``"eager_on_retrace"``: a call that would retrace runs eagerly.
+        *functions: The functions that it concerns; all, if none is given.
+
+    Raises:
+        ValueError: If there is no such stance.
+        TypeError: If one of the functions is no traced function.
+    """
+    wanted = checked(name)
+    for function in functions:
+        if not hasattr(function, "recorder"):
+            raise TypeError(f"expected a traced function, found {type(function).__name__}")
+    _Everywhere.used = True
+    token = _blocks.set((*_blocks.get(), (wanted, frozenset(f.id for f in functions))))
+    try:
+        yield
+    finally:
+        _blocks.reset(token)
+
+
+def set_stance(name: str) -> None:
+    """Sets the stance that holds outside every with-block. Raises ValueError as `stance`."""
+    _Everywhere.stance = checked(name)
+    _Everywhere.used = True
+
+
+def stance_of(function_id: str, own: Stance | None) -> Stance:
+    """The stance of a function's calls: its own, the innermost block's, or the general one."""
+    if own is not None:
+        return own
+    if not _Everywhere.used:
+        return "default"
+    for name, functions in reversed(_blocks.get()):
+        if not functions or function_id in functions:
+            return name
+    return _Everywhere.stance
+
+
+def obey(recorder: Recorder, wanted: Wanted) -> None:
+    """Is asked before a retrace is made.
+
+    Raises:
+        RetraceError: If it may not be made.
+        RunEagerly: If the call is to run eagerly instead.
+    """
+    current = stance_of(recorder.function_id, recorder.own_stance)
+    if current == "eager_on_retrace":
+        raise RunEagerly
+    if current == "fail_on_retrace":
+        causes, _ = explain(wanted, list(recorder.traces.values()))
+        why = "; ".join(cause.sentence for cause in causes)
+        raise RetraceError(
+            f"`{recorder.spoken_name() or recorder.name}` would retrace, and the stance is "
+            f'"fail_on_retrace": {why}'
+        )

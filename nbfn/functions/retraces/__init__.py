@@ -1,0 +1,1 @@
+"""Why a trace was made, what differs, and the remedy."""

@@ -1,0 +1,221 @@
+"""What differs between two traces: what they were made for, what they capture, what they do.
+
+RFC "Functions, not Sessions", section "Derived/Related Graphs": tooling that looks at graphs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from nbfn.functions.retraces.explain import Cause, Wanted, all_differences
+from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.key import shorten
+from nbfn.text import count
+
+if TYPE_CHECKING:
+    from nbfn.functions.traces.trace import Trace
+
+MAX_LISTED = 10
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that both traces have, and that differs.
+
+    Attributes:
+        name: The operation's name.
+        what: What differs: ``"value"``, ``"type"``, ``"inputs"``, or the name of an attribute.
+        old: What the first trace has.
+        new: What the second has.
+    """
+
+    name: str
+    what: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what} {self.old} -> {self.new}"
+
+
+@dataclass(frozen=True, repr=False)
+class TraceDiff:
+    """How a second trace differs from a first.
+
+    Attributes:
+        numbers: The numbers of the two traces.
+        causes: Differences of their keys: why one could not serve the other's calls.
+        removed_captures: What only the first captures.
+        added_captures: What only the second captures.
+        types: For each type of operation whose number differs, how many of it each has, called
+            functions included.
+        removed: Names of operations that only the first has, with their types.
+        added: The same for the second.
+        constants: Constants with another value.
+        changed: Operations with another type, other inputs or other attributes.
+        operations: Number of operations of each, called functions not counted.
+        nbytes: Size of the GraphDef of each, in bytes.
+    """
+
+    numbers: tuple[int, int]
+    causes: tuple[Cause, ...]
+    removed_captures: tuple[Capture, ...]
+    added_captures: tuple[Capture, ...]
+    types: dict[str, tuple[int, int]]
+    removed: dict[str, str]
+    added: dict[str, str]
+    constants: tuple[Change, ...]
+    changed: tuple[Change, ...]
+    operations: tuple[int, int]
+    nbytes: tuple[int, int]
+
+    @property
+    def same(self) -> bool:
+        """Whether both do the same to the same things, for the same arguments."""
+        captures = self.removed_captures or self.added_captures
+        graph = self.types or self.removed or self.added or self.constants or self.changed
+        return not (self.causes or captures or graph)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        old, new = self.numbers
+        if self.same:
+            return f"trace {old} and trace {new} do the same"
+        lines = [f"trace {old} -> trace {new}"]
+        lines += _section("made for", [cause.sentence for cause in self.causes])
+        captures = [f"- {each}" for each in self.removed_captures]
+        lines += _section("captures", captures + [f"+ {each}" for each in self.added_captures])
+        types = [f"{name}: {before} -> {after}" for name, (before, after) in self.types.items()]
+        lines += _section("operations by type", types)
+        names = [f"- {name} ({kind})" for name, kind in self.removed.items()]
+        names += [f"+ {name} ({kind})" for name, kind in self.added.items()]
+        lines += _section("operations", names)
+        lines += _section("constants", [str(each) for each in self.constants])
+        lines += _section("changed operations", [str(each) for each in self.changed])
+        sizes = " -> ".join(count(number, "operation") for number in self.operations)
+        before, after = self.nbytes
+        return "\n".join([*lines, f"  size: {sizes}, {before:,} -> {after:,} bytes"])
+
+
+def diff(trace: Trace, other: Trace) -> TraceDiff:
+    """Compares two traces, which may belong to different functions.
+
+    Args:
+        trace: The first.
+        other: The second.
+
+    Raises:
+        EvictedError: If one of them has left the cache.
+        TypeError: If `other` is no trace.
+    """
+    if not hasattr(other, "graph_def") or not hasattr(other, "captures"):
+        raise TypeError(f"expected a trace to compare with, found {type(other).__name__} {other!r}")
+    old, new = trace.graph_def(), other.graph_def()
+    before, after = ({node.name: node for node in each.node} for each in (old, new))
+    common = [name for name in before if name in after]
+    constants: list[Change] = []
+    changed: list[Change] = []
+    for name in common:
+        for change in _changes(before[name], after[name]):
+            (constants if change.what == "value" else changed).append(change)
+    mine, theirs = ({capture.id: capture for capture in t.captures} for t in (trace, other))
+    return TraceDiff(
+        numbers=(trace.number, other.number),
+        causes=all_differences(trace, Wanted(other.key, other.context, other.marks)),
+        removed_captures=tuple(c for id, c in mine.items() if id not in theirs),
+        added_captures=tuple(c for id, c in theirs.items() if id not in mine),
+        types=_uneven(_types(old), _types(new)),
+        removed={name: node.op for name, node in before.items() if name not in after},
+        added={name: node.op for name, node in after.items() if name not in before},
+        constants=tuple(constants),
+        changed=tuple(changed),
+        operations=(trace.operations, other.operations),
+        nbytes=(trace.nbytes, other.nbytes),
+    )
+
+
+def _types(definition: Any) -> Counter[str]:
+    """How many operations of each type run, in called functions too.
+
+    A gradient is kept as a function beside the graph; it is no part of what the trace does.
+    """
+    functions = {function.signature.name: function for function in definition.library.function}
+    found = Counter(node.op for node in definition.node)
+    waiting = [name for node in definition.node for name in _called(node)]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in seen:
+            seen.add(name)
+            nodes = functions[name].node_def
+            found.update(node.op for node in nodes)
+            waiting += [each for node in nodes for each in _called(node)]
+    return found
+
+
+def _called(node: Any) -> Iterator[str]:
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func.name
+        for function in value.list.func:
+            yield function.name
+
+
+def _uneven(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    pairs = {kind: (old.get(kind, 0), new.get(kind, 0)) for kind in {**old, **new}}
+    return {kind: pair for kind, pair in sorted(pairs.items()) if pair[0] != pair[1]}
+
+
+def _changes(old: Any, new: Any) -> Iterator[Change]:
+    """The differences of two operations of one name.
+
+    Functions that are called have a new name in each trace, so their names say nothing.
+    """
+    if old.op != new.op:
+        yield Change(old.name, "type", old.op, new.op)
+        return
+    if list(old.input) != list(new.input):
+        yield Change(old.name, "inputs", *(", ".join(node.input) or "none" for node in (old, new)))
+    if old.device != new.device:
+        yield Change(old.name, "device", old.device or "any", new.device or "any")
+    for key in sorted({*old.attr, *new.attr}):
+        before, after = (node.attr.get(key) for node in (old, new))
+        if before == after or key.startswith("_"):
+            continue
+        if before is not None and after is not None and _names_functions(before, after):
+            continue
+        yield Change(old.name, key, _attribute(before), _attribute(after))
+
+
+def _names_functions(*values: Any) -> bool:
+    return all(value.HasField("func") or value.list.func for value in values)
+
+
+def _attribute(value: Any) -> str:
+    if value is None:
+        return "absent"
+    kind = value.WhichOneof("value")
+    if kind == "tensor":
+        return shorten(repr(tf.make_ndarray(value.tensor).tolist()))
+    if kind == "type":
+        return str(tf.dtypes.as_dtype(value.type).name)
+    if kind == "shape":
+        return str(tf.TensorShape(value.shape))
+    if kind == "list":
+        return shorten(str(value.list))
+    return shorten(repr(getattr(value, kind))) if kind else "unset"
+
+
+def _section(title: str, items: list[str]) -> list[str]:
+    if not items:
+        return []
+    more = len(items) - MAX_LISTED
+    listed = [f"    {item}" for item in items[:MAX_LISTED]]
+    return [f"  {title}:", *listed, *([f"    ... and {more} more"] if more > 0 else [])]

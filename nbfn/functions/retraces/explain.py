@@ -1,0 +1,273 @@
+"""Why a call found no trace: the causes of a miss, against all nearest traces.
+
+The causes are taken from the real key, leaf by leaf. Every differing leaf is reported, and every
+trace that is equally near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nbfn.functions.guards.fingerprints import is_function
+from nbfn.functions.guards.guards import Marks, changes
+from nbfn.functions.retraces.remedy import Remedy
+from nbfn.functions.traces.capture import short_device
+from nbfn.functions.traces.context import Context
+from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
+from nbfn.site import Site
+
+if TYPE_CHECKING:
+    from nbfn.functions.traces.trace import Trace
+
+_WEIGHT = {
+    "shape": 1,
+    "python_value": 1,
+    "stale": 1,
+    "device": 1,
+    "summaries": 1,
+    "python_type": 2,
+    "rank": 2,
+    "object_identity": 2,
+    "alias": 2,
+    "dtype": 3,
+    "structure": 4,
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One reason why a call found no trace.
+
+    Attributes:
+        code: The kind of cause, a `nbfn.protocol.CauseCode`.
+        sentence: The cause in words, with the user's own names.
+        path: Path of the argument that differs, if one does.
+        old: What the nearest trace was made for.
+        new: What the call brought.
+    """
+
+    code: str
+    sentence: str
+    path: str | None = None
+    old: str | None = None
+    new: str | None = None
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Retrace:
+    """A call that found no trace although the function had one.
+
+    Attributes:
+        number: Its number among the function's retraces, from 1.
+        causes: Every difference from the nearest trace.
+        nearest: The numbers of all nearest traces.
+        trace: The number of the trace that the call made.
+        site: The calling cell and line.
+        trace_seconds: What tracing cost.
+        remedy: What to change, where something can be.
+    """
+
+    number: int
+    causes: tuple[Cause, ...]
+    nearest: tuple[int, ...]
+    trace: int
+    site: Site
+    trace_seconds: float
+    remedy: Remedy | None
+
+    def __str__(self) -> str:
+        reasons = "; ".join(cause.sentence for cause in self.causes)
+        text = f"retrace {self.number} ({self.site}, {self.trace_seconds * 1e3:.0f} ms): {reasons}"
+        return text if self.remedy is None else f"{text}. {self.remedy.sentence}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a call needs of a trace.
+
+    Attributes:
+        key: The key of its arguments.
+        context: Its context; None where it is not known.
+        marks: What its guards see.
+    """
+
+    key: Key
+    context: Context | None = None
+    marks: Marks = field(default_factory=dict)
+
+
+def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
+    """Compares what a call needs with every trace.
+
+    Args:
+        wanted: What was not found.
+        traces: The traces in the cache, oldest first.
+
+    Returns:
+        The causes against the newest of the nearest traces, and all nearest traces.
+    """
+    if not traces:
+        return (), ()
+    scores = [_score(trace, wanted) for trace in traces]
+    best = min(scores)
+    nearest = [trace for trace, score in zip(traces, scores, strict=True) if score == best]
+    causes = all_differences(nearest[-1], wanted)
+    if not causes:
+        causes = (
+            Cause("context", "the context differs: another graph, strategy, or captured type"),
+        )
+    return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
+
+
+def _score(trace: Trace, wanted: Wanted) -> int:
+    """How far a trace is from what is needed; made without any text, as there may be many."""
+    score = sum(_WEIGHT.get(code, 1) for _, code in _codes(trace.key, wanted.key))
+    if trace.context != wanted.context:
+        score += len(list(_of_context(trace.context, wanted.context)))
+        score += len(changes(trace.marks, wanted.marks))
+    return score
+
+
+def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
+    """Every difference between what a trace was made for and what is wanted."""
+    return (
+        *differences(trace.key, wanted.key),
+        *_of_context(trace.context, wanted.context),
+        *stale(trace.marks, wanted.marks),
+    )
+
+
+def stale(before: Marks, after: Marks) -> tuple[Cause, ...]:
+    """What a trace read that has changed since."""
+    causes = []
+    found = changes(before, after)
+    code = any(is_function(old) or is_function(new) for _, (old, new) in found)
+    for place, (old, new) in found:
+        if code and not (place in before and place in after):
+            continue  # other code reads other things
+        sentence = f"{place} was {old.text}, is {new.text}"
+        if old.text == new.text:
+            sentence = f"{place} has changed: {new.text}"
+        causes.append(Cause("stale", sentence, place.name, old.text, new.text))
+    return tuple(causes)
+
+
+def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
+    if old is None or new is None:
+        return
+    if old.device != new.device:
+        before, after = (short_device(c.device) if c.device else "none" for c in (old, new))
+        yield Cause("device", f"the device scope was {before}, is {after}", None, before, after)
+    if old.summaries != new.summaries:
+        yield Cause("summaries", "the summary writer or its condition differs")
+
+
+def differences(old: Key, new: Key) -> tuple[Cause, ...]:
+    """Every difference between two keys, outermost first."""
+    return tuple(_describe(path, code, old, new) for path, code in _codes(old, new))
+
+
+def _codes(old: Key, new: Key) -> Iterator[tuple[str, str]]:
+    """The path and the code of every difference between two keys, outermost first."""
+    replaced: list[str] = []
+    paths: Iterable[str] = new.leaves
+    if old.containers != new.containers or old.leaves.keys() != new.leaves.keys():
+        paths = {**old.containers, **old.leaves, **new.containers, **new.leaves}
+    for path in paths:
+        if replaced and any(path.startswith(root) and path[len(root)] in ".[" for root in replaced):
+            continue
+        if old.containers.get(path) != new.containers.get(path):
+            replaced.append(path)
+            yield path, "structure"
+        elif path in old.leaves and path in new.leaves:
+            code = _code(old.leaves[path], new.leaves[path])
+            if code is not None:
+                yield path, code
+        elif path not in old.containers:
+            yield path, "structure"
+
+
+def _code(old: Leaf, new: Leaf) -> str | None:
+    """In what two leaves differ; None if they do not."""
+    if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
+        return _code_of_tensors(old, new)
+    if isinstance(old, ValueLeaf) and isinstance(new, ValueLeaf):
+        if old.same(new):
+            return None
+        return "python_type" if type(old.value) is not type(new.value) else "python_value"
+    if isinstance(old, ObjectLeaf) and isinstance(new, ObjectLeaf):
+        return None if old.alive and old.identity == new.identity else "object_identity"
+    return "python_type"
+
+
+def _code_of_tensors(old: TensorLeaf, new: TensorLeaf) -> str | None:
+    if old.spec == new.spec or old.spec.is_subtype_of(new.spec):
+        return None
+    if old.kind != new.kind:
+        return "python_type"
+    if old.dtype != new.dtype:
+        return "dtype"
+    if old.shape != new.shape:
+        ranks = {None if shape is None else len(shape) for shape in (old.shape, new.shape)}
+        return "rank" if len(ranks) == 2 and None not in ranks else "shape"
+    return "alias" if old.kind == "Variable" else "structure"
+
+
+def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
+    """A difference in words."""
+    before, after = old.leaves.get(path), new.leaves.get(path)
+    both_tensors = isinstance(before, TensorLeaf) and isinstance(after, TensorLeaf)
+    if code == "alias":
+        sentence = f"`{path}`: the same variable is passed for other parameters than before"
+        return Cause("alias", sentence, path)
+    if isinstance(before, TensorLeaf) and isinstance(after, TensorLeaf):
+        if code == "dtype":
+            return _cause(code, path, "dtype", str(before.dtype), str(after.dtype))
+        if code == "shape":
+            return _cause(code, path, "shape", str(before.shape), str(after.shape))
+        if code == "rank":
+            was, now = (f"{len(s or ())} {s}" for s in (before.shape, after.shape))
+            return _cause(code, path, "rank", was, now)
+        if code == "structure":
+            return _cause(code, path, "type", str(before.spec), str(after.spec))
+    if isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf) and code == "python_value":
+        return _cause(code, path, "Python value", repr(before.value), repr(after.value))
+    if code == "structure":
+        was = old.containers.get(path) or str(before or "absent")
+        now = new.containers.get(path) or str(after or "absent")
+        return _cause(code, path, "structure", was, now)
+    what = {"object_identity": "another object"}.get(code, "kind of argument")
+    if code == "python_type" and both_tensors:
+        what = "kind of tensor"
+    elif code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):
+        what = "Python type"
+    return _cause(code, path, what, str(before), str(after))
+
+
+def _cause(code: str, path: str, what: str, old: str, new: str) -> Cause:
+    return Cause(code, f"`{path}`: {what} was {old}, is {new}", path, old, new)
+
+
+def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
+    """Adds how often this argument has changed, which tells a drift from a single change."""
+    if cause.code not in ("python_value", "shape") or cause.path is None:
+        return cause
+    seen: dict[str, None] = {}
+    for each in [*(trace.key for trace in traces), key]:
+        leaf = each.leaves.get(cause.path)
+        if isinstance(leaf, ValueLeaf):
+            seen[repr(leaf.value)] = None
+        elif isinstance(leaf, TensorLeaf):
+            seen[str(leaf.shape)] = None
+    if len(seen) < 3:
+        return cause
+    values = list(seen)
+    listed = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
+    kind = "value" if cause.code == "python_value" else "shape"
+    sentence = f"{cause.sentence} ({len(values)} different {kind}s so far: {listed})"
+    return Cause(cause.code, sentence, cause.path, cause.old, cause.new)

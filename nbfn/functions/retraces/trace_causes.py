@@ -1,0 +1,68 @@
+"""Why a trace is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nbfn import _tensorflow
+from nbfn.functions.calls.call import Call
+from nbfn.functions.retraces.explain import Cause, Wanted, explain
+from nbfn.functions.traces.key import Key, TensorLeaf
+
+if TYPE_CHECKING:
+    from nbfn.functions.traces.trace import Trace
+
+Causes = tuple[tuple[Cause, ...], tuple["Trace", ...]]
+
+VARIABLE_CREATION = Cause("variable_creation", "first call: traced once to create its variables")
+EMPTY = Cause("evicted", "the cache was empty: its traces were evicted")
+FAILED = Cause("after_failure", "the trace before this one failed, and was not kept")
+REQUESTED = Cause("requested", "requested with get_concrete_function")
+UNSEEN = Cause("unknown", "made by a call that nbfn could not note")
+EXPORT = Cause("export", "traced again to be saved")
+
+
+def causes_of(
+    call: Call | None, key: Key, traces: Sequence[Trace], first: Cause
+) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
+    """The causes of a new trace.
+
+    Args:
+        call: The call that made it.
+        key: Its key.
+        traces: The traces that were there.
+        first: The cause if there was none.
+
+    Returns:
+        The causes, and the traces nearest to what was needed; none if it is not a retrace.
+    """
+    if _tensorflow.saving():
+        return (EXPORT,), ()
+    if call is not None and call.reason is not None:
+        return (call.reason,), ()
+    if call is not None and call.added:
+        if call.trace is not None:
+            call.trace.cause = VARIABLE_CREATION
+        return (first,), ()
+    if not traces:
+        return (first,), ()
+    if call is None or not (call.counts or call.explains):
+        return (REQUESTED,), ()
+    wanted = call.wanted or Wanted(key)
+    causes, nearest = explain(wanted, traces)
+    return (*causes, *_widened(wanted.key, key)), nearest
+
+
+def _widened(wanted: Key, made: Key) -> list[Cause]:
+    """Says which arguments ``reduce_retracing`` made the trace more general for than was needed."""
+    found = []
+    for path, leaf in made.leaves.items():
+        needed = wanted.leaves.get(path)
+        if not (isinstance(leaf, TensorLeaf) and isinstance(needed, TensorLeaf)):
+            continue
+        if leaf.spec != needed.spec and leaf.shape != needed.shape:
+            old, new = str(needed.shape), str(leaf.shape)
+            sentence = f"`{path}`: the new trace serves {new} too, widened by reduce_retracing"
+            found.append(Cause("widened", sentence, path, old, new))
+    return found

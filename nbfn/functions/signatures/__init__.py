@@ -1,0 +1,1 @@
+"""Input patterns, signatures that cover calls, and relaxing."""

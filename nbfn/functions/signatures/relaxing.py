@@ -1,0 +1,96 @@
+"""Traces in place of others: a general one for those that it covers, a new one for a stale one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nbfn.functions.recording.eviction import evict
+from nbfn.functions.retraces.explain import Cause, stale
+from nbfn.functions.signatures.cover import Cover, RelaxError, buckets, cover
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced.traced_function import TracedFunction
+    from nbfn.functions.traces.trace import Trace
+
+
+def suggest(function: TracedFunction) -> Cover:
+    """The least general signature that covers the newest trace and its relatives."""
+    usable = _usable(function)
+    signatures = [trace.concrete_function.structured_input_signature for trace in usable]
+    return cover(signatures, [trace.number for trace in usable])
+
+
+def relax(function: TracedFunction) -> Trace:
+    """Makes one trace that covers the others, which are evicted."""
+    general = suggest(function)
+    covered = [trace for trace in function.traces if trace.number in general.numbers]
+    if len(covered) == 1:
+        if len(_usable(function)) > 1:
+            raise RelaxError(_nothing(function))
+        return covered[0]
+    numbers = " and ".join(map(str, general.numbers))
+    reason = Cause("relaxed", f"relaxed, in place of trace {numbers}")
+    concrete, general = _trace(function, general, reason)
+    if general.converted:
+        function.converts = (*function.converts, general)
+    creation = [trace for trace in function.traces if trace.cause.code == "variable_creation"]
+    for trace in [*creation, *covered]:
+        if trace._concrete() is not concrete:
+            evict(function, trace)
+    relaxed = function.recorder.traces[id(concrete)]
+    function.recorder.settle(relaxed)
+    return relaxed
+
+
+def renew(function: TracedFunction) -> tuple[Trace, ...]:
+    """Makes new traces in place of the stale ones."""
+    recorder = function.recorder
+    if recorder.guards.on_stale != "retrace":
+        return ()
+    now = recorder.guards.marks()
+    made = []
+    for trace in function.traces:
+        causes = stale({place: trace.marks[place] for place in now if place in trace.marks}, now)
+        concrete = trace._concrete()
+        if not causes or concrete is None:
+            continue
+        if trace.cause.code != "variable_creation":
+            args, kwargs = concrete.structured_input_signature
+            reason = Cause("stale", "; ".join(cause.sentence for cause in causes))
+            fresh = recorder.traces[id(function.request(args, kwargs, reason))]
+            if fresh is trace:
+                continue
+            made.append(fresh)
+        evict(function, trace)
+    return tuple(made)
+
+
+def _usable(function: TracedFunction) -> list[Trace]:
+    return [trace for trace in function.traces if trace.cause.code != "variable_creation"]
+
+
+def _trace(function: TracedFunction, general: Cover, reason: Cause) -> tuple[Any, Cover]:
+    """Traces for a general signature, with its numbers as floats if whole numbers do not do."""
+    attempts = [general, general.in_float()] if general.converted else [general]
+    failure: Exception | None = None
+    for attempt in attempts:
+        try:
+            return function.request(attempt.args, attempt.kwargs, reason), attempt
+        except Exception as error:  # the user's code may raise anything while it is traced
+            failure = failure or error
+    raise RelaxError(
+        f"`{function.label}` cannot be traced for {general}, because its code needs what the "
+        f"signature leaves open: {_first_line(failure)}. {buckets(function.traces)}"
+    ) from failure
+
+
+def _nothing(function: TracedFunction) -> str:
+    causes = function.retraces[-1].causes if function.retraces else ()
+    why = "; ".join(cause.sentence for cause in causes) or "their arguments differ in kind"
+    return f"no signature covers more than one trace of `{function.label}`: {why}"
+
+
+def _first_line(error: Exception | None) -> str:
+    text = str(error).strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else repr(error)

@@ -1,0 +1,1 @@
+"""``nbfn.function`` and ``TracedFunction``."""

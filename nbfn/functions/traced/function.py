@@ -1,0 +1,101 @@
+"""`function`: makes a traced function of a Python function.
+
+RFC "Functions, not Sessions", section "Functions".
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, cast, overload
+
+from nbfn import _tensorflow
+from nbfn.functions.guards.guards import OnStale
+from nbfn.functions.recording.limit import OnLimit
+from nbfn.functions.signatures.pattern import read_signature
+from nbfn.functions.traced.options import Options
+from nbfn.functions.traced.traced_function import TracedFunction
+
+
+@overload
+def function(func: Callable[..., Any], *args: Any, **options: Any) -> TracedFunction: ...
+
+
+@overload
+def function(
+    func: None = None, *args: Any, **options: Any
+) -> Callable[[Callable[..., Any]], TracedFunction]: ...
+
+
+def function(
+    func: Callable[..., Any] | None = None,
+    *args: Any,
+    max_traces: int | None = 16,
+    on_limit: OnLimit = "warn",
+    on_stale: OnStale = "retrace",
+    infer_signature_from_first_call: bool = False,
+    local_state: bool = False,
+    **options: Any,
+) -> Any:
+    """Makes a traced function: a ``tf.function`` whose traces, hits and retraces can be seen.
+
+    It takes what ``tf.function`` takes, so ``tf.function = nbfn.function`` in the first cell makes
+    every function of a notebook one of these.
+
+    Args:
+        func: The Python function; without it, a decorator is returned.
+        *args: Parameters of ``tf.function`` by position, the input signature first.
+        max_traces: Traces that it may have before `on_limit` applies; None for no limit.
+        on_limit: ``"warn"`` once, ``"raise"`` a `TraceLimitError` before the trace is made,
+            ``"evict"`` the least recently used trace, or run the call that would need it
+            ``"eager"``.
+        on_stale: What a call does when a global, closure, attribute or helper that its trace has
+            baked in has changed: ``"retrace"``, ``"warn"`` and use the old value, ``"raise"`` a
+            `StaleTraceError`, or ``"ignore"`` it, as TensorFlow does.
+        infer_signature_from_first_call: Whether the arguments of the first call are the input
+            signature of later ones.
+        local_state: Whether variables that it creates live for one call only, as in Python.
+        **options: Every parameter of ``tf.function``. In `input_signature`, ``(dtype, shape)`` is
+            short for ``tf.TensorSpec(shape, dtype)``, and `nbfn.PYTHON_VALUE`,
+            `nbfn.TRACE_ON_NEW_VALUE` and `nbfn.ListOf` are patterns for other arguments.
+
+    Returns:
+        A `TracedFunction`, or a decorator that makes one.
+
+    Raises:
+        TypeError: If an option is unknown, or `func` cannot be called.
+        ValueError: If an option is out of range.
+    """
+    own = {
+        "max_traces": max_traces,
+        "on_limit": on_limit,
+        "on_stale": on_stale,
+        "infer_signature_from_first_call": infer_signature_from_first_call,
+        "local_state": local_state,
+    }
+    options = {**_by_name(args), **options}
+    signature, pattern = read_signature(options.get("input_signature"))
+    settings = Options(**own, pattern=pattern)  # type: ignore[arg-type]
+    if func is None:
+        return lambda inner: function(inner, **own, **options)  # type: ignore[call-overload]
+    if not callable(func):
+        raise TypeError(f"expected a function to trace: {func!r} is not a callable object")
+    if local_state and not _tensorflow.CAN_SCOPE:
+        raise NotImplementedError("local_state=True needs what this TensorFlow does not offer")
+    given = {name: value for name, value in options.items() if name != "input_signature"}
+    if signature is not None:
+        given["input_signature"] = signature
+    made = _tensorflow.tf_function(func, **given)
+    made.__class__ = TracedFunction
+    traced = cast("TracedFunction", made)
+    traced.start_recording(settings)
+    traced.options = {**own, **options}
+    return traced
+
+
+def _by_name(args: tuple[Any, ...]) -> dict[str, Any]:
+    """Parameters of ``tf.function`` after the first, which were given by position."""
+    if not args:
+        return {}
+    _, *names = inspect.signature(_tensorflow.tf_function).parameters
+    return dict(zip(names, args, strict=False))

@@ -1,0 +1,394 @@
+"""`TracedFunction`: a ``tf.function`` that can be seen into.
+
+RFC "Functions, not Sessions", sections "Functions" and "Trace Caches".
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+import weakref
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.calls.call import Call, this_thread
+from nbfn.functions.calls.dispatch import Dispatch, Entry
+from nbfn.functions.calls.placement import Run, run
+from nbfn.functions.guards.guards import Guards
+from nbfn.functions.recording import eviction
+from nbfn.functions.recording.explanation import Explanation, explanation
+from nbfn.functions.recording.recorder import Recorder
+from nbfn.functions.recording.refusal import RunEagerly
+from nbfn.functions.recording.registry import enlist
+from nbfn.functions.recording.stance import stance_of
+from nbfn.functions.retraces.definitions import first_cause
+from nbfn.functions.retraces.explain import Cause
+from nbfn.functions.signatures.cover import Cover
+from nbfn.functions.signatures.pattern import long_form, pattern_of_call
+from nbfn.functions.traced.inspection import Sight, owner_of, spoken_name_of
+from nbfn.functions.traced.local_state import with_local_variables
+from nbfn.functions.traced.management import Upkeep
+from nbfn.functions.traced.methods import Instances
+from nbfn.functions.traced.options import Options
+from nbfn.functions.traces.created_variables import Creations
+from nbfn.functions.traces.trace import Trace
+from nbfn.functions.traces.variable_names import roots
+from nbfn.site import Site, call_site
+
+if TYPE_CHECKING:
+    from nbfn.functions.checking.check import Check
+
+_ids = itertools.count(1)
+
+_Base: Any = _tensorflow.ScopedFunction
+_OF_THIS_PROCESS = (
+    *("recorder", "id", "site", "converts"),
+    *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
+    *("_creations", "strategy"),
+)
+
+
+class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
+    """What `function` returns: a tf.function with sight.
+
+    It is one for everything in TensorFlow that recognises one, and returns the same values,
+    gradients, errors and side effects, except that ``f(1)``, ``f(1.0)`` and ``f(True)`` do not
+    share a trace, and that a call traces again when what its trace baked in has changed.
+
+    Attributes:
+        id: Unique in this process.
+        recorder: What is known of its calls and traces.
+        site: Where it was defined.
+        options: The options it was made with.
+        converts: Signatures by which Python numbers of a call become tensors.
+        known_as: The name it is supposed to have, where no name is found that leads to it.
+        strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
+    """
+
+    strategy: Any = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.start_recording()
+
+    def start_recording(self, options: Options | None = None) -> None:
+        """Forgets what was recorded, and records what happens from now on."""
+        options = options or Options()
+        self.id = f"function-{next(_ids)}"
+        self.options: dict[str, Any] = {}
+        self.site: Site = call_site()
+        self.converts: tuple[Cover, ...] = ()
+        self._owner: weakref.ReferenceType[Any] | None = None
+        self._settings = options
+        self._pattern = options.pattern
+        own = weakref.ref(self)
+        self.recorder = Recorder(
+            str(self.__dict__.get("_name", "function")),
+            functools.partial(roots, self.python_function),
+            options.limit(),
+            Guards(self.python_function, functools.partial(owner_of, own), options.on_stale),
+        )
+        self.recorder.function_id = self.id
+        self.recorder.first_cause = first_cause(self.python_function)
+        self._dispatch = Dispatch()
+        self._creations = Creations()
+        self.known_as: str | None = self.name if self.name.isidentifier() else None
+        self.recorder.spoken_name = functools.partial(spoken_name_of, own)
+        self.recorder.on_cache_change = self._dispatch.invalidate
+        self._observed = _tensorflow.observe(self, self.recorder)
+        self._descriptor_cache = Instances()
+        _tensorflow.mute_tracing_warning(self)
+        enlist(self)
+
+    # Calls ------------------------------------------------------------------------------
+
+    @_tensorflow.as_it_is
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function: as ``tf.function``'s, and recorded."""
+        __tracebackhide__ = True
+        recorder = self.recorder
+        if stance_of(self.id, recorder.own_stance) == "eager":
+            return self._run_eagerly(args, kwargs)
+        if self.converts:
+            args, kwargs = self._converted(args, kwargs)
+        state = recorder.guards.state
+        known = self._dispatch.find(args, kwargs, state)
+        if known is not None:
+            return self._call_known(*known)
+        generation, started = self._dispatch.generation, time.perf_counter()
+        result, trace = self._call_unknown(args, kwargs)
+        if trace is not None:
+            self._dispatch.remember(self, trace, generation, args, kwargs, state)
+        if self._jit_compile:
+            self._compiled(args, kwargs, time.perf_counter() - started)
+        return result
+
+    def _call_known(self, entry: Entry, tensors: list[Any]) -> Any:
+        """Makes a call whose trace was found by its cheap key."""
+        __tracebackhide__ = True
+        calls = this_thread.calls
+        depth, started = len(calls), time.perf_counter()
+        try:
+            calls.append(self.recorder)
+            return entry.call([tensors[i] for i in entry.order])
+        finally:
+            del calls[depth:]
+            self.recorder.hit(entry.trace, time.perf_counter() - started)
+
+    def _call_unknown(self, args: Any, kwargs: Any) -> tuple[Any, Trace | None]:
+        """Makes a call as TensorFlow does; returns its value, and its trace if it was a hit."""
+        __tracebackhide__ = True
+        recorder = self.recorder
+        fresh = _tensorflow.initialization(self) if not recorder.traces else None
+        locked = _tensorflow.holds_lock(self)
+        call, calls = Call(recorder), this_thread.calls
+        depth = len(calls)
+        try:
+            recorder.begin(call)
+            if not self._observed:
+                return self._call_unobserved(args, kwargs), None
+            with call.interruption:
+                if self._pattern is not None:
+                    result = self._call_matched(args, kwargs)
+                else:
+                    result = super().__call__(*args, **kwargs)
+            return result, None if call.added else call.trace
+        except RunEagerly:
+            return self._run_python(self.python_function, args, kwargs), None
+        finally:
+            del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
+            if fresh is not None and not recorder.traces:
+                _tensorflow.restore_initialization(self, fresh)
+            if not locked:
+                _tensorflow.release_lock(self)
+            recorder.end(call)
+            for trace in recorder.doomed():
+                eviction.evict(self, trace)
+            excess = recorder.limit.excess(len(recorder.traces)) if call.added else 0
+            if excess:
+                eviction.evict_least_recently_used(self, excess)
+            if self._settings.infer_signature_from_first_call and call.trace is not None:
+                self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
+
+    def _call_matched(self, args: Any, kwargs: Any) -> Any:
+        """Makes a call whose arguments must match a pattern."""
+        __tracebackhide__ = True
+        assert self._pattern is not None
+        specs, values, kwargs = self._pattern.match(self, args, kwargs)
+        concrete = super().get_concrete_function(*specs, **kwargs)
+        return concrete(*values, **kwargs)
+
+    def _call_unobserved(self, args: Any, kwargs: Any) -> Any:
+        """Tells the recorder by public API only: the tracing count, before and after."""
+        before = self.experimental_get_tracing_count()
+        result = super().__call__(*args, **kwargs)
+        traced = self.experimental_get_tracing_count() > before
+        concrete = super().get_concrete_function(*args, **kwargs)
+        (self.recorder.added if traced else self.recorder.found)(concrete)
+        return result
+
+    def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        try:
+            args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        except TypeError:  # the call itself says what is wrong
+            return args, kwargs
+        for general in self.converts:
+            args, kwargs = general.convert(args, kwargs)
+        return args, kwargs
+
+    def _compiled(self, args: Any, kwargs: Any, seconds: float) -> None:
+        """Tells the recorder for which shapes XLA has just compiled, if it has."""
+        trace = self.recorder.last_trace
+        if trace is not None and _tensorflow.plain_eager_device() is not None:
+            self.recorder.compiled(trace, _tensorflow.shapes_text(args, kwargs), seconds)
+
+    def _run_eagerly(self, args: Any, kwargs: Any) -> Any:
+        """Runs the user's Python and nothing else, as the stance asks."""
+        __tracebackhide__ = True
+        calls = this_thread.calls
+        depth = len(calls)
+        try:
+            calls.append(self.recorder)
+            return self._run_python(self.python_function, args, kwargs)
+        finally:
+            del calls[depth:]
+
+    def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
+        """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
+        __tracebackhide__ = True
+
+        @_tensorflow.as_it_is
+        def told(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            return python(*args, **kwargs)
+
+        if self.strategy is None:
+            return told(*args, **kwargs)
+        return self.strategy.run(told, tuple(args), dict(kwargs))
+
+    def within_trace(self, call: functools.partial[Any]) -> Any:
+        """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
+
+        With ``local_state=True`` the variables that it creates live for one call.
+        """
+        __tracebackhide__ = True
+        running = self.recorder.current
+        if running is not None:
+            running.graph = weakref.ref(tf.compat.v1.get_default_graph())
+        wanted = running.wanted if running is not None else None
+        device = wanted.context.device if wanted is not None and wanted.context else ""
+        with tf.device(device) if device else nullcontext():
+            run = functools.partial(self._run_python, call.func, call.args, call.keywords)
+            if self._settings.local_state:
+                return with_local_variables(self.label, run)
+            with self._creations.watched(self.label, self.recorder.is_first_trace):
+                return run()
+
+    # Traces on request ------------------------------------------------------------------
+
+    @_tensorflow.as_it_is
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
+        """As ``tf.function``'s: the concrete function for these values or specifications."""
+        return self.request(args, kwargs)
+
+    @_tensorflow.as_it_is
+    def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
+        """The concrete function for these values or specifications, traced if it must be.
+
+        Args:
+            args: Positional values or specifications.
+            kwargs: The same by keyword.
+            reason: Why it is requested, for the trace's cause.
+        """
+        call, calls = Call(self.recorder, counts=False, reason=reason), this_thread.calls
+        depth = len(calls)
+        try:
+            self.recorder.begin(call)
+            return super().get_concrete_function(*args, **kwargs)
+        finally:
+            del calls[depth:]
+            self.recorder.end(call)
+
+    @_tensorflow.as_it_is
+    def learn(self, args: Sequence[Any]) -> Trace | None:
+        """Makes the trace of a call that Python has served, as the call would have made it.
+
+        Returns:
+            The trace; None if the stance or the limit says that such calls stay eager.
+        """
+        call, calls = Call(self.recorder, counts=False, explains=True), this_thread.calls
+        depth = len(calls)
+        try:
+            self.recorder.begin(call)
+            with call.interruption:
+                concrete = super().get_concrete_function(*args)
+            return self.recorder.traces.get(id(concrete))
+        except RunEagerly:
+            return None
+        finally:
+            del calls[depth:]
+            self.recorder.end(call)
+            excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
+            if excess:
+                eviction.evict_least_recently_used(self, excess)
+
+    @_tensorflow.as_it_is
+    def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
+        """The trace for these values or specifications, made now if it is not there.
+
+        RFC "Functions, not Sessions", section "Serialization". A specification may have its short
+        form, ``(tf.float32, [None, 10])``.
+
+        Returns:
+            The trace; its ``graph`` is the ``tf.Graph``.
+        """
+        named = {name: long_form(value) for name, value in kwargs.items()}
+        concrete = self.request(tuple(map(long_form, args)), named)
+        return self.recorder.traces[id(concrete)]
+
+    @_tensorflow.as_it_is
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Says which trace would serve a call, or why none would; traces and runs nothing.
+
+        Raises:
+            TypeError: If the arguments do not fit the function.
+        """
+        if self.converts:
+            args, kwargs = self._converted(args, kwargs)
+        if self._pattern is not None:
+            args, _, kwargs = self._pattern.match(self, args, kwargs)
+        return explanation(self, args, kwargs)
+
+    def serving(self, args: Sequence[Any]) -> Trace | None:
+        """The trace that serves a call with these positional arguments; None if it must trace."""
+        known = self._dispatch.find(args, {}, self.recorder.guards.state)
+        if known is not None:
+            return known[0].trace
+        looked_up = _tensorflow.look_up(self, args, {}) if self.recorder.traces else None
+        concrete = None if looked_up is None else looked_up.concrete
+        return None if concrete is None else self.recorder.traces.get(id(concrete))
+
+    @_tensorflow.as_it_is
+    def run(self, *args: Any, **kwargs: Any) -> Run:
+        """Makes a call and records on which device each operation ran.
+
+        RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``. The call traces if it
+        must; it is a real call, but it is not counted.
+
+        Returns:
+            The call's value, ``RunMetadata``, and placement.
+        """
+        return run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+
+    @_tensorflow.as_it_is
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """Compares an eager run with a traced one: values, variable updates, Python side effects.
+
+        Nothing stays changed: variables and Python state get back what they held.
+
+        Raises:
+            CheckError: If the arguments do not fit the function.
+        """
+        from nbfn.functions.checking.check import check
+
+        return check(self, args, kwargs)
+
+    # Methods ----------------------------------------------------------------------------
+
+    @_tensorflow.as_it_is
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        known = self._descriptor_cache.find(instance)
+        if known is not None:
+            return known
+        bound = super().__get__(instance, owner)
+        if isinstance(bound, TracedFunction) and bound is not self and bound._owner is None:
+            bound._become_method(self, instance)
+        return bound
+
+    def _become_method(self, unbound: TracedFunction, instance: Any) -> None:
+        python_function = unbound.python_function
+        known_as = self.known_as
+        self.start_recording(unbound._settings)
+        self._owner = owner = weakref.ref(instance)
+        recorder = self.recorder
+        recorder.name = f"{type(instance).__name__}.{unbound.name}"
+        recorder.limit = unbound.recorder.limit
+        recorder.own_stance = unbound.recorder.own_stance
+        recorder.first_cause = Cause("new_instance", "first call on this instance")
+        recorder.roots = lambda: roots(python_function, owner())
+        self.site, self.known_as = unbound.site, known_as
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        for name in _OF_THIS_PROCESS:
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**_tensorflow.new_cache(), **state})
+        self.start_recording(state.get("_settings"))

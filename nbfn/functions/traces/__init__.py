@@ -1,0 +1,1 @@
+"""What a trace is: its key, its context, its captures, its cause."""

@@ -1,0 +1,115 @@
+"""What a trace captured: outside variables and tensors, by reference, under the user's names.
+
+RFC "Functions, not Sessions", section "Captured state".
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.traces.variable_names import names_for
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One captured variable, tensor or other resource.
+
+    Attributes:
+        name: The user's name for it, such as ``model/hidden/kernel``; TensorFlow's own name where
+            no name of the user's leads to it.
+        kind: ``"variable"``, ``"tensor"`` (its value is baked into the graph's inputs), or
+            ``"resource"`` (a table, an iterator, ...).
+        shape: Static shape; None where the rank is unknown.
+        dtype: Name of the dtype.
+        device: Device that holds it, in short form such as ``CPU:0``.
+        nbytes: Size in bytes; None where it is not known.
+        trainable: Whether gradients are taken for it by default.
+        id: Stable while the captured thing lives.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int | None, ...] | None
+    dtype: str
+    device: str
+    nbytes: int | None
+    trainable: bool
+    id: str
+    _target: weakref.ReferenceType[Any] | None = None
+
+    @property
+    def value(self) -> Any:
+        """The captured variable or tensor itself.
+
+        Raises:
+            ReferenceError: If it is gone.
+        """
+        target = self._target() if self._target is not None else None
+        if target is None:
+            raise ReferenceError(f"`{self.name}` no longer exists; only its trace refers to it")
+        return target
+
+    def __str__(self) -> str:
+        shape = "[...]" if self.shape is None else str(list(self.shape))
+        kind = "" if self.kind == "variable" else f" ({self.kind})"
+        return f"{self.name}: {self.dtype}{shape} on {self.device}{kind}"
+
+
+def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> tuple[Capture, ...]:
+    """The captures of a trace in the order of first use, under the names that `roots` lead to."""
+    found = _tensorflow.captured(concrete)
+    targets = [each.handle if each.variable is None else each.variable for each in found]
+    wanted = {id(target): target for target in targets}
+    names = names_for(wanted, roots) if wanted else {}
+    return tuple(_capture(target, names.get(id(target))) for target in targets)
+
+
+def short_device(device: str | None) -> str:
+    """``CPU:0`` for ``/job:localhost/replica:0/task:0/device:CPU:0``; with the task if not 0."""
+    if not device:
+        return "unplaced"
+    spec = tf.DeviceSpec.from_string(device)
+    short = f"{spec.device_type}:{spec.device_index}" if spec.device_type else device
+    if spec.job not in (None, "localhost") or spec.task not in (None, 0):
+        return f"{spec.job}/{spec.task}/{short}"
+    return short
+
+
+def _capture(target: Any, name: str | None) -> Capture:
+    variable = isinstance(target, tf.Variable)
+    dtype = target.dtype
+    kind = "variable" if variable else "resource" if dtype == tf.resource else "tensor"
+    shape = target.shape
+    sizes = None if shape.rank is None else tuple(shape.as_list())
+    return Capture(
+        name=name or _own_name(target, kind),
+        kind=kind,
+        shape=sizes,
+        dtype=dtype.name,
+        device=short_device(getattr(target, "device", None)),
+        nbytes=_nbytes(sizes, dtype),
+        trainable=bool(getattr(target, "trainable", False)),
+        id=f"{kind}-{id(target):x}",
+        _target=weakref.ref(target),
+    )
+
+
+def _own_name(target: Any, kind: str) -> str:
+    if kind == "variable":
+        return str(target.name).removesuffix(":0")
+    return f"unnamed {kind}"
+
+
+def _nbytes(shape: tuple[int | None, ...] | None, dtype: Any) -> int | None:
+    if shape is None or None in shape or dtype in (tf.string, tf.resource, tf.variant):
+        return None
+    size = int(dtype.size)
+    for length in shape:
+        size *= length or 0
+    return size

@@ -1,0 +1,109 @@
+"""Variables that a function creates: on its first trace only, and alive as long as it needs them.
+
+RFC "Functions, not Sessions", section "Functions that create state".
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+
+if TYPE_CHECKING:
+    from nbfn.functions.traces.trace import Trace
+
+
+class VariableCreationError(NbfnError, ValueError):
+    """A function creates variables on a trace that is not its first."""
+
+
+class DeadStateError(NbfnError, ReferenceError):
+    """A call needs a trace whose variable no longer exists."""
+
+
+class Creations:
+    """The variables that one function has created.
+
+    Attributes:
+        first: Name and place of each variable that the first trace created.
+    """
+
+    def __init__(self) -> None:
+        self.first: list[tuple[str, str]] = []
+
+    @contextmanager
+    def watched(self, name: str, is_first: bool) -> Iterator[None]:
+        """Notes what is created inside, or refuses it.
+
+        Args:
+            name: The function's name, for errors.
+            is_first: Whether this is the function's first trace.
+
+        Raises:
+            VariableCreationError: If a variable is created on a later trace.
+        """
+
+        def create(next_creator: Callable[..., Any], **options: Any) -> Any:
+            label = str(options.get("name") or "Variable")
+            if is_first:
+                self.first.append((label, _tensorflow.user_line()))
+                return next_creator(**options)
+            try:
+                return next_creator(**options)
+            except ValueError as error:
+                if "singleton" not in str(error):
+                    raise
+                raise VariableCreationError(self._refusal(name, label)) from None
+
+        with tf.variable_creator_scope(create):
+            yield
+
+    def _refusal(self, name: str, label: str) -> str:
+        before = "; ".join(f"`{each}` at {place}" for each, place in self.first[:3]) or "none"
+        return (
+            f"`{name}` creates the variable `{label}` at {_tensorflow.user_line()}, but this is "
+            f"not its first trace. On the first it created {before}. Create variables outside the "
+            "function, or once: `if self.v is None: self.v = tf.Variable(...)`; for variables that "
+            "live for one call, use local_state=True"
+        )
+
+
+def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:
+    """Lets a trace know when a variable that it captured dies.
+
+    Args:
+        trace: The trace.
+        invalidate: Is called then, so that the next call is looked up anew.
+    """
+    own = weakref.ref(trace)
+    for capture in trace.captures:
+        if capture.kind == "variable":
+            lost = partial(_lost, own, capture.name, invalidate)
+            trace.watched.append(weakref.ref(capture.value, lost))
+
+
+def _lost(
+    trace: weakref.ReferenceType[Trace], name: str, invalidate: Callable[[], None], _: Any
+) -> None:
+    alive = trace()
+    if alive is not None:
+        alive.lost.append(name)
+        invalidate()
+
+
+def check_state(name: str, trace: Trace) -> None:
+    """Raises DeadStateError if a variable of the trace no longer exists."""
+    if trace.lost:
+        names = ", ".join(f"`{each}`" for each in trace.lost)
+        raise DeadStateError(
+            f"trace {trace.number} of `{name}` reads and writes {names}, which no longer exists: "
+            "a function keeps only weak references to variables. Keep the variable in an "
+            "attribute, a global or a closure as long as the function is used"
+        )

@@ -1,0 +1,148 @@
+"""A trace: one graph in the trace cache of a function, and what may be asked of it."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+from nbfn.functions.graphs.carve import carve
+from nbfn.functions.guards.guards import Marks
+from nbfn.functions.retraces.diff import TraceDiff, diff
+from nbfn.functions.retraces.explain import Cause
+from nbfn.functions.traces.capture import Capture, captures_of
+from nbfn.functions.traces.context import Context
+from nbfn.functions.traces.key import Key, ObjectLeaf
+from nbfn.site import Cell, Site
+
+if TYPE_CHECKING:
+    from nbfn.functions.traced.traced_function import TracedFunction
+
+_ids = itertools.count(1)
+
+
+class EvictedError(NbfnError, ReferenceError):
+    """A trace was asked for its graph after it left the cache."""
+
+
+class Trace:
+    """One trace of a function. It holds the graph weakly: the trace cache owns it.
+
+    RFC "Functions, not Sessions", section "Trace Caches".
+
+    Attributes:
+        id: Unique in this process.
+        number: Its number among the function's traces, from 1; never used again.
+        key: What the trace cache keys it by.
+        cause: Why it was made.
+        site: The call that made it.
+        trace_seconds: What tracing cost.
+        hits: Calls that it served without tracing.
+        run_seconds: Time spent in its calls, tracing excluded.
+        captures: What it captured, in the order of first use.
+        operations: Number of operations in its graph, nested functions not counted.
+        nbytes: Size of its GraphDef in bytes, nested functions included.
+        can_be_stopped: Whether an interrupt may stop its graph while that runs.
+        context: The context that it was made in.
+        marks: What it bakes in besides its arguments: a mark of each place that it read.
+        last_used: Grows with each use of any trace; the least recently used has the lowest.
+        compiled: The shapes for which XLA has compiled it, if it does.
+        lost: Names of captured variables that no longer exist.
+        watched: Weak references to the captured variables, which tell when one dies.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        concrete: Any,
+        key: Key,
+        cause: Cause,
+        site: Site,
+        trace_seconds: float,
+        roots: Iterator[tuple[str, Any]],
+    ) -> None:
+        self.id = f"trace-{next(_ids)}"
+        self.number = number
+        self.key = key
+        self.cause = cause
+        self.site = site
+        self.trace_seconds = trace_seconds
+        self.hits = 0
+        self.run_seconds = 0.0
+        self.captures: tuple[Capture, ...] = captures_of(concrete, roots)
+        self.operations = len(concrete.graph.get_operations())
+        definition = concrete.graph.as_graph_def()
+        self.nbytes = int(definition.ByteSize())
+        self.can_be_stopped = _tensorflow.can_be_stopped(concrete, definition)
+        self.context: Context | None = None
+        self.marks: Marks = {}
+        self.last_used = 0
+        self.compiled: set[str] = set()
+        self.lost: list[str] = []
+        self.watched: list[weakref.ReferenceType[Any]] = []
+        self._concrete = weakref.ref(concrete)
+
+    def watch_objects(self, gone: list[int]) -> None:
+        """Has its number added to `gone` when an object dies that it was made for.
+
+        No call can find it any more then.
+        """
+        number = self.number
+        for leaf in self.key.leaves.values():
+            target = leaf.reference() if isinstance(leaf, ObjectLeaf) and leaf.reference else None
+            if target is not None:
+                self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
+
+    @property
+    def signature(self) -> str:
+        """The key as text, such as ``images: float32[64, 10], training: True``."""
+        return str(self.key)
+
+    @property
+    def cell(self) -> Cell | None:
+        """The cell that made it, if any."""
+        return self.site.cell
+
+    @property
+    def concrete_function(self) -> Any:
+        """The ``ConcreteFunction``.
+
+        Raises:
+            EvictedError: If the trace has left the cache.
+        """
+        concrete = self._concrete()
+        if concrete is None:
+            raise EvictedError(
+                f"trace {self.number} has left the cache and its graph is gone; "
+                "call the function again to make a new one"
+            )
+        return concrete
+
+    @property
+    def graph(self) -> Any:
+        """The ``tf.Graph``. Raises `EvictedError` if the trace has left the cache."""
+        return self.concrete_function.graph
+
+    def graph_def(self) -> Any:
+        """The ``GraphDef``, its function library included. Raises `EvictedError` as `graph`."""
+        return self.graph.as_graph_def()
+
+    def diff(self, other: Trace) -> TraceDiff:
+        """What differs between this trace and another; see `nbfn.functions.retraces.diff.diff`."""
+        return diff(self, other)
+
+    def carve(self, inputs: Any, outputs: Any, prune: bool = False) -> TracedFunction:
+        """A function of the part of the graph between some tensors.
+
+        See `nbfn.functions.graphs.carve.carve`, which says what may be given and what is raised.
+        """
+        return carve(self, inputs, outputs, prune)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trace {self.number} ({self.signature}) {self.hits} hits, "
+            f"{self.trace_seconds * 1e3:.0f} ms to trace: {self.cause.sentence}>"
+        )

@@ -1,0 +1,1 @@
+"""Functions that nbfn did not make, and what a thread is doing."""

@@ -1,0 +1,146 @@
+"""What a thread is doing right now: which function it traces or runs, and how far that is.
+
+It is read from what calls note of themselves, from another thread. Of functions that note nothing,
+because nbfn did not make them, a trace is seen in the thread's stack; how long one of their calls
+runs cannot be told, because many short calls look like one long one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.calls.call import Call, open_on
+from nbfn.functions.recording.record import Record
+from nbfn.functions.recording.registry import live_functions
+from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.stacks import stack_of
+from nbfn.work import Extent
+
+_tensorflow.is_call(TracedFunction.__call__)
+_CALLING = TracedFunction._call_unknown.__code__
+
+
+def _nothing() -> None:
+    """Stands for a reference to nothing."""
+
+
+@dataclass(frozen=True)
+class Doing:
+    """A function that a thread traces or runs; its record and its graph are held weakly.
+
+    Attributes:
+        kind: ``"trace"`` or ``"run"``.
+        name: Name of the function.
+        identity: The same for the same trace or call only.
+        inner: Name of the innermost function that is traced for it, if that is another.
+    """
+
+    kind: str
+    name: str
+    identity: tuple[Any, ...]
+    inner: str | None = None
+    _recorder: Callable[[], Record | None] = _nothing
+    _graph: Callable[[], Any] = _nothing
+
+    @property
+    def recorder(self) -> Record | None:
+        """The record of the function, if nbfn keeps one and it is alive."""
+        return self._recorder()
+
+    def operations(self) -> Extent | None:
+        """Operations that have been traced, and how many the newest trace has, if there is one."""
+        graph, recorder = self._graph(), self.recorder
+        if graph is None:
+            return None
+        done = _tensorflow.operation_count(graph)
+        trace = recorder.last_trace if recorder is not None else None
+        return done, max(done, trace.operations) if trace is not None else None
+
+    def counters(self) -> Iterator[tuple[str, int]]:
+        """The captured integers that a run may count in, such as an optimizer's iterations."""
+        recorder = self.recorder
+        traces = [] if recorder is None else list(recorder.traces.values())
+        captures = {capture.id: capture for trace in traces for capture in trace.captures}
+        for capture in captures.values():
+            if capture.kind == "variable" and capture.shape == () and "int" in capture.dtype:
+                with suppress(ReferenceError, tf.errors.OpError):
+                    yield capture.name, int(capture.value.numpy())
+
+
+def doing(thread: int) -> Doing | None:
+    """What a thread, which may be another one, does with traced functions; None if it is in none.
+
+    A trace counts before the call that makes it, and the outermost before those inside it.
+    """
+    calls = open_on(thread)
+    traced = [call for call in calls if isinstance(call, Call) and call.is_tracing]
+    if not calls:
+        return _tracing_elsewhere(thread)
+    if not traced:
+        outermost = calls[0]
+        recorder = outermost.recorder if isinstance(outermost, Call) else outermost
+        return Doing(
+            "run", recorder.name, (id(outermost), recorder.changed), None, weakref.ref(recorder)
+        )
+    call, inner = traced[0], traced[-1].recorder
+    return Doing(
+        kind="trace",
+        name=call.recorder.name,
+        identity=(id(call), call.missed_at),
+        inner=None if inner is call.recorder else inner.name,
+        _recorder=weakref.ref(call.recorder),
+        _graph=call.graph or _nothing,
+    )
+
+
+def _tracing_elsewhere(thread: int) -> Doing | None:
+    """The trace that a thread makes of a function which nbfn did not make."""
+    found = _tensorflow.traced_in(stack_of(thread))
+    return None if found is None else Doing("trace", found[0], found)
+
+
+def doing_in(stack: Iterable[FrameType]) -> Doing | None:
+    """What was done in the frames of an error's traceback, outermost first, as `doing`."""
+    found = list(_tensorflow.samples(stack))
+    traced = [sample for sample in found if sample.graph is not None]
+    if not found:
+        return None
+    sample = (traced or found)[0]
+    known = {id(getattr(each, "function", each)): each.recorder for each in live_functions()}
+    recorder = known.get(id(sample.function))
+    name = str(getattr(sample.function, "name", None) or "function")
+    return Doing(
+        kind="trace" if traced else "run",
+        name=name if recorder is None else recorder.name,
+        identity=(sample.identity,),
+        _recorder=_nothing if recorder is None else weakref.ref(recorder),
+        _graph=_nothing if sample.graph is None else weakref.ref(sample.graph),
+    )
+
+
+def tracing_since(stack: Iterable[FrameType]) -> float | None:
+    """When the outermost function of nbfn's that was traced in these frames began to be.
+
+    Returns:
+        The time on the performance counter; None if there is no such function.
+    """
+    for frame in stack:
+        if frame.f_code is _CALLING:
+            call = frame.f_locals.get("call")
+            if isinstance(call, Call) and call.missed_at:
+                return call.missed_at
+    return None
+
+
+def lines(thread: int) -> Iterator[tuple[str, int]]:
+    """Files and lines at which a thread is, innermost first, those that AutoGraph was given."""
+    for at in map(_tensorflow.original, stack_of(thread)):
+        yield at.file, at.line

@@ -1,0 +1,145 @@
+"""`watch`: observes tf.functions, Keras models and modules made elsewhere, unchanged.
+
+`discover` sees every tf.function that traces. Nothing in TensorFlow is replaced: it calls a list of
+callbacks with each new concrete function.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError, tell_failure
+from nbfn.functions.recording.record import Answers
+from nbfn.functions.recording.registry import enlist
+from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.functions.watching.origin import origin_of
+from nbfn.functions.watching.watched_function import WatchedFunction
+from nbfn.functions.watching.watched_object import WatchedObject, is_model, tf_functions
+
+
+class WatchError(NbfnError, TypeError):
+    """An object has no tf.function that could be watched."""
+
+
+_lock = threading.RLock()
+_observers: weakref.WeakKeyDictionary[Any, WatchedFunction] = weakref.WeakKeyDictionary()
+_groups: weakref.WeakSet[WatchedObject] = weakref.WeakSet()
+_discovering = False
+
+
+def watch(obj: Any) -> Any:
+    """Observes a tf.function, a Keras model or a module made elsewhere, which stays as it is.
+
+    Args:
+        obj: A ``tf.function``; a Keras model, whose train, test and predict functions are found
+            when Keras makes them; or a ``tf.Module`` or other object with tf.functions as methods
+            or attributes.
+
+    Returns:
+        An observer that answers ``.traces``, ``.retraces``, ``.calls``, ``.hits``, ``.captures``
+        and ``.explain`` as a `TracedFunction` does. For an object with several tf.functions,
+        ``.functions`` holds an observer of each by name. What nbfn itself observes is returned as
+        it is.
+
+    Raises:
+        WatchError: If there is no tf.function in it.
+    """
+    if isinstance(obj, (TracedFunction, Answers, WatchedObject)):
+        return obj
+    if isinstance(obj, _tensorflow.Function):
+        return observe(obj, hits=True)
+    if isinstance(obj, tf.types.experimental.ConcreteFunction):
+        raise WatchError(
+            f"`{obj.name}` is a concrete function, which is one trace and never retraces; watch "
+            "the tf.function that it came from"
+        )
+    if is_model(obj) or tf_functions(obj):
+        group = WatchedObject(obj, _observe_hits)
+        with _lock:
+            _groups.add(group)
+        if is_model(obj):
+            _tensorflow.on_trace(_traced)
+        return group
+    raise WatchError(
+        f"there is no tf.function in {type(obj).__name__} {_short(obj)}; expected a tf.function, a "
+        "Keras model, or an object with tf.functions as methods or attributes"
+    )
+
+
+def observe(
+    function: Any, name: str | None = None, owner: Any = None, *, hits: bool
+) -> WatchedFunction:
+    """The observer of a tf.function, one for each."""
+    with _lock:
+        observer = _observers.get(function)
+        if observer is None:
+            observer = _observers[function] = WatchedFunction(function, name, owner)
+            enlist(observer)
+    if hits:
+        observer.count_hits()
+    return observer
+
+
+def _observe_hits(function: Any, name: str, owner: Any) -> WatchedFunction:
+    return observe(function, name, owner, hits=True)
+
+
+def discover() -> bool:
+    """Sees every tf.function of the user's, and of Keras models, that traces from now on.
+
+    Their traces, causes and costs are recorded; calls that are hits only once `watch` is asked.
+    Functions of TensorFlow, of other parts of Keras and of nbfn itself are left out.
+
+    Returns:
+        Whether TensorFlow tells of new traces; if not, only watched functions are seen.
+    """
+    global _discovering
+    _discovering = True
+    return _tensorflow.on_trace(_traced)
+
+
+def stop_discovering() -> None:
+    """Takes back `discover`. What has been seen stays listed."""
+    global _discovering
+    _discovering = False
+    with _lock:
+        if not any(group.is_late for group in _groups):
+            _tensorflow.off_trace(_traced)
+
+
+def _traced(concrete: Any) -> None:
+    """Is called by TensorFlow with each new concrete function."""
+    try:
+        _see(concrete)
+    except Exception as error:
+        tell_failure("could not look at a new trace, whose function goes on as usual", error)
+
+
+def _see(concrete: Any) -> None:
+    function = _tensorflow.tracing_function()
+    if isinstance(function, (TracedFunction, _tensorflow.UnlistedFunction, type(None))):
+        return
+    with _lock:
+        groups = [group for group in _groups if group.is_late]
+    for group in groups:
+        group.look()
+    observer = _observers.get(function)
+    if observer is None:
+        if not _discovering:
+            return
+        origin = origin_of(function)
+        if origin is None:
+            return
+        observer = observe(function, origin.name, origin.owner, hits=False)
+    if not observer.counts_hits:
+        observer.traced(concrete)
+
+
+def _short(obj: Any) -> str:
+    text = " ".join(repr(obj).split())
+    return text if len(text) <= 60 else text[:59] + "…"

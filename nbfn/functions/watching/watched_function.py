@@ -1,0 +1,238 @@
+"""The observer of one tf.function that nbfn did not make."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.calls.call import Call
+from nbfn.functions.recording.explanation import Explanation
+from nbfn.functions.recording.record import Answers, Tally, next_id
+from nbfn.functions.retraces.explain import Cause, Wanted, explain
+from nbfn.functions.retraces.remedy import Remedy, remedy_for
+from nbfn.functions.retraces.trace_causes import causes_of
+from nbfn.functions.traces.key import key_of
+from nbfn.functions.traces.trace import Trace
+from nbfn.functions.traces.variable_names import roots
+from nbfn.site import Site, call_site
+from nbfn.text import count, parameters_text
+
+_EARLIER = Cause("unknown", "traced before nbfn watched it")
+_FIRST = Cause("first_trace", "first call")
+
+
+class WatchedFunction(Answers):
+    """What `watch` returns for a tf.function: what a `TracedFunction` answers, from outside.
+
+    It holds the function weakly, and changes nothing that a call does. Traces that were there
+    before are listed with an unknown cause.
+
+    Attributes:
+        id: Unique in this process.
+        site: Where the function was defined, or where it was first seen.
+        counts_hits: Whether calls are counted; if not, only calls that traced are.
+    """
+
+    def __init__(self, function: Any, name: str | None = None, owner: Any = None) -> None:
+        owner = _tensorflow.method_owner(function) if owner is None else owner
+        self.id = next_id()
+        self.site = _site(function.python_function)
+        self.counts_hits = False
+        self.parameters = parameters_text(function.python_function)
+        self._tally = Tally(name or _label(function, owner))
+        self._tally.function_id = self.id
+        self._function = weakref.ref(function)
+        self._owner = None if owner is None else _weakly(owner)
+        self._first = _FIRST
+        self._pending: tuple[Trace, float] | None = None
+        self._running = threading.local()
+        self._take_earlier()
+
+    @property
+    def recorder(self) -> Tally:  # type: ignore[override]
+        """What is known of its calls and traces."""
+        self._settle()
+        return self._tally
+
+    @property
+    def function(self) -> Any | None:
+        """The tf.function; None if it is gone."""
+        return self._function()
+
+    @property
+    def python_function(self) -> Any | None:
+        """Its Python function; None if it is gone."""
+        function = self._function()
+        return None if function is None else function.python_function
+
+    def count_hits(self) -> None:
+        """Counts every call from now on."""
+        function = self._function()
+        if function is not None and not self.counts_hits:
+            self.counts_hits = _tensorflow.watch_cache(function, self)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Says which trace would serve a call, or why none would; traces and runs nothing.
+
+        Raises:
+            ReferenceError: If the function is gone.
+            TypeError: If the arguments do not fit the function.
+        """
+        function = self._function()
+        if function is None:
+            raise ReferenceError(
+                f"`{self.label}` no longer exists; nothing but nbfn referred to it"
+            )
+        self.count_hits()
+        traces = self.traces
+        looked_up = _tensorflow.look_up(function, args, kwargs)
+        if looked_up is None or not traces:
+            inspect.signature(function.python_function).bind(*args, **kwargs)
+            return Explanation(None, (self._first,))
+        if looked_up.concrete is not None:
+            self._take_earlier()
+            return Explanation(self._tally.traces.get(id(looked_up.concrete)))
+        causes, nearest = explain(Wanted(key_of(looked_up.function_type)), traces)
+        return Explanation(None, causes, nearest, _remedy(causes))
+
+    # TensorFlow tells ---------------------------------------------------------------------
+
+    def found(self, concrete: Any, call: bool) -> None:
+        """A look-up found this trace."""
+        if not call:
+            return
+        if id(concrete) not in self._tally.traces:
+            self._take_earlier()
+        self._tally.called(self._tally.traces.get(id(concrete)), 0.0, hit=True)
+
+    def missed(self, function_type: Any, call: bool) -> None:
+        """A look-up found nothing."""
+        stack = self._running.__dict__.setdefault("stack", [])
+        if not tf.inside_function():
+            stack.clear()
+        wanted = Wanted(key_of(function_type))
+        stack.append(Call(self._tally, call, wanted=wanted, started=time.perf_counter()))
+
+    def added(self, concrete: Any) -> None:
+        """A new trace is in the cache."""
+        stack = self._running.__dict__.setdefault("stack", [])
+        if stack:
+            call = stack.pop()
+            self._add(concrete, call, time.perf_counter() - call.started)
+        else:
+            self.traced(concrete)
+
+    def traced(self, concrete: Any) -> None:
+        """A trace was made by a call that was not seen to begin."""
+        self._settle()
+        self._take_earlier(but=concrete)
+        trace = self._add(concrete, Call(self._tally), 0.0)
+        before = _tensorflow.building_seconds()
+        if before is not None and not tf.inside_function():
+            self._pending = trace, before
+
+    def _add(self, concrete: Any, call: Call, seconds: float) -> Trace:
+        function = self._function()
+        key = key_of(concrete.function_type)
+        tally = self._tally
+        tally.prune()
+        with tally.lock:
+            others = list(tally.traces.values())
+            if self._creates_variables(function, others, key):
+                call.added, call.trace = 1, others[0]
+                tally.calls -= 1
+            if call.wanted is None:
+                call.wanted = Wanted(key)
+            causes, nearest = causes_of(call, key, others, self._first)
+            trace = tally.add(concrete, key, causes[0], call_site(), seconds, self._roots())
+            if nearest:
+                tally.missed(trace, causes, nearest, _remedy(causes))
+            if call.counts:
+                tally.called(trace, 0.0, hit=False)
+            return trace
+
+    def _creates_variables(self, function: Any, others: Sequence[Trace], key: Any) -> bool:
+        """Whether this is the second trace of the first call, which created variables."""
+        return (
+            len(others) == 1
+            and others[0].cause.code == "first_trace"
+            and _tensorflow.has_created_variables(function)
+            and str(others[0].key) == str(key)
+        )
+
+    def _take_earlier(self, but: Any = None) -> None:
+        """Lists traces that were made before, or while nobody looked."""
+        function = self._function()
+        for concrete in _tensorflow.concrete_functions(function) if function is not None else ():
+            if concrete is not but and id(concrete) not in self._tally.traces:
+                key = key_of(concrete.function_type)
+                self._tally.add(concrete, key, _EARLIER, self.site, 0.0, self._roots())
+
+    def _settle(self) -> None:
+        """Takes the time that the last trace has cost, which is known once it has ended."""
+        pending, now = self._pending, _tensorflow.building_seconds()
+        if pending is None or now is None or now <= pending[1]:
+            return
+        self._pending = None
+        self._tally.cost(pending[0], now - pending[1])
+
+    def _roots(self) -> Iterator[tuple[str, Any]]:
+        owner = self._owner() if self._owner is not None else None
+        name = getattr(owner, "name", None)
+        if isinstance(name, str) and type(owner).__module__.startswith("keras."):
+            yield name, owner
+        python_function = self.python_function
+        if python_function is not None:
+            yield from roots(_plain(python_function), owner)
+
+    def __repr__(self) -> str:
+        tally = self.recorder
+        numbers = [(len(self.traces), "trace"), (tally.retrace_count, "retrace")]
+        if self.counts_hits:
+            numbers = [(tally.calls, "call"), (tally.hits, "hit"), *numbers]
+        text = ", ".join(count(number, noun) for number, noun in numbers)
+        return f"<nbfn.watch {self.label}{self.parameters}: {text}>"
+
+
+def _plain(python_function: Any) -> Any:
+    """The user's function itself, of which TensorFlow binds methods in its own way."""
+    function = inspect.unwrap(python_function)
+    return getattr(function, "__func__", function)
+
+
+def _label(function: Any, owner: Any) -> str:
+    name = str(getattr(function, "name", None) or "function")
+    return name if owner is None else f"{type(owner).__name__}.{name}"
+
+
+def _site(python_function: Any) -> Site:
+    """Where a function was defined; in a notebook where it was first seen, unless this cell."""
+    here = call_site()
+    code = getattr(_plain(python_function), "__code__", None)
+    if code is None or (here.cell is not None and here.file != code.co_filename):
+        return here
+    return Site(code.co_filename, code.co_firstlineno, here.cell)
+
+
+def _weakly(value: Any) -> Any:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: None
+
+
+def _remedy(causes: Sequence[Cause]) -> Remedy | None:
+    if causes and {cause.code for cause in causes} <= {"shape"}:
+        paths = ", ".join(f"`{cause.path}`" for cause in causes)
+        return Remedy(
+            f"Let one trace serve every size of {paths}: define it with "
+            "@tf.function(reduce_retracing=True), or with @nbfn.function and call its relax()"
+        )
+    return remedy_for(None, causes)

@@ -1,0 +1,159 @@
+"""The observer of an object with several tf.functions: a Keras model, a module."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+from nbfn.functions.recording.explanation import Explanation
+from nbfn.functions.retraces.explain import Retrace
+from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.trace import Trace
+from nbfn.functions.watching.origin import closure, origin_of
+from nbfn.text import count
+
+_OF_MODELS = ("train_function", "test_function", "predict_function")
+_MAX_DEPTH = 6
+
+
+class AmbiguousError(NbfnError, TypeError):
+    """Something was asked of several functions that only one can answer."""
+
+
+class WatchedObject:
+    """What `watch` returns for an object with tf.functions.
+
+    It holds the object weakly. What it answers is of all its functions together; ``functions`` has
+    each by name.
+
+    Attributes:
+        label: The name to show.
+        is_late: Whether functions may be made later, as Keras does when a model is first fitted.
+    """
+
+    def __init__(self, obj: Any, observe: Callable[[Any, str, Any], Any]) -> None:
+        self.label = str(getattr(obj, "name", None) or type(obj).__name__)
+        self.is_late = is_model(obj)
+        self._object = weakref.ref(obj)
+        self._observe = observe
+        self._names: dict[str, Any] = {}
+        self.look()
+
+    def look(self) -> None:
+        """Looks for functions that were made since."""
+        obj = self._object()
+        if obj is None:
+            return
+        for name, function in tf_functions(obj).items():
+            self._names[name] = self._observe(function, f"{self.label}.{name}", obj)
+
+    @property
+    def functions(self) -> dict[str, Any]:
+        """The observer of each function, by the function's name in the object."""
+        self.look()
+        return dict(self._names)
+
+    def __getitem__(self, name: str) -> Any:
+        functions = self.functions
+        if name not in functions:
+            known = ", ".join(f"`{each}`" for each in functions) or "none yet"
+            raise KeyError(f"`{self.label}` has no tf.function `{name}`; it has {known}")
+        return functions[name]
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces of all functions."""
+        return tuple(trace for each in self.functions.values() for trace in each.traces)
+
+    @property
+    def retraces(self) -> tuple[Retrace, ...]:
+        """The retraces of all functions."""
+        return tuple(retrace for each in self.functions.values() for retrace in each.retraces)
+
+    @property
+    def calls(self) -> int:
+        """The calls of all functions."""
+        return sum(each.calls for each in self.functions.values())
+
+    @property
+    def hits(self) -> int:
+        """The hits of all functions."""
+        return sum(each.hits for each in self.functions.values())
+
+    @property
+    def captures(self) -> tuple[Capture, ...]:
+        """What the traces of all functions captured, each thing once."""
+        found = {c.id: c for each in self.functions.values() for c in each.captures}
+        return tuple(found.values())
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """As a `TracedFunction`'s, if there is only one function.
+
+        Raises:
+            AmbiguousError: If there are several, or none yet.
+        """
+        functions = self.functions
+        if len(functions) != 1:
+            known = ", ".join(f"`{name}`" for name in functions) or "none yet"
+            raise AmbiguousError(
+                f"`{self.label}` has these tf.functions: {known}; ask one of them, as in "
+                f'watched["{next(iter(functions), "train_function")}"].explain(...)'
+            )
+        (only,) = functions.values()
+        return only.explain(*args, **kwargs)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        functions = list(self.functions.values())
+        listed = "".join(f"\n  {each!r}" for each in functions)
+        return f"<nbfn.watch {self.label}: {count(len(functions), 'function')}>{listed}"
+
+
+def is_model(obj: Any) -> bool:
+    """Whether this is a Keras model, which makes its functions when they are first needed."""
+    return not isinstance(obj, type) and hasattr(obj, "make_train_function")
+
+
+def tf_functions(obj: Any) -> dict[str, Any]:
+    """The tf.functions of an object: its methods, attributes, and a Keras model's functions."""
+    found: dict[str, Any] = {}
+    for kind in reversed(type(obj).__mro__):
+        if kind.__module__.startswith(("tensorflow.", "keras.")):
+            continue
+        for name, method in vars(kind).items():
+            if isinstance(method, _tensorflow.Function):
+                found[name] = getattr(obj, name)
+    own = list(getattr(obj, "__dict__", {}).items())
+    found |= {
+        name: value
+        for name, value in own
+        if isinstance(value, _tensorflow.Function) and name not in _OF_MODELS
+    }
+    if is_model(obj):
+        for name in _OF_MODELS:
+            for function in _within(getattr(obj, name, None), 0):
+                origin = origin_of(function)
+                label = name if origin is None or origin.name is None else origin.name
+                found.setdefault(label.rpartition(".")[2], function)
+    return found
+
+
+def _within(value: Any, depth: int) -> Iterator[Any]:
+    """The tf.functions that a function of Keras is, or closes over."""
+    if value is None or depth > _MAX_DEPTH:
+        return
+    while True:  # a decorated tf.function hides behind `__wrapped__`
+        if isinstance(value, _tensorflow.Function):
+            yield value
+            value = getattr(value, "python_function", None)
+        elif hasattr(value, "__wrapped__"):
+            value = value.__wrapped__
+        else:
+            break
+    if not str(getattr(value, "__module__", "")).startswith("keras."):
+        return
+    for inner in closure(value):
+        if callable(inner) and not hasattr(inner, "make_train_function"):
+            yield from _within(inner, depth + 1)

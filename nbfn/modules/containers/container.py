@@ -1,0 +1,99 @@
+"""What ``nn.Sequential`` and ``nn.Composite`` have in common: parts with names, called in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.containers.parts import options_of, takes
+from nbfn.modules.errors import PathNotFoundError, did_you_mean, show_names
+from nbfn.modules.layers.part_names import find_part
+from nbfn.modules.lifecycle.fields import is_module
+from nbfn.modules.lifecycle.methods import nowrap
+from nbfn.modules.module.module import Module
+
+
+class Container(Module):
+    """A module that calls its parts one after the other, each with what the last returned."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Calls the parts in order.
+
+        Args:
+          *args: for the first part; each other part gets what the one before returned.
+          **options: for the parts that take them, such as ``training=True``.
+
+        Returns:
+          What the last part returns; without parts, the argument.
+
+        Raises:
+          PartError: no part takes one of the options.
+        """
+        parts = self._parts()
+        given = options_of(parts, options, type(self).__name__)
+        for part, chosen in zip(parts, given, strict=True):
+            args = (part(*args, **chosen),)
+        return args[0] if len(args) == 1 else args
+
+    @nowrap
+    def _parts(self) -> Sequence[Any]:
+        raise NotImplementedError
+
+    @nowrap
+    def _names(self) -> Sequence[str]:
+        raise NotImplementedError
+
+    @nowrap
+    def _takes(self, option: str) -> bool:
+        return any(takes(part, option) for part in self._parts())
+
+    @nowrap
+    def __len__(self) -> int:
+        return len(self._parts())
+
+    @nowrap
+    def __bool__(self) -> bool:
+        return True
+
+    @nowrap
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        return iter(self._parts())
+
+    @nowrap
+    def __getitem__(self, key: Any) -> Any:
+        """A part by index, or a part or variable by path: ``seq[0]``, ``seq["block/conv"]``.
+
+        Raises:
+          IndexError: there is no part of that index.
+          PathNotFoundError: there is nothing of that path.
+        """
+        if not isinstance(key, str):
+            parts = self._parts()
+            return list(parts[key]) if isinstance(key, slice) else parts[key]
+        first, _, rest = key.partition("/")
+        part = find_part(self._parts(), self._names(), first)
+        if part is None or is_module(part):
+            return super().__getitem__(key)
+        return _below(part, rest, key) if rest else part
+
+
+def _below(part: Any, path: str, whole: str) -> Any:
+    """What a ``tf.Module`` of another kind holds under a path of attributes or module names."""
+    for name in path.split("/"):
+        inside = {m.name: m for m in _direct(part)}
+        found = getattr(part, name, None) if hasattr(part, name) else inside.get(name)
+        if found is None:
+            known = {*inside, *(n for n in vars(part) if not n.startswith("_"))}
+            raise PathNotFoundError(
+                f"{whole!r}: {part!r} has neither an attribute nor a submodule {name!r}, only "
+                f"{show_names(known)}.{did_you_mean(name, known)}"
+            )
+        part = found
+    return part
+
+
+def _direct(part: Any) -> list[Any]:
+    values = tf.nest.flatten(list(vars(part).values()))
+    return [value for value in values if isinstance(value, tf.Module)]

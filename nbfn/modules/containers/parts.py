@@ -1,0 +1,116 @@
+"""What ``nn.Sequential`` and ``nn.Composite`` are made of, and how they call it.
+
+A part is an ``nn.Module``, any other ``tf.Module``, a Keras layer, a layer's ``Config``, or any
+callable: containers ask of it only that it can be called.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+
+from nbfn.modules.errors import PartError, show_names
+from nbfn.modules.layers.keras_layer import Keras, KerasModule
+from nbfn.modules.lifecycle.fields import is_module
+from nbfn.modules.lifecycle.methods import opaque
+from nbfn.modules.specs.config import ModuleConfig
+
+
+def parts_of(value: Any, before: Sequence[Any] = ()) -> list[Any]:
+    """The parts in nested lists, in order; None is left out.
+
+    Args:
+      value: a part or nested lists of parts.
+      before: parts that the container has already. A Keras layer among them stays one module.
+
+    Raises:
+      PartError: something cannot be called.
+    """
+    return _parts_of(value, {id(p.layer): p for p in before if isinstance(p, Keras)})
+
+
+def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, ModuleConfig):
+        return [value.make()]
+    if isinstance(value, keras.Layer):
+        return [known.setdefault(id(value), Keras(value, name=_chosen_name(value), parent=None))]
+    if isinstance(value, type):
+        raise PartError(
+            f"{value.__name__} is a class, not a part. Construct it: {value.__name__}(...)."
+        )
+    if callable(value):
+        return [value]
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [part for item in value for part in _parts_of(item, known)]
+    if inspect.isgenerator(value):
+        return _parts_of(list(value), known)
+    raise PartError(
+        f"{value!r} cannot be a part: expected an nn.Module, a tf.Module, a Keras layer, the "
+        "Config of a layer, a callable, or a list of these."
+    )
+
+
+def _chosen_name(layer: Any) -> str | None:
+    """The name of a Keras layer, unless Keras made it from the class and a count."""
+    automatic = type(layer).__name__.lower().strip("_") + "[0-9]*"
+    plain = layer.name.lower().replace("_", "")
+    return None if re.fullmatch(automatic, plain) else str(layer.name)
+
+
+@opaque
+def options_of(parts: Sequence[Any], options: Mapping[str, Any], owner: str) -> list[Any]:
+    """The keyword arguments for each part: those that it can take.
+
+    Args:
+      parts: the parts in order.
+      options: what the container was called with, such as ``training=True``.
+      owner: the container's class, for the error.
+
+    Raises:
+      PartError: no part takes one of them.
+    """
+    if not options:
+        return [{}] * len(parts)
+    chosen = [{n: v for n, v in options.items() if takes(part, n)} for part in parts]
+    unused = set(options).difference(*chosen)
+    if unused:
+        raise PartError(
+            f"{owner} was called with {show_names(unused)}, but none of its parts takes that. "
+            "Leave it out, or call the part itself."
+        )
+    return chosen
+
+
+def takes(part: Any, option: str) -> bool:
+    """Whether a part can be called with this keyword argument."""
+    own = getattr(part, "_takes", None)
+    if is_module(part) and own is not None:
+        return bool(own(option))
+    if isinstance(part, KerasModule):
+        # Keras drops `training` where the layer has no use for it.
+        return option == "training" or _has_parameter(_layer_call(part), option)
+    return _has_parameter(part, option)
+
+
+def _layer_call(module: KerasModule) -> Any:
+    layer: Any = getattr(type(module), "wraps", None) or module.__dict__.get("layer")
+    return getattr(layer, "call", None)
+
+
+def _has_parameter(function: Callable[..., Any] | None, name: str) -> bool:
+    if function is None:
+        return False
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    found = parameters.get(name)
+    if found is not None:
+        return found.kind in (found.KEYWORD_ONLY, found.POSITIONAL_OR_KEYWORD)
+    return any(p.kind is p.VAR_KEYWORD for p in parameters.values())

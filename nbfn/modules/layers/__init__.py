@@ -1,0 +1,1 @@
+"""Keras layers in the lifecycle."""

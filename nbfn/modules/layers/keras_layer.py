@@ -1,0 +1,265 @@
+"""Keras layers in the pure lifecycle: ``nn.Keras``.
+
+The layer is called through its own ``__call__``, so that masks, autocasting, losses and training
+modes are Keras's. Around the call stands a ``keras.StatelessScope`` that answers for the layer's
+variables: reading one reads the module's scope, assigning one writes it, and the state of a seed
+generator is a fresh draw from a random stream.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from nbfn._tensorflow import constrain
+from nbfn.errors import NbfnError, NbfnWarning
+from nbfn.modules.layers.keras_template import (
+    Slot,
+    Template,
+    build,
+    cached,
+    is_seed_state,
+    pattern,
+    remember,
+    stands_for_itself,
+)
+from nbfn.modules.lifecycle import binding
+from nbfn.modules.lifecycle.methods import nowrap, opaque, wrap
+from nbfn.modules.lifecycle.naming import alike, fingerprint
+from nbfn.modules.module.module import Module
+from nbfn.modules.variables.scope import Scope
+from nbfn.modules.variables.tree import leaves
+
+
+class Redirect(keras.StatelessScope):  # type: ignore[misc]
+    """A ``keras.StatelessScope`` in which a layer's variables live in a module's scope.
+
+    Attributes:
+      error: the first error of nbfn that was raised here; Keras rewrites errors on their way out.
+    """
+
+    def __init__(self, template: Template, scope: Scope, stream: str) -> None:
+        """Answers for the template's variables.
+
+        Args:
+          template: the layer.
+          scope: the module's place.
+          stream: the random stream for the layer's seed generators.
+        """
+        super().__init__(collect_losses=True, initialize_variables=False)
+        self.error: NbfnError | None = None
+        self._template = template
+        self._scope = scope
+        self._stream = stream
+        self._seeds: dict[int, Any] = {}
+
+    def get_current_value(self, variable: Any) -> Any:
+        """The value of a Keras variable; None, for Keras, means the variable's own."""
+        slot = self._template.by_id.get(id(variable))
+        if slot is not None:
+            value = place(self._scope, slot).live(slot.collection, slot.path[-1])
+            same = value.dtype == variable.dtype
+            return value if same else tf.cast(value, variable.dtype)
+        if is_seed_state(variable):
+            if id(variable) not in self._seeds:
+                key = self._reported(lambda: self._scope.draw(self._stream))
+                self._seeds[id(variable)] = tf.cast(key, variable.dtype)
+            return self._seeds[id(variable)]
+        return super().get_current_value(variable)
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        """Writes a Keras variable, except that ``init`` leaves initial values as they are."""
+        variable, value = update
+        slot = self._template.by_id.get(id(variable))
+        if slot is not None:
+            where = place(self._scope, slot)
+            if not where.store.initializing:
+                self._reported(lambda: where.write(slot.collection, slot.path[-1], value))
+        elif is_seed_state(variable):
+            self._seeds[id(variable)] = value  # for further draws of this call
+        else:
+            super().add_update(update)
+
+    def _reported(self, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except NbfnError as error:
+            self.error = self.error or error
+            raise
+
+
+class KerasModule(Module):
+    """A module around a Keras layer; subclasses say which in ``make_layer``.
+
+    Attributes:
+      collection: the collection of weights that are not trainable.
+      rng: the random stream that the layer's seed generators draw from.
+    """
+
+    collection = "state"
+    rng = "dropout"
+    takes_vectors = False  # whether one example without a batch is an input too
+
+    @nowrap
+    def make_layer(self) -> Any:
+        """A new Keras layer without weights, or a layer whose weights are the initial values."""
+        raise NotImplementedError
+
+    @opaque
+    @wrap
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer.
+
+        Args:
+          *args: the layer's inputs.
+          **kwargs: the layer's call arguments, such as ``training=`` and ``mask=``.
+
+        Raises:
+          ParamNotFoundError, CollectionNotFoundError: a weight is missing.
+          ParamShapeError: the weights were made for another input shape or configuration.
+          ImmutableCollectionError: the layer updates a weight, and its collection is not mutable.
+          RngError: the layer draws random numbers, and there is no stream for them.
+        """
+        return _call(self, args, kwargs)
+
+
+class Keras(KerasModule):
+    """Any Keras layer or model as a module.
+
+    Trainable weights are ``params``; other weights go to ``collection``, metrics to ``metrics``;
+    losses are sown into ``losses``. Names follow the layer's structure, never Keras's numbering.
+
+    Attributes:
+      layer: a layer or model, or a function without arguments that makes one. If it has weights,
+        they are the initial values; otherwise these are drawn from the stream ``params``.
+      collection: the collection of weights that are not trainable.
+      rng: the random stream that the layer's seed generators draw from.
+    """
+
+    layer: Any
+    collection: str = "state"
+    rng: str = "dropout"
+
+    @nowrap
+    def make_layer(self) -> Any:
+        """A copy of the given layer from its config, or the layer itself if it has weights."""
+        if not isinstance(self.layer, keras.Layer):
+            return self.layer()
+        return pattern(self.layer)
+
+    @nowrap
+    def _kind(self) -> str:
+        return getattr(self.layer, "__name__", None) or type(self.layer).__name__
+
+
+def place(scope: Scope, slot: Slot) -> Scope:
+    """The scope in which the slot's variable has its name."""
+    return scope.child(*slot.path[:-1]) if len(slot.path) > 1 else scope
+
+
+def _call(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if module.takes_vectors and len(args) == 1 and len(getattr(args[0], "shape", "12")) == 1:
+        return tf.squeeze(_call(module, (tf.expand_dims(args[0], 0),), kwargs), 0)
+    scope = module._scope("__call__")
+    template = _template(module, scope, args, kwargs)
+    store = scope.store
+    with Redirect(template, scope, module.rng) as redirect:
+        try:
+            output = template.layer(*args, **kwargs)
+        except Exception as error:
+            if redirect.error is not None:
+                raise redirect.error from None
+            if isinstance(error, ValueError):
+                _blame_shapes(module, scope, args, kwargs)
+            raise
+        # Losses are computed when they are asked for, so only if somebody wants them.
+        wanted = store.sown is not None if store.bound else not store.initializing
+        if wanted and "losses" in store.mutable:
+            for loss in template.layer.losses:
+                module.sow("losses", "loss", loss)
+    return output
+
+
+def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Template:
+    """The layer for this call; makes missing weights if they may be made."""
+    defaults = (keras.config.dtype_policy().name, keras.config.image_data_format())
+    memo = scope.store.memo
+    kept = memo.get(scope.path)
+    if kept is not None and kept[0] == defaults and alike(kept[1], module, exact=True):
+        return kept[2]  # type: ignore[no-any-return]
+    config = (fingerprint(module), defaults)
+    given = module.__dict__.get("layer")
+    weighty = isinstance(given, keras.Layer) and stands_for_itself(given)
+
+    def make(seed: int = 0) -> Template:
+        return build(module.make_layer, module.collection, seed, args, kwargs)
+
+    # A layer that brings weights is never kept by nbfn: it is the user's to drop.
+    template = make() if weighty else cached((config, _stored_shapes(scope)), make)
+    missing = [s for s in template.slots if not place(scope, s).has(s.collection, s.path[-1])]
+    if missing and all(slot.collection in scope.store.mutable for slot in missing):
+        template = template if weighty else make(scope.draw_number("params"))
+    _check_shapes(template, scope)
+    for slot in template.slots if missing else ():
+        initial = template.initial[id(slot.variable)]
+        place(scope, slot).ensure(slot.collection, slot.path[-1], _outside_trace(initial))
+    if missing and not weighty:
+        remember((config, _stored_shapes(scope)), template)
+    if scope.store.bound:
+        _constrain(template, scope)
+    if scope.store.bound and template.lookups:
+        binding.hold(module, {f"lookup_{i}": each for i, each in enumerate(template.lookups)})
+    # A clone, so that the store does not keep the module alive.
+    memo[scope.path] = (defaults, module.clone(), template)
+    return template
+
+
+def _constrain(template: Template, scope: Scope) -> None:
+    """Gives the variables the constraints of the layer, for optimizers to apply."""
+    for slot in template.slots:
+        if slot.variable.constraint is not None:
+            variable = place(scope, slot).live(slot.collection, slot.path[-1])
+            if not constrain(variable, slot.variable.constraint):
+                warnings.warn(
+                    f"{scope} has a constraint for {slot.path[-1]!r} that this version of "
+                    "TensorFlow cannot keep, so optimizers will not apply it.",
+                    NbfnWarning,
+                    stacklevel=2,
+                )
+
+
+def _stored_shapes(scope: Scope) -> Hashable:
+    found = [
+        (collection, path, tuple(tf.TensorShape(leaf.shape)))
+        for collection, tree in scope.tree().items()
+        for path, leaf in leaves(tree)
+    ]
+    return tuple(sorted(found))
+
+
+def _check_shapes(template: Template, scope: Scope) -> None:
+    for slot in template.slots:
+        where, name = place(scope, slot), slot.path[-1]
+        if where.has(slot.collection, name):
+            where.compare_shape(name, slot.variable.shape, where.live(slot.collection, name))
+
+
+def _blame_shapes(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> None:
+    """Says so if a call failed because the weights were made for other inputs."""
+    try:
+        wanted = build(module.make_layer, module.collection, 0, args, kwargs)
+    except Exception:  # the inputs are wrong in themselves, as the layer's own error says
+        return
+    _check_shapes(wanted, scope)
+
+
+def _outside_trace(make: Callable[[], Any]) -> Callable[[], Any]:
+    def value() -> Any:
+        with tf.init_scope():
+            return make()
+
+    return value

@@ -1,0 +1,258 @@
+"""Keras layers as templates: built once, without storage, and asked for their variables.
+
+A Keras layer wants to own its variables. Here they are created in graphs that never run, so that
+they have names, shapes and initial-value functions, but no memory; a layer built like this serves
+every module of the same configuration. The values come from the module's scope, see
+``keras_layer``.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from nbfn.modules.errors import PartError
+from nbfn.modules.variables.tree import map_leaves
+
+_CACHE_SIZE = 512
+_VARIABLE_OPTIONS = ("initial_value", "trainable", "name", "dtype", "shape")
+_LOOKUPS = (
+    keras.layers.TextVectorization,
+    keras.layers.StringLookup,
+    keras.layers.IntegerLookup,
+)
+_lock = threading.RLock()
+_cache: OrderedDict[Hashable, Template] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One variable of a layer, and its place below the module.
+
+    Attributes:
+      variable: the Keras variable.
+      collection: ``"params"`` if trainable; else the module's choice, or ``"metrics"``.
+      path: names from the module to the variable, such as ``("query", "kernel")``.
+    """
+
+    variable: Any
+    collection: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Template:
+    """A built layer whose variables' values are held elsewhere.
+
+    Attributes:
+      layer: the Keras layer or model.
+      slots: the place of each variable, except for the states of seed generators.
+      by_id: the same by ``id(variable)``.
+      initial: the function that makes the initial value of each variable, by ``id(variable)``.
+      lookups: the layers inside that have lookup tables.
+    """
+
+    layer: Any
+    slots: tuple[Slot, ...]
+    by_id: dict[int, Slot]
+    initial: dict[int, Callable[[], Any]]
+    lookups: tuple[Any, ...]
+
+    def __deepcopy__(self, _: Any) -> Template:
+        """Itself: it holds no values, and knows its variables by identity."""
+        return self
+
+
+def is_seed_state(variable: Any) -> bool:
+    """Whether the Keras variable is the state of a seed generator."""
+    return bool(variable.name == "seed_generator_state")
+
+
+def stands_for_itself(layer: Any) -> bool:
+    """Whether a layer holds what its config does not say: weights, or an adapted vocabulary."""
+    return bool(layer.built or layer.weights or isinstance(layer, _LOOKUPS))
+
+
+def pattern(layer: Any) -> Any:
+    """A copy of a layer from its config, which may be built; or the layer itself.
+
+    Raises:
+      PartError: parts of it have weights and others have none yet.
+    """
+    if isinstance(layer, keras.Sequential) and not layer.built:
+        return keras.models.clone_model(layer, clone_function=pattern)
+    if layer.weights and not layer.built:
+        raise PartError(
+            f"{type(layer).__name__} has weights in some of its layers only, so it can neither be "
+            "copied nor built in its place. Build it first: call it once with an input."
+        )
+    if stands_for_itself(layer):
+        return layer
+    # The function of a Lambda is the user's own, so there is nothing to be safe from.
+    unsafe = {"safe_mode": False} if isinstance(layer, keras.layers.Lambda) else {}
+    return type(layer).from_config(layer.get_config(), **unsafe)
+
+
+def build(
+    factory: Callable[[], Any], collection: str, seed: int, args: Sequence[Any], kwargs: Any
+) -> Template:
+    """Constructs a layer and builds it for the inputs.
+
+    Args:
+      factory: makes the layer; initial values are drawn from ``seed`` alone.
+      collection: where variables go that are not trainable.
+      seed: a non-negative integer.
+      args: the inputs; only shapes and dtypes matter.
+      kwargs: likewise; anything but tensors is passed on.
+
+    Returns:
+      The template.
+    """
+    with _lock:
+        # Keras takes the default seed of each initializer from Python's generator.
+        state = random.getstate()
+        try:
+            random.seed(seed)
+            try:
+                layer, made = _build(factory, args, kwargs, stored=False)
+            except TypeError:
+                # Some layers compute with their variables in build; those must be real.
+                random.seed(seed)
+                layer, made = _build(factory, args, kwargs, stored=True)
+        finally:
+            random.setstate(state)
+    return _template_of(layer, collection, made)
+
+
+def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> Template:
+    slots, initial, names = [], {}, _Names(layer.name)
+    for variable in (*layer.variables, *_recurrent_states(layer)):
+        if is_seed_state(variable):
+            continue
+        kind = "params" if variable.trainable else collection
+        slots.append(Slot(variable, kind, names.place(variable)))
+        initial[id(variable)] = _initial(variable, made)
+    seen = {id(slot.variable) for slot in slots}
+    for variable in layer.metrics_variables:
+        if id(variable) not in seen:
+            slots.append(Slot(variable, "metrics", names.place(variable)))
+            initial[id(variable)] = _initial(variable, made)
+    lookups = tuple(each for each in layer._flatten_layers() if isinstance(each, _LOOKUPS))
+    by_id = {id(slot.variable): slot for slot in slots}
+    return Template(layer, tuple(slots), by_id, initial, lookups)
+
+
+def _recurrent_states(layer: Any) -> Iterator[Any]:
+    """What stateful recurrent layers keep from call to call; Keras counts it among no variables."""
+    for each in layer._flatten_layers():
+        for state in keras.tree.flatten(getattr(each, "states", None)):
+            if isinstance(state, keras.Variable):
+                yield state
+
+
+def cached(key: Hashable, make: Callable[[], Template]) -> Template:
+    """The template for a key; the least recently used are forgotten."""
+    with _lock:
+        if key in _cache:
+            _cache.move_to_end(key)
+            return _cache[key]
+        template = make()
+        remember(key, template)
+        return template
+
+
+def remember(key: Hashable, template: Template) -> None:
+    """Keeps a template for a key."""
+    with _lock:
+        _cache[key] = template
+        if len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
+
+
+def _build(
+    factory: Callable[[], Any], args: Sequence[Any], kwargs: Any, stored: bool
+) -> tuple[Any, dict[int, Any]]:
+    made: dict[int, Any] = {}
+
+    def create(next_creator: Callable[..., Any], **options: Any) -> Any:
+        if stored:
+            variable = next_creator(**options)
+        else:
+            # In a graph of its own a variable has no storage. It also has no part in the function
+            # that may be traced just now, which would refuse to create it.
+            chosen = {k: v for k, v in options.items() if k in _VARIABLE_OPTIONS}
+            value = options["initial_value"]
+            if tf.is_tensor(value) and not tf.is_symbolic_tensor(value):
+                chosen["initial_value"] = lambda: tf.zeros(value.shape, value.dtype)
+            with tf.Graph().as_default():
+                variable = tf.Variable(**chosen)
+        made[id(variable)] = (variable, options["initial_value"])
+        return variable
+
+    # Whatever the layer computes and keeps must outlive a trace.
+    with tf.init_scope(), tf.variable_creator_scope(create):
+        layer = factory()
+        if not layer.built:
+            inputs = map_leaves(_symbol, list(args)), map_leaves(_symbol, dict(kwargs))
+            layer(*inputs[0], **inputs[1])
+    return layer, made
+
+
+def _symbol(value: Any, _: Any) -> Any:
+    """A stand-in with the shape and dtype of a tensor or array."""
+    if tf.is_tensor(value) or hasattr(value, "__array__"):
+        dtype = tf.as_dtype(value.dtype)
+        return keras.KerasTensor(tuple(tf.TensorShape(value.shape)), dtype.name)
+    return value
+
+
+def _initial(variable: Any, made: dict[int, Any]) -> Callable[[], Any]:
+    held = variable.value
+    if id(held) in made:
+        value = made[id(held)][1]
+        if callable(value):
+            return value  # type: ignore[no-any-return]
+        if not tf.is_symbolic_tensor(value):
+            return lambda: tf.cast(value, variable.dtype)
+    return lambda: tf.convert_to_tensor(held)
+
+
+class _Names:
+    """Names for a layer's variables that depend on its structure only.
+
+    Keras numbers automatic names through the whole process (``dense_4``), so that they change when
+    a cell runs again. Here siblings of one base name are numbered in their order.
+    """
+
+    def __init__(self, layer_name: str) -> None:
+        self._root = layer_name
+        self._numbers: dict[tuple[tuple[str, ...], str], dict[str, int]] = {}
+        self._used: set[tuple[str, ...]] = set()
+
+    def place(self, variable: Any) -> tuple[str, ...]:
+        parts = variable.path.split("/")
+        if len(parts) > 1 and parts[0] == self._root:
+            parts = parts[1:]
+        *modules, name = parts
+        if re.fullmatch(r"variable_\d+", name):  # Keras's own count of variables without a name
+            name = "variable"
+        path: tuple[str, ...] = ()
+        for part in modules:
+            base = re.sub(r"_\d+$", "", part)
+            seen = self._numbers.setdefault((path, base), {})
+            number = seen.setdefault(part, len(seen))
+            path = (*path, f"{base}_{number}" if number else base)
+        candidate, number = (*path, name), 0
+        while candidate in self._used:
+            number += 1
+            candidate = (*path, f"{name}_{number}")
+        self._used.add(candidate)
+        return candidate

@@ -1,0 +1,162 @@
+"""Keras layers as module classes: ``nn.Dense``, ``nn.Conv2D``, ``nn.BatchNorm`` and others.
+
+The fields of each are the arguments of the Keras layer, except where the table says otherwise.
+Nothing is re-implemented: the layers run as ``keras_layer`` describes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import keras
+import tensorflow as tf
+
+from nbfn.modules.initializers import Initializer
+from nbfn.modules.layers.keras_layer import KerasModule
+from nbfn.modules.layers.layer_types import TYPES, keras_data_format
+from nbfn.modules.layers.part_names import snake_case
+from nbfn.modules.lifecycle.methods import nowrap
+from nbfn.modules.variables.keys import key
+
+# Arguments of Keras layers that mean nothing here: names come from the module's place, seeds from
+# random streams, and weights are neither quantized nor adapted in place.
+_LEFT_OUT = ("self", "name", "seed", "lora_rank", "lora_alpha", "quantization_config", "dtype")
+
+
+class KerasLayer(KerasModule):
+    """Base of the ready-made layers: the fields are the arguments of a Keras class.
+
+    Attributes:
+      wraps: the Keras class.
+      keywords: its keyword for each field of another name.
+    """
+
+    wraps = keras.Layer
+    keywords: ClassVar[Mapping[str, str]] = {}
+
+    @nowrap
+    def make_layer(self) -> Any:
+        """A new Keras layer with this module's fields."""
+        fields = {n: self.__dict__[n] for n in self.__field_names__}
+        # With a name of its own it would be numbered by Keras, anew whenever a cell runs again.
+        return self.wraps(
+            name=snake_case(type(self).__name__),
+            **{self.keywords.get(n, n): _for_keras(n, value) for n, value in fields.items()},
+        )
+
+
+class _KeyedInitializer(keras.initializers.Initializer):  # type: ignore[misc]
+    """An initializer of nbfn as Keras calls one."""
+
+    def __init__(self, initializer: Initializer) -> None:
+        self._initializer = initializer
+        # As in Keras's own: from Python's generator, which follows the module's key in a build.
+        self._seed = random.getrandbits(63)
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> tf.Tensor:
+        return self._initializer(key(self._seed), shape, dtype or tf.float32)
+
+
+def _for_keras(field: str, value: Any) -> Any:
+    if field == "data_format":
+        return keras_data_format(value)
+    return _KeyedInitializer(value) if isinstance(value, Initializer) else value
+
+
+def _layer(
+    name: str,
+    wraps: Any,
+    rename: Mapping[str, str] | None = None,
+    collection: str = "state",
+    takes_vectors: bool = False,
+) -> Any:
+    """A module class for a Keras class.
+
+    Args:
+      name: the name of the module class.
+      wraps: the Keras class.
+      rename: a field's name for a keyword of the Keras class.
+      collection: where untrainable weights go.
+      takes_vectors: whether it can be called with one example, as in a function that is mapped.
+    """
+    rename = rename or {}
+    formatted = "data_format" in inspect.signature(wraps.__init__).parameters
+    namespace: dict[str, Any] = {
+        "__annotations__": {},
+        "__doc__": (
+            f"``keras.layers.{wraps.__name__}`` as a module.\n\n"
+            f"Fields and call arguments are the layer's"
+            + "".join(f"; ``{keyword}`` is ``{field}``" for keyword, field in rename.items())
+            + ". ``data_format`` may be TensorFlow's ``nhwc`` or ``nchw``" * formatted
+            + f".\n\nWhat Keras says:\n\n{inspect.getdoc(wraps)}\n"
+        ),
+        "__module__": __name__,
+        "__qualname__": name,
+        "wraps": wraps,
+        "keywords": {field: keyword for keyword, field in rename.items()},
+        "collection": collection,
+        "takes_vectors": takes_vectors,
+    }
+    for parameter in inspect.signature(wraps.__init__).parameters.values():
+        if parameter.name in _LEFT_OUT or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        field = rename.get(parameter.name, parameter.name)
+        namespace["__annotations__"][field] = TYPES.get(field, Any)
+        if parameter.default is not parameter.empty:
+            namespace[field] = parameter.default
+    namespace["__annotations__"]["dtype"] = Any
+    namespace["dtype"] = None
+    return type(name, (KerasLayer,), namespace)
+
+
+_l = keras.layers
+
+Dense = _layer("Dense", _l.Dense, {"units": "features"}, takes_vectors=True)
+EinsumDense = _layer("EinsumDense", _l.EinsumDense)
+Embed = _layer("Embed", _l.Embedding, {"input_dim": "num_embeddings", "output_dim": "features"})
+
+Conv1D = _layer("Conv1D", _l.Conv1D)
+Conv2D = _layer("Conv2D", _l.Conv2D)
+Conv3D = _layer("Conv3D", _l.Conv3D)
+Conv1DTranspose = _layer("Conv1DTranspose", _l.Conv1DTranspose)
+Conv2DTranspose = _layer("Conv2DTranspose", _l.Conv2DTranspose)
+Conv3DTranspose = _layer("Conv3DTranspose", _l.Conv3DTranspose)
+DepthwiseConv1D = _layer("DepthwiseConv1D", _l.DepthwiseConv1D)
+DepthwiseConv2D = _layer("DepthwiseConv2D", _l.DepthwiseConv2D)
+SeparableConv1D = _layer("SeparableConv1D", _l.SeparableConv1D)
+SeparableConv2D = _layer("SeparableConv2D", _l.SeparableConv2D)
+
+BatchNorm = _layer("BatchNorm", _l.BatchNormalization, collection="batch_stats")
+LayerNorm = _layer("LayerNorm", _l.LayerNormalization)
+GroupNorm = _layer("GroupNorm", _l.GroupNormalization)
+RMSNorm = _layer("RMSNorm", _l.RMSNormalization)
+
+LSTM = _layer("LSTM", _l.LSTM)
+GRU = _layer("GRU", _l.GRU)
+SimpleRNN = _layer("SimpleRNN", _l.SimpleRNN)
+MultiHeadAttention = _layer("MultiHeadAttention", _l.MultiHeadAttention)
+
+Dropout = _layer("Dropout", _l.Dropout)
+SpatialDropout1D = _layer("SpatialDropout1D", _l.SpatialDropout1D)
+SpatialDropout2D = _layer("SpatialDropout2D", _l.SpatialDropout2D)
+GaussianNoise = _layer("GaussianNoise", _l.GaussianNoise)
+GaussianDropout = _layer("GaussianDropout", _l.GaussianDropout)
+
+Flatten = _layer("Flatten", _l.Flatten)
+Reshape = _layer("Reshape", _l.Reshape)
+Permute = _layer("Permute", _l.Permute)
+UpSampling2D = _layer("UpSampling2D", _l.UpSampling2D)
+ZeroPadding2D = _layer("ZeroPadding2D", _l.ZeroPadding2D)
+MaxPooling1D = _layer("MaxPooling1D", _l.MaxPooling1D)
+MaxPooling2D = _layer("MaxPooling2D", _l.MaxPooling2D)
+MaxPooling3D = _layer("MaxPooling3D", _l.MaxPooling3D)
+AveragePooling1D = _layer("AveragePooling1D", _l.AveragePooling1D)
+AveragePooling2D = _layer("AveragePooling2D", _l.AveragePooling2D)
+AveragePooling3D = _layer("AveragePooling3D", _l.AveragePooling3D)
+GlobalMaxPooling1D = _layer("GlobalMaxPooling1D", _l.GlobalMaxPooling1D)
+GlobalMaxPooling2D = _layer("GlobalMaxPooling2D", _l.GlobalMaxPooling2D)
+GlobalAveragePooling1D = _layer("GlobalAveragePooling1D", _l.GlobalAveragePooling1D)
+GlobalAveragePooling2D = _layer("GlobalAveragePooling2D", _l.GlobalAveragePooling2D)

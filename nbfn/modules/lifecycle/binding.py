@@ -1,0 +1,255 @@
+"""From templates to modules with variables: cloning, adoption of submodules, tracking.
+
+A module is exactly defined by its construction arguments (Flax Module lifecycle, section
+"Cloning"), so a clone is the constructor called again. Modules among the arguments are *adopted*
+when the clone is attached to a scope: cloned, named after the field, and attached below it. The
+same instance in two places stays one module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import AutoNameError, PostInitError
+from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.fields import (
+    holds_modules,
+    init_fields,
+    is_module,
+    map_modules,
+    modules_in,
+)
+from nbfn.modules.lifecycle.naming import Names, alike, name_in_use
+from nbfn.modules.variables.scope import Scope
+from nbfn.modules.variables.tree import leaves
+from nbfn.modules.variables.variable_store import VariableStore
+
+
+class Life:
+    """The private state of one module instance, opaque to TensorFlow's attribute walks.
+
+    Attributes:
+      scope: its place in a store, or None if unbound.
+      ready: whether ``setup`` has run.
+      preparing: whether ``setup`` is running.
+      built: whether construction is over, so that attributes are frozen.
+      owned: whether a running ``setup`` constructed it, so that it may be attached as it is.
+      names: names taken by ``setup`` and by adopted fields, which last as long as the instance.
+      children: bound submodules by name; shared by the instances that a compact method makes at
+        one path, call after call.
+      given: original values of the fields in which modules were adopted.
+      arguments: what a method of another module constructed it with.
+      carried: for a module that ``rebind`` made, what it did with each variable.
+      template: for an unbound module, the private instance on which ``declare`` and ``setup`` ran
+        for inspection, by hook.
+    """
+
+    def __init__(self) -> None:
+        """The state of a module under construction."""
+        self.scope: Scope | None = None
+        self.ready = False
+        self.preparing = False
+        self.built = False
+        self.owned = False
+        self.names = Names()
+        self.children: dict[str, Any] = {}
+        self.given: dict[str, Any] = {}
+        self.template: dict[str, Any] = {}
+        self.carried: Any = None
+        self.arguments: tuple[Any, Any] | None = None
+
+
+def clone(module: Any, updates: Mapping[str, Any] | None = None, **identity: Any) -> Any:
+    """A new unbound instance with the same arguments, except for the updates."""
+    arguments = {**init_fields(module), **(updates or {})}
+    scope = module._life.scope
+    if scope is None or not scope.path:  # below the root a name says where the module was attached
+        identity.setdefault("name", module.name)
+    made = type(module)(**arguments, parent=None, **identity)
+    check_built(made)
+    return made
+
+
+def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
+    """The value with every bound module replaced by an unbound clone; sharing is kept."""
+    memo = {} if memo is None else memo
+    if not holds_modules(value):
+        return value
+
+    def free(module: Any, _: str) -> Any:
+        if id(module) not in memo:
+            if module._life.scope is None:
+                memo[id(module)] = module
+            else:
+                fields = {k: unbound(v, memo) for k, v in init_fields(module).items()}
+                memo[id(module)] = clone(module, fields)
+        return memo[id(module)]
+
+    if is_module(value):
+        return free(value, "")
+    if any(_is_bound(m) for m in modules_in(value)):
+        return map_modules(free, value, "")
+    return value
+
+
+def check_built(module: Any) -> None:
+    """Refuses a module whose ``__post_init__`` did not reach the base class.
+
+    Raises:
+      PostInitError: it did not.
+    """
+    if not module._life.built:
+        raise PostInitError(
+            f"{type(module).__name__}.__post_init__ must call super().__post_init__(), or the "
+            "module is never finished. Add the call as its last line."
+        )
+
+
+def attach(module: Any, scope: Scope, tracked: bool = True) -> None:
+    """Gives the module its place: adopts its field modules and tracks its variables."""
+    life = module._life
+    life.scope = scope
+    for name, value in init_fields(module).items():
+        if holds_modules(value):
+            adopted = map_modules(
+                lambda m, n: adopt(module, m, _adopted_name(module, m, n)), value, name
+            )
+            life.given[name] = value
+            object.__setattr__(module, name, adopted)
+    if tracked and scope.store.bound:
+        module.__dict__["_children"] = life.children
+        module._track()
+        _track_foreign(module)
+
+
+def adopt(parent: Any, module: Any, name: str) -> Any:
+    """Makes a module that came from elsewhere a submodule; returns the attached instance."""
+    life = module._life
+    if life.scope is not None:
+        return module
+    check_built(module)
+    store = parent._life.scope.store
+    if id(module) in store.adopted:
+        return store.adopted[id(module)][1]
+    # A module made in this very setup is ours already; others may belong to several parents.
+    made = module if life.owned else clone(module)
+    claim(parent, name, made)
+    store.adopted[id(module)] = (module, made)
+    return made
+
+
+def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
+    """Attaches a module below its parent under a name.
+
+    Raises:
+      NameInUseError: the parent already has something of that name.
+      AutoNameError: the name is automatic, and the variables there were made for a module of
+        another type or configuration.
+    """
+    life = parent._life
+    table = context.table_of(parent)
+    names = table.names if table is not None and table.kind == "compact" else life.names
+    if life.names.taken(name, None) or names.taken(name, None):
+        raise name_in_use(life.scope.path, name, None)
+    object.__setattr__(module, "name", name)
+    object.__setattr__(module, "parent", parent)
+    scope = life.scope.child(name)
+    known = life.children.get(name)
+    same = known is not None and alike(known, module)
+    if auto and known is not None and not same and any(scope.tree().values()):
+        raise AutoNameError(
+            f"{scope} was {known!r} and is now {module!r}: control flow gave one automatic name to "
+            "two different modules, which would share variables. Construct both before the branch, "
+            "or give each a name=."
+        )
+    names.take(name, None)
+    if same:
+        # A compact method constructs its children anew in each call; they are the same children.
+        module._life.children = known._life.children
+    if not same or type(known) is not type(module):
+        life.children[name], same = module, False
+    attach(module, scope, tracked=not same)
+
+
+def track(module: Any) -> None:
+    """Lets TensorFlow see the variables: checkpoints, SavedModels, enclosing ``tf.Module``s."""
+    life = module._life
+    store = life.scope.store
+    assert isinstance(store, VariableStore)
+    attributes = {"_state": life.scope.tree(), "_rngs": store.rng_variables()}
+    preparing, life.preparing = life.preparing, True  # TensorFlow's probes are no first use
+    try:
+        for name, tree in attributes.items():
+            if tree:
+                # The setter of tf.Module wraps dicts and follows what is inside; ours would not.
+                tf.Module.__setattr__(module, name, tree)
+    finally:
+        life.preparing = preparing
+    store.track(module)
+
+
+def _adopted_name(parent: Any, module: Any, name: str) -> str:
+    if parent.preserve_adopted_names and module.name is not None:
+        return module.name  # type: ignore[no-any-return]
+    return parent._name_of_part(name)  # type: ignore[no-any-return]
+
+
+def _track_foreign(module: Any) -> None:
+    """Lets TensorFlow follow the modules in fields whose variables are their own affair.
+
+    These are ``tf.Module``s of other kinds, and modules that were bound before.
+    """
+    store = module._life.scope.store
+    held = {
+        f"{name}_{i}": part
+        for name, value in init_fields(module).items()
+        for i, part in enumerate(tf.nest.flatten(value))
+        if isinstance(part, tf.Module)
+        and not (is_module(part) and getattr(part._life.scope, "store", store) is store)
+    }
+    if held:
+        hold(module, held)
+
+
+def hold(module: Any, parts: Mapping[str, Any]) -> None:
+    """Lets TensorFlow follow, from a bound module and those above it, what no variable holds.
+
+    Args:
+      module: the module that uses the parts.
+      parts: layers, ``tf.Module``s of other kinds, or tables, by name.
+    """
+    scope = module._life.scope
+    for above in [reference() for reference in scope.store.tracked]:
+        if above is None or above.path != scope.path[: len(above.path)]:
+            continue
+        inside = scope.path[len(above.path) :]
+        named = {"/".join((*inside, name)): part for name, part in parts.items()}
+        held = {**(above.__dict__.get("_held") or {}), **named}
+        preparing, above._life.preparing = above._life.preparing, True  # as in track
+        try:
+            tf.Module.__setattr__(above, "_held", held)
+        finally:
+            above._life.preparing = preparing
+
+
+def hold_all(module: Any, name: str, value: Any) -> None:
+    """The same for whatever TensorFlow follows in a value that ``setup`` keeps as an attribute."""
+    parts = {
+        f"{name}_{i}": part
+        for i, part in enumerate(tf.nest.flatten(value))
+        if hasattr(type(part), "_trackable_children") and not is_module(part)
+    }
+    if parts:
+        hold(module, parts)
+
+
+def is_stored(value: Any, scope: Any) -> bool:
+    """Whether the value is a variable that TensorFlow sees already, in the module's state."""
+    return isinstance(value, tf.Variable) and any(value is leaf for _, leaf in leaves(scope.tree()))
+
+
+def _is_bound(module: Any) -> bool:
+    return module._life.scope is not None

@@ -1,0 +1,84 @@
+"""Who is running: the stack of module methods on this thread, which gives the implicit parent."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from nbfn.modules.lifecycle.naming import Names
+
+
+class Table:
+    """What one run of ``setup`` (or ``declare``, or a compact method) declares.
+
+    It lasts as long as the outermost such call, so a second call starts counting at ``Dense_0``
+    again and finds the same variables; two threads never share one.
+
+    Attributes:
+      kind: ``"declare"``, ``"setup"`` or ``"compact"``.
+      names: the names taken so far.
+    """
+
+    __slots__ = ("kind", "names")
+
+    def __init__(self, kind: str) -> None:
+        """An empty table."""
+        self.kind = kind
+        self.names = Names()
+
+
+class Context(threading.local):
+    """What runs on one thread.
+
+    Attributes:
+      modules: the modules whose methods run, the innermost last; None is a barrier: modules made
+        above it have no implicit parent.
+      tables: the open tables, by the id of their module.
+      interceptors: the functions around methods, the outermost first.
+      noting: where the shapes of the running call are noted; None if they are known.
+    """
+
+    def __init__(self) -> None:
+        """Nothing runs."""
+        self.modules: list[Any] = []
+        self.tables: dict[int, Table] = {}
+        self.interceptors: list[Any] = []
+        self.noting: dict[Any, Any] | None = None
+
+
+# Code that runs in each call reads it directly; the functions below say what is meant.
+here = Context()
+
+
+def current_module() -> Any:
+    """The module whose method runs innermost on this thread, or None."""
+    modules = here.modules
+    return modules[-1] if modules else None
+
+
+def interceptors() -> list[Any]:
+    """The functions around methods on this thread, the outermost first."""
+    return here.interceptors
+
+
+def push(module: Any) -> None:
+    """Makes a module (None: no module) the innermost one."""
+    here.modules.append(module)
+
+
+def pop() -> None:
+    """Undoes the last ``push``."""
+    here.modules.pop()
+
+
+def table_of(module: Any) -> Table | None:
+    """The open table of a module: where it may declare now; None if it may not."""
+    return here.tables.get(id(module))
+
+
+def swap_table(module: Any, table: Table | None) -> Table | None:
+    """Opens ``table`` for the module (None: closes) and returns the one that was open."""
+    previous = here.tables.pop(id(module), None)
+    if table is not None:
+        here.tables[id(module)] = table
+    return previous

@@ -1,0 +1,75 @@
+"""What each module took and gave in the last call, for the tree in a notebook.
+
+Shapes are noted when a bound module is called from outside with other shapes than the time before,
+so that the calls in between cost next to nothing. Nothing is kept of the tensors themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn._tensorflow import unconverted
+from nbfn.modules.lifecycle import context
+from nbfn.modules.variables.scope import Scope
+from nbfn.modules.variables.tree import leaves
+
+
+def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Has this call from outside noted if its shapes are new."""
+    store: Any = scope.store
+    try:
+        given = [getattr(value, "shape", None) for value in args]
+        if kwargs:
+            given += [getattr(value, "shape", None) for value in kwargs.values()]
+        known = store.called.get(scope.path)
+        if known is not None and len(known) == len(given) and all(map(_same, known, given)):
+            return
+        store.called[scope.path] = given
+    except Exception:  # arguments may be anything, and what only looks on breaks no call
+        return
+    context.here.noting = store.shapes
+
+
+def noted(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which also notes what it takes and gives."""
+
+    def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+        output = fn(module, *args, **kwargs)
+        note(module, args, kwargs, output)
+        return output
+
+    return call
+
+
+@unconverted
+def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+    """Keeps what a module took and gave."""
+    noting, scope = context.here.noting, module._life.scope
+    if noting is not None and scope is not None:
+        with contextlib.suppress(Exception):  # for the same reason
+            noting[scope.path] = (shown([list(args), kwargs]), shown(output))
+
+
+def shown(value: Any) -> str:
+    """The dtypes and shapes of the tensors and arrays in nested containers."""
+    return ", ".join(_one(leaf) for leaf in _tensors(value))
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    for _, leaf in leaves(value):
+        if tf.is_tensor(leaf) or hasattr(leaf, "__array__"):
+            yield leaf
+
+
+def _one(tensor: Any) -> str:
+    shape = tf.TensorShape(tensor.shape)
+    sizes = "?" if shape.rank is None else ", ".join("?" if n is None else str(n) for n in shape)
+    return f"{tf.as_dtype(tensor.dtype).name}[{sizes}]"
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or bool(one == other)

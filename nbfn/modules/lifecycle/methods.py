@@ -1,0 +1,251 @@
+"""What is put around a module's methods: context, lazy setup, compact declarations.
+
+The wrapper is one ``try`` statement around the call, so that AutoGraph converts it together with
+the user's method; everything behind it is closed to AutoGraph.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import tensorflow as tf
+
+from nbfn._tensorflow import unconverted
+from nbfn.modules.errors import PropertyError, UnboundModuleError
+from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.interception import around
+from nbfn.modules.lifecycle.last_call import begin, noted
+from nbfn.modules.lifecycle.setup import prepare
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def opaque(fn: F) -> F:
+    """Marks a function of nbfn as none of AutoGraph's business."""
+    return cast("F", tf.autograph.experimental.do_not_convert(fn))
+
+
+def marked(fn: F) -> F:
+    """The same for what is called often and calls no function of the user's that may be traced."""
+    return cast("F", unconverted(fn))
+
+
+def compact(fn: F) -> F:
+    """Lets a method declare submodules and variables where it uses them.
+
+    Submodules are bound as they are constructed, and named ``Dense_0``, ``Dense_1``, ... in the
+    order of construction unless ``name=`` says otherwise. Calling the method again finds the same
+    variables. Compact methods may call each other and ``super()``: they count on together.
+
+    Implements: Flax Module lifecycle, section "Compact Modules".
+    """
+    return cast("F", wrap(fn, compact=True))
+
+
+def nowrap(fn: F) -> F:
+    """Leaves a method as it is: no lazy setup, no context of its own.
+
+    It can be called on an unbound module, and submodules that it constructs belong to its caller.
+    """
+    fn.__nbfn_nowrap__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def enters(fn: F) -> F:
+    """Marks a function that enters the module itself, as a transformation does."""
+    fn.__nbfn_enters__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+def is_entered(fn: Any) -> bool:
+    """Whether a function of a module enters the module itself, so that nobody else should."""
+    return hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_enters__")
+
+
+def wrap(
+    fn: Callable[..., Any], compact: bool = False, label: str | None = None
+) -> Callable[..., Any]:
+    """The method as a module runs it."""
+    label = label or fn.__name__
+
+    # IPython's autoreload changes attributes of functions, but not what a closure holds: so what
+    # is called is always `__wrapped__`.
+    @functools.wraps(fn)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        call = enter(self, label, compact, method.__wrapped__, args, kwargs)
+        try:
+            return call[0](self, *args, **kwargs)
+        finally:
+            leave(self, call)
+
+    if method.__name__ == "<lambda>":
+        method.__name__ = "call"  # AutoGraph would look for a lambda in this file
+    method.__nbfn_wrapped__ = True  # type: ignore[attr-defined]
+    return method
+
+
+# What to call in the method's place, the open name scope, whether a table was opened, and which
+# one was open before.
+Entered = tuple[Callable[..., Any], Any, bool, "context.Table | None"]
+
+
+@marked
+def enter(
+    module: Any, label: str, compact: bool, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Entered:
+    """Before a method runs: runs ``setup`` if it is due and makes the module the current one.
+
+    Args:
+      module: the module.
+      label: the method's name, for the names of graph operations and for errors.
+      compact: whether the method may declare.
+      fn: the method as the class defines it.
+      args: what it is called with.
+      kwargs: likewise.
+
+    Returns:
+      First what to call in the method's place, a function of the module and the arguments; all of
+      it is for ``leave``.
+
+    Raises:
+      UnboundModuleError: a compact method of an unbound module.
+    """
+    here, life = context.here, module._life
+    scope, scope_name = life.scope, None
+    wanted = None
+    if scope is not None:
+        store = scope.store
+        if store.closed or store.suspended:
+            store.check_open(scope.path)
+        if not life.ready:
+            prepare(module)
+        if not tf.executing_eagerly():
+            scope_name = _name_scope(module, label)
+        wanted = store.wanted
+        if not here.modules and store.bound and label == "__call__":
+            begin(scope, args, kwargs)
+    elif compact:
+        raise UnboundModuleError(
+            f"{type(module).__name__}.{label} is compact, so it can only run on a bound "
+            f"module. Use {type(module).__name__}(...).init(key, ...) and .apply(variables, "
+            "...), or .bind(variables)."
+        )
+    opened, previous = False, None
+    if compact:
+        tables, key = here.tables, id(module)
+        previous = tables.get(key)
+        if previous is None or previous.kind != "compact":
+            tables[key] = context.Table("compact")
+            opened = True
+    here.modules.append(module)
+    if here.interceptors or wanted is not None:
+        fn = around(module, fn, label)
+    if here.noting is not None and label == "__call__":
+        fn = noted(fn)
+    return fn, scope_name, opened, previous
+
+
+@marked
+def leave(module: Any, call: Entered) -> None:
+    """After a method has run, or failed: undoes ``enter``."""
+    here = context.here
+    _, scope_name, opened, previous = call
+    if opened:
+        if previous is None:
+            del here.tables[id(module)]
+        else:
+            here.tables[id(module)] = previous
+    here.modules.pop()
+    if not here.modules:
+        here.noting = None
+    if scope_name is not None:
+        scope_name.__exit__(None, None, None)
+
+
+def _name_scope(module: Any, label: str) -> Any:
+    name = module.name or type(module).__name__
+    text = name if label == "__call__" else f"{name}.{label}"
+    # A module's name may hold characters that an operation's may not.
+    allowed = re.sub(r"[^A-Za-z0-9_.-]", "_", text).lstrip("_-")
+    opened = tf.name_scope(allowed or "module")
+    opened.__enter__()
+    return opened
+
+
+def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    """``setup`` (or ``declare``) as a module runs it: once, and only when it is due."""
+
+    @functools.wraps(fn)
+    def method(self: Any) -> None:
+        table = context.table_of(self)
+        if table is not None and table.kind == kind:
+            run = method.__wrapped__
+            run = around(self, run, kind) if context.interceptors() else run
+            run(self)
+        elif self._life.scope is not None:
+            prepare(self)
+        else:
+            raise UnboundModuleError(
+                f"{type(self).__name__}.{kind} cannot be called on an unbound module. It runs by "
+                "itself when init, apply or bind need it."
+            )
+
+    method.__nbfn_wrapped__ = True  # type: ignore[attr-defined]
+    return method
+
+
+def wrap_property(prop: property, owner: str) -> property:
+    """A property whose own ``AttributeError`` is not mistaken for a missing attribute."""
+    getter = prop.fget
+    if getter is None:
+        return prop
+
+    @functools.wraps(getter)
+    def read(self: Any) -> Any:
+        try:
+            return read.__wrapped__(self)
+        except AttributeError as error:
+            raise PropertyError(
+                f"The property {owner}.{getter.__name__} raised AttributeError: {error}"
+            ) from error
+
+    return property(read, prop.fset, prop.fdel, prop.__doc__)
+
+
+def reraise_hidden(descriptor: Any, module: Any, name: str) -> None:
+    """Asks a descriptor again, to say what its ``AttributeError`` was.
+
+    Raises:
+      PropertyError: it raises one again.
+    """
+    try:
+        descriptor.__get__(module, type(module))
+    except AttributeError as error:
+        raise PropertyError(
+            f"The descriptor {type(module).__name__}.{name} raised AttributeError: {error}"
+        ) from error
+
+
+def wrap_class(cls: type) -> None:
+    """Wraps what a module class itself defines."""
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, property):
+            setattr(cls, name, wrap_property(value, cls.__name__))
+        elif inspect.isfunction(value) and not is_exempt(name, value):
+            setattr(cls, name, wrapped(name, value))
+
+
+def wrapped(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """What a class has in the place of a method of the user's."""
+    return wrap_setup(fn, name) if name in ("setup", "declare") else wrap(fn)
+
+
+def is_exempt(name: str, fn: Callable[..., Any]) -> bool:
+    """Whether a function of a class is none that is wrapped, or is wrapped already."""
+    if hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_nowrap__"):
+        return True
+    return name != "__call__" and name.startswith("__") and name.endswith("__")

@@ -1,0 +1,60 @@
+"""Children of compact methods, constructed anew in each call and yet the same.
+
+A compact method constructs its children in each call. Below a bound module the child of the same
+class, name and arguments exists already, with its variables, so it is not made again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbfn.modules.lifecycle import context
+
+_PLAIN = frozenset([int, float, bool, str, bytes, type(None)])
+
+
+def may_be_reused(kwargs: dict[str, Any]) -> bool:
+    """Whether a module that is being constructed belongs to a compact method of a bound one."""
+    parent = context.current_module()
+    if parent is None or "parent" in kwargs:
+        return False
+    scope = parent._life.scope
+    return scope is not None and scope.store.bound
+
+
+def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The child that an earlier call of the running method made with these arguments, or None."""
+    here = context.here
+    parent = here.modules[-1] if here.modules else None
+    if parent is None or (kwargs and "parent" in kwargs):
+        return None
+    table, life = here.tables.get(id(parent)), parent._life
+    if table is None or table.kind != "compact" or not life.scope.store.bound:
+        return None
+    names = table.names
+    chosen = kwargs.get("name") if kwargs else None
+    name = names.next_auto(cls) if chosen is None else chosen
+    child = life.children.get(name)
+    if type(child) is not cls:
+        return None
+    known = child._life.arguments
+    if known is None:
+        return None
+    if (args or known[0]) and not (
+        len(args) == len(known[0]) and all(map(_is_same, args, known[0]))
+    ):
+        return None
+    if (kwargs or known[1]) and not (
+        len(kwargs) == len(known[1])
+        and all(k in known[1] and _is_same(v, known[1][k]) for k, v in kwargs.items())
+    ):
+        return None
+    if not names.take_free(name, None, life.names):
+        return None  # the usual way says what is wrong
+    if chosen is None:
+        names.count(cls)
+    return child
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and type(a) in _PLAIN and a == b)

@@ -1,0 +1,213 @@
+"""``apply`` and its special case ``init``: a pure function around a module that has variables.
+
+``apply`` clones the module, attaches the clone to a ``TensorStore`` made from the variables, runs
+the method, and returns the output with the collections that were mutable. The clone cannot be used
+afterwards.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbfn.modules.errors import InstanceError, MethodError, RngError, UnknownAttributeError
+from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.binding import attach, check_built, clone, unbound
+from nbfn.modules.lifecycle.fields import is_module
+from nbfn.modules.lifecycle.interception import wanted_outputs
+from nbfn.modules.lifecycle.methods import opaque
+from nbfn.modules.variables.filters import DenyList, Filter, FilterLike
+from nbfn.modules.variables.keys import check_rngs
+from nbfn.modules.variables.scope import Scope
+from nbfn.modules.variables.store import TensorStore
+from nbfn.modules.variables.tree import check_variables
+
+INIT_MUTABLE = DenyList("intermediates")
+
+
+class Run:
+    """One application, as a context manager.
+
+    Attributes:
+      module: the clone.
+      function: what to call with the user's arguments.
+      store: the variables.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        variables: Any,
+        rngs: Any,
+        method: Any,
+        mutable: FilterLike,
+        initializing: bool = False,
+        capture_intermediates: Any = False,
+    ) -> None:
+        """Checks the arguments and attaches a clone.
+
+        Raises:
+          InstanceError: ``module`` is no module, for instance because the class was used.
+          PostInitError, VariablesTypeError, VariablesStructureError, RngError, FilterError,
+          MethodError, UnknownAttributeError: an argument is not what it should be.
+        """
+        check_instance(module)
+        wanted = wanted_outputs(capture_intermediates)
+        self._pure = mutable is False and not initializing and wanted is None
+        streams = check_rngs(rngs)
+        if initializing and not streams:
+            raise RngError("init needs a random key, such as nn.key(0), as its first argument.")
+        writable = Filter.of(mutable)
+        if wanted is not None:
+            writable |= Filter.of("intermediates")
+        store = TensorStore(check_variables(variables), streams, writable, initializing)
+        store.wanted = wanted
+        self.store = store
+        context.push(None)
+        try:
+            self.module = clone(unbound(module))
+            attach(self.module, Scope(store))
+            self.function = method_of(self.module, method)
+        finally:
+            context.pop()
+
+    def __enter__(self) -> None:
+        """Modules made inside have no parent from outside."""
+        context.push(None)
+
+    def __exit__(self, *error: object) -> None:
+        """Ends the life of the clone."""
+        context.pop()
+        self.store.closed = True
+
+    @opaque
+    def result(self, output: Any) -> Any:
+        """The output; with the mutable collections if the caller named any."""
+        return output if self._pure else (output, self.store.result())
+
+
+def check_instance(module: Any) -> None:
+    """Refuses anything but an instance of ``nn.Module``.
+
+    Raises:
+      InstanceError: it is something else.
+      PostInitError: its construction was not finished.
+    """
+    if not is_module(module):
+        raise InstanceError(
+            f"Expected an instance of nn.Module, found {module!r}. Construct the module first: "
+            "MyModule(...).init(key, x), not MyModule.init(key, x)."
+        )
+    check_built(module)
+
+
+def method_of(module: Any, method: Any) -> Callable[..., Any]:
+    """What ``method=`` means for an attached module.
+
+    Args:
+      module: the module.
+      method: None for ``__call__``; the name of a method or of a callable submodule; a method; or
+        any function whose first parameter receives the module.
+
+    Returns:
+      A function of the remaining arguments.
+
+    Raises:
+      UnknownAttributeError: there is no such method.
+      MethodError: it cannot be called, or not with a module.
+    """
+    label = type(module).__name__
+    if method is None:
+        if not callable(module):
+            raise UnknownAttributeError(
+                f"{label} defines no __call__. Define it, or pass method= with another method."
+            )
+        bound: Callable[..., Any] = module.__call__
+        return bound
+    if isinstance(method, str):
+        found = getattr(module, method)
+        if not callable(found):
+            raise MethodError(
+                f"method={method!r}: {label}.{method} is {found!r}, which cannot be called."
+            )
+        return found  # type: ignore[no-any-return]
+    if not callable(method):
+        raise MethodError(
+            f"method must be a name, a method or a function, found {method!r} for {label}."
+        )
+    function = getattr(method, "__func__", method)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = None
+    if parameters is not None and not any(
+        p.kind is not p.KEYWORD_ONLY and p.kind is not p.VAR_KEYWORD for p in parameters
+    ):
+        raise MethodError(
+            f"method={function!r} takes no positional argument, but it must take the module "
+            f"({label}) as its first."
+        )
+    return functools.partial(function, module)
+
+
+def apply(fn: Callable[..., Any], module: Any, mutable: FilterLike = False) -> Callable[..., Any]:
+    """A pure function from ``fn(module, *args)``.
+
+    Args:
+      fn: receives a module with variables, and may call any of its methods.
+      module: the module; it stays as it is.
+      mutable: as in ``Module.apply``.
+
+    Returns:
+      ``applied(variables, *args, rngs=None, **kwargs)``, with the results of ``Module.apply``.
+
+    Implements: Flax Module lifecycle, section "Lifecycle".
+    """
+
+    def applied(variables: Mapping[str, Any], *args: Any, rngs: Any = None, **kwargs: Any) -> Any:
+        run = Run(module, variables, rngs, fn, mutable)
+        with run:
+            output = run.function(*args, **kwargs)
+        return run.result(output)
+
+    return applied
+
+
+def init_with_output(
+    fn: Callable[..., Any], module: Any, mutable: FilterLike = INIT_MUTABLE
+) -> Callable[..., Any]:
+    """Like ``init``, for a function that also returns the output of ``fn``: ``(y, variables)``."""
+
+    def initialized(rngs: Any, *args: Any, **kwargs: Any) -> Any:
+        run = Run(module, {}, rngs, fn, mutable, True)
+        with run:
+            output = run.function(*args, **kwargs)
+        return run.result(output)
+
+    return initialized
+
+
+def init(
+    fn: Callable[..., Any], module: Any, mutable: FilterLike = INIT_MUTABLE
+) -> Callable[..., Any]:
+    """A function that makes the variables which ``fn(module, *args)`` uses.
+
+    Args:
+      fn: receives the module, and may call any of its methods.
+      module: the module; it stays as it is.
+      mutable: the collections to make; by default all but ``intermediates``.
+
+    Returns:
+      ``initialize(rngs, *args, **kwargs)``, which gives the variables.
+
+    Implements: Flax Module lifecycle, section "Compact control flow".
+    """
+    both = init_with_output(fn, module, mutable)
+
+    def initialize(rngs: Any, *args: Any, **kwargs: Any) -> Any:
+        result = both(rngs, *args, **kwargs)
+        return result[1]
+
+    return initialize

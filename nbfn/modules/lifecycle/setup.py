@@ -1,0 +1,126 @@
+"""When ``setup`` runs: once for each bound instance, at its first use, and never half."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import SetupReadError
+from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.binding import clone
+from nbfn.modules.variables.tree import leaves
+
+_setup_lock = threading.RLock()
+
+
+def prepare(module: Any) -> None:
+    """Runs ``declare`` and ``setup`` of an attached module if they are due.
+
+    Raises:
+      SetupReadError: ``setup`` of a bound module computed with a parameter.
+    """
+    life = module._life
+    if life.ready:
+        return
+    if not module.__hooks__:
+        life.ready = True
+        return
+    with _setup_lock:
+        if life.ready or life.preparing:
+            return
+        undo = _snapshot(module)
+        life.preparing = True
+        try:
+            _run_hooks(module)
+            if life.scope.store.bound and _keeps_graph_tensors(module):
+                # setup first ran inside a trace, but what it keeps outlives the trace.
+                undo()
+                with tf.init_scope():
+                    _run_hooks(module)
+            life.ready = True
+        except BaseException:
+            undo()  # as if it had never started, so that the next use reports the same error
+            raise
+        finally:
+            life.preparing = False
+
+
+def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
+    """The attributes that ``declare``, or ``declare`` and ``setup``, give an unbound module.
+
+    They run on a private instance that has no variables, so the submodules among the attributes are
+    unbound modules of their own.
+
+    Args:
+      module: an unbound module.
+      hook: ``"declare"`` or ``"setup"``.
+
+    Raises:
+      UnboundModuleError: the hook needs variables.
+    """
+    cache: dict[str, Any] = module._life.template
+    if hook not in cache:
+        private = clone(module)
+        private._life.preparing = True
+        for each in module.__hooks__:
+            if each in ("declare", hook):
+                _run_hook(private, each)
+        fields = (*module.__field_names__, "parent", "name")
+        cache[hook] = {n: v for n, v in private.__dict__.items() if n[0] != "_" and n not in fields}
+    found: dict[str, Any] = cache[hook]
+    return found
+
+
+def _run_hooks(module: Any) -> None:
+    scope = module._life.scope
+    if not scope.store.bound:
+        for hook in module.__hooks__:
+            _run_hook(module, hook)
+        return
+    with tf.GradientTape() as tape:
+        for hook in module.__hooks__:
+            _run_hook(module, hook)
+    read = {id(variable) for variable in tape.watched_variables()}
+    for path, leaf in leaves(scope.tree().get("params", {})):
+        if id(leaf) in read:
+            raise SetupReadError(
+                f"{type(module).__name__}.setup at {scope} read the parameter "
+                f"{'/'.join(path)!r}. What it computed would stay as it is while the parameter "
+                "is trained. Keep the parameter itself, and compute in the method that uses it."
+            )
+
+
+def _snapshot(module: Any) -> Callable[[], None]:
+    """A function that takes back what ``setup`` has done to the module."""
+    life = module._life
+    children, attributes, names = dict(life.children), dict(module.__dict__), life.names.copy()
+
+    def undo() -> None:
+        life.names = names.copy()
+        life.children.clear()
+        life.children.update(children)
+        module.__dict__.clear()
+        module.__dict__.update(attributes)
+
+    return undo
+
+
+def _keeps_graph_tensors(module: Any) -> bool:
+    return any(
+        tf.is_tensor(leaf) and not isinstance(leaf, tf.Variable) and tf.is_symbolic_tensor(leaf)
+        for value in module.__dict__.values()
+        for _, leaf in leaves(value)
+    )
+
+
+def _run_hook(module: Any, kind: str) -> None:
+    previous = context.swap_table(module, context.Table(kind))
+    context.push(module)
+    try:
+        getattr(module, kind)()
+    finally:
+        context.pop()
+        context.swap_table(module, previous)

@@ -1,0 +1,1 @@
+"""Modules inside of transformations: their variables become arguments and results."""

@@ -1,0 +1,174 @@
+"""The store inside a transformed function, and the random streams there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import ImmutableCollectionError, RngError, show_names, show_path
+from nbfn.modules.variables.filters import Filter
+from nbfn.modules.variables.keys import fold
+from nbfn.modules.variables.store import Path, Store, TensorStore
+from nbfn.modules.variables.tree import leaves
+
+
+@dataclass(frozen=True)
+class Draws:
+    """A random stream inside: its key, and how often each path drew from it before.
+
+    Attributes:
+      key: int32 of shape [2].
+      counts: the numbers of draws, ints or an int32 vector.
+      slots: the index of each path in ``counts``; a path that is not there has not drawn.
+    """
+
+    key: Any
+    counts: Any = ()
+    slots: Mapping[Path, int] = field(default_factory=dict)
+
+    def base(self, path: Path) -> Any:
+        """How often the path has drawn."""
+        return self.counts[self.slots[path]] if path in self.slots else 0
+
+
+Streams = dict[str, Draws]
+
+
+def same_streams(store: Store) -> Streams:
+    """The streams of a store as they are now, for a function that runs once."""
+    return {name: Draws(*store.snapshot_stream(name)) for name in store.streams()}
+
+
+def split_streams(
+    store: Store, split: Mapping[Any, bool], root: Path, count: Any
+) -> tuple[Streams, dict[str, Any]]:
+    """The streams for a function that runs several times.
+
+    Args:
+      store: the modules outside.
+      split: by filter of streams, whether each run has a key of its own.
+      root: where the keys are drawn.
+      count: the number of runs.
+
+    Returns:
+      The streams that all runs share, and the keys of the others, int32 of shape [count, 2].
+    """
+    shared: Streams = {}
+    keys: dict[str, Any] = {}
+    for name in store.streams():
+        own = next((each for spec, each in split.items() if name in Filter.of(spec)), None)
+        if own is None:
+            continue
+        if not own:
+            shared[name] = Draws(*store.snapshot_stream(name))
+            continue
+        key, number = store.draw(name, root)
+        if tf.is_symbolic_tensor(key) or tf.is_symbolic_tensor(number):
+            keys[name] = tf.random.split(fold(key, root, number), count)
+        else:
+            with tf.init_scope():  # known keys stay known, for Keras's initializers
+                keys[name] = tf.random.split(fold(key, root, number), count)
+    return shared, keys
+
+
+def own_streams(keys: Mapping[str, Any]) -> Streams:
+    """The streams of one of several runs, from its keys."""
+    return {name: Draws(key) for name, key in keys.items()}
+
+
+class Inner(TensorStore):
+    """Tensors for one run of a transformed function; knows what was written.
+
+    Attributes:
+      written: the variables that were written or made.
+      made: the variables that were declared and did not exist, with their initial values.
+      drawn: how often each path drew from each stream.
+    """
+
+    def __init__(
+        self, outer: Store, label: str, tree: dict[str, Any], streams: Streams, mutable: Filter
+    ) -> None:
+        """Takes over the tree.
+
+        Args:
+          outer: the store outside.
+          label: the transformation, for errors.
+          tree: the variables.
+          streams: the random streams.
+          mutable: the collections that may be written inside, if they may outside.
+        """
+        super().__init__({}, {n: s.key for n, s in streams.items()}, outer.mutable & mutable)
+        self.tree = tree
+        self.initializing = outer.initializing
+        self.lazy = outer.lazy
+        if not self.initializing and "params" not in self.mutable:
+            self.memo = outer.memo  # it says that the variables exist
+        self.wanted = outer.wanted
+        self.keeps_sown = outer.sown is not None if outer.bound else outer.keeps_sown
+        self.written: set[tuple[str, Path]] = set()
+        self.made: dict[tuple[str, Path], Any] = {}
+        self._outer = outer
+        self._label = label
+        self._streams = streams
+
+    @property
+    def drawn(self) -> dict[tuple[str, Path], int]:
+        """How often each path drew from each stream."""
+        return self._counts
+
+    def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
+        """Stores a value and remembers that it was written."""
+        self.written.add((collection, (*path, name)))
+        return super().create(collection, path, name, value)
+
+    def make(self, collection: str, path: Path, name: str, value: Any) -> Any:
+        """Stores a variable that is declared, and remembers its initial value."""
+        self.made[collection, (*path, name)] = value
+        return self.create(collection, path, name, value)
+
+    def writes(self) -> dict[tuple[str, Path], Any]:
+        """What was written, leaf by leaf or, if made anew, as a whole."""
+        found = {}
+        for collection, path in sorted(self.written):
+            value = self.find(collection, path[:-1], path[-1])
+            if isinstance(value, Mapping):
+                found.update({(collection, (*path, *at)): leaf for at, leaf in leaves(value)})
+            else:
+                found[collection, path] = value
+        return found
+
+    def check_mutable(self, collection: str, path: Path, name: str) -> None:
+        """Refuses a write to a collection that is immutable here or outside."""
+        if collection in self._outer.mutable and collection not in self.mutable:
+            raise ImmutableCollectionError(
+                f"{show_path(path)} writes the variable {name!r} of the collection {collection!r} "
+                f"inside {self._label}, but that collection is shared by all runs there. Give it "
+                "an axis (variable_axes), or for a loop carry it (variable_carry)."
+            )
+        super().check_mutable(collection, path, name)
+
+    def draw(self, stream: str, path: Path) -> tuple[Any, Any]:
+        """The stream's key and the number of this draw."""
+        if stream not in self._streams and "params" not in self._streams:
+            if self._outer.has_stream(stream):
+                raise RngError(
+                    f"{show_path(path)} needs the random stream {stream!r} inside {self._label}, "
+                    f"which has {show_names(self._streams)}. Say split_rngs={{{stream!r}: True}} "
+                    "for other numbers in each run, or False for the same in all."
+                )
+            return self._outer.draw(stream, path)  # says what is missing
+        return super().draw(stream, path)
+
+    def _count(self, name: str, path: Path) -> tuple[Any, Any]:
+        key, count = super()._count(name, path)
+        return key, self._streams[name].base(path) + count
+
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The key, and the number of draws that each path has made."""
+        stream = self._streams[name]
+        paths = sorted({*stream.slots, *(p for n, p in self._counts if n == name)})
+        counts = [stream.base(path) + self._counts.get((name, path), 0) for path in paths]
+        return stream.key, counts, {path: i for i, path in enumerate(paths)}

@@ -1,0 +1,88 @@
+"""What can be transformed: a module class, a method, or a function of a module."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.fields import is_module
+from nbfn.modules.lifecycle.methods import enters, marked, nowrap
+
+Transformation = Callable[..., Any]
+
+
+def transformed(
+    target: Any,
+    label: str,
+    prefix: str,
+    call: Transformation,
+    methods: Sequence[str] | Mapping[str, Any] | None = None,
+) -> Any:
+    """The transformed class or function.
+
+    Args:
+      target: a subclass of ``nn.Module``, or a function whose first argument is a module; as a
+        decorator of a method, the method.
+      label: the transformation, such as ``"nn.vmap"``.
+      prefix: put before the name of a class: ``Vmap`` makes ``VmapDense``.
+      call: called as ``call(fn, module, *args, **kwargs)`` in place of ``fn``. If ``methods`` is a
+        dict, also with its entry as the keyword ``own``.
+      methods: for a class, the methods to transform; by default ``__call__``.
+
+    Raises:
+      TransformError: the target is neither, for instance a module instance.
+    """
+    call = marked(call)
+    if isinstance(target, type) and hasattr(target, "__field_names__"):
+        return _class(target, label, prefix, call, methods)
+    if isinstance(target, functools.partial) and isinstance(target.func, type):
+        made = transformed(target.func, label, prefix, call, methods)
+        return functools.partial(made, *target.args, **target.keywords)
+    if is_module(target):
+        raise TransformError(
+            f"{label} got the instance {target!r}. Give it the class ({label}("
+            f"{type(target).__name__}, ...)), or a function that takes the module: "
+            f"{label}(lambda m, x: m(x), ...)(module, x)."
+        )
+    if not callable(target) or isinstance(target, type):
+        raise TransformError(
+            f"{label} transforms a module class or a function of a module, not {target!r}."
+        )
+    if methods is not None:
+        raise TransformError(f"{label}: methods= is for module classes, not for {target!r}.")
+    return _function(target, call)
+
+
+def _function(fn: Callable[..., Any], call: Transformation, **own: Any) -> Callable[..., Any]:
+    @marked
+    @functools.wraps(fn)
+    def lifted(*args: Any, **kwargs: Any) -> Any:
+        return call(fn, *args, **own, **kwargs)
+
+    # `wraps` copies marks of the function, but the transformed one must not enter the module.
+    lifted.__dict__.pop("__nbfn_wrapped__", None)
+    return nowrap(enters(lifted))
+
+
+def _class(target: Any, label: str, prefix: str, call: Transformation, methods: Any) -> type:
+    names = ("__call__",) if methods is None else tuple(methods)
+    missing = [name for name in names if not callable(getattr(target, name, None))]
+    if missing:
+        raise TransformError(f"{label}: {target.__name__} has no method {missing[0]!r}.")
+    own = methods if isinstance(methods, Mapping) else {}
+    lifted = {
+        name: _function(getattr(target, name), call, **({"own": own[name]} if own else {}))
+        for name in names
+    }
+    return type(
+        f"{prefix}{target.__name__}",
+        (target,),
+        {
+            **lifted,
+            "__module__": target.__module__,
+            "__doc__": target.__doc__,
+            "__untransformed__": target,
+        },
+    )

@@ -1,0 +1,136 @@
+"""The variables of transformed modules as nested dicts, as they go to and from user code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.fields import is_module, map_modules
+from nbfn.modules.lifting.arguments import has_place, map_places, scope_of
+from nbfn.modules.variables.store import Path
+from nbfn.modules.variables.tree import leaves
+
+Leaf = tuple[str, Path]
+
+
+class Trees:
+    """``{collection: {module: {name: value}}}`` for each module of a structure of modules.
+
+    Names are below the module. A module of elsewhere that one of its fields holds stands under the
+    field's name. A variable that belongs to several of the modules appears once: with the one that
+    holds the others, or else with the first.
+    """
+
+    def __init__(self, label: str, modules: Any) -> None:
+        """Notes where each module is.
+
+        Args:
+          label: the transformation, for errors.
+          modules: a module, or a structure of modules.
+        """
+        self._label = label
+        self._modules = modules
+        self._owners: list[Any] = []
+        map_places(self._note, modules)
+        # Where each module and those in its fields are, and under which names they stand.
+        self._places = [list(_places(owner, ())) for owner in self._owners]
+
+    def build(self, values: Mapping[Leaf, Any]) -> Any:
+        """The trees, in the structure of the modules."""
+        trees: list[dict[str, Any]] = [{} for _ in self._owners]
+        for (collection, path), value in values.items():
+            index, inside = self._home(path)
+            node = trees[index].setdefault(collection, {})
+            for part in inside[:-1]:
+                node = node.setdefault(part, {})
+            node[inside[-1]] = value
+        return self.filled(trees)
+
+    def filled(self, trees: Iterable[Any]) -> Any:
+        """The structure of the modules with a tree in the place of each."""
+        rest = iter(trees)
+        return map_places(lambda _: next(rest), self._modules)
+
+    def flat(self, trees: Any, what: str) -> dict[Leaf, Any]:
+        """The variables in trees of this structure.
+
+        Raises:
+          TransformError: the structure is another one.
+        """
+        found: dict[Leaf, Any] = {}
+        for index, tree in enumerate(self.each(trees, what)):
+            if not isinstance(tree, Mapping) or not all(
+                isinstance(node, Mapping) for node in tree.values()
+            ):
+                raise TransformError(
+                    f"{self._label}: {what} must be collections of variables, such as "
+                    f'{{"params": {{"kernel": ...}}}}; found {tree!r}.'
+                )
+            for collection, node in tree.items():
+                for inside, value in leaves(node):
+                    found[collection, self._path(index, inside)] = value
+        return found
+
+    def each(self, trees: Any, what: str) -> list[Any]:
+        """The trees one by one.
+
+        Raises:
+          TransformError: the structure is another one than that of the modules.
+        """
+        found: list[Any] = []
+
+        def walk(modules: Any, trees: Any) -> None:
+            if has_place(modules):
+                found.append(trees)
+            elif isinstance(modules, Mapping):
+                for key, item in modules.items():
+                    walk(item, trees[key])
+            elif isinstance(modules, (list, tuple)):
+                for item, tree in zip(modules, trees, strict=True):
+                    walk(item, tree)
+
+        try:
+            walk(self._modules, trees)
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise TransformError(
+                f"{self._label}: {what} must have the structure of the modules, with a dict of "
+                f"collections for each; found {trees!r}."
+            ) from None
+        return found
+
+    def text(self, leaf: Leaf) -> str:
+        """The variable as it is called in the trees."""
+        return "/".join(self._home(leaf[1])[1])
+
+    def _note(self, owner: Any) -> Any:
+        self._owners.append(owner)
+        return owner
+
+    def _home(self, path: Path) -> tuple[int, Path]:
+        found = [
+            (len(place), index, (*names, *path[len(place) :]))
+            for index, places in enumerate(self._places)
+            for place, names in places
+            if path[: len(place)] == place
+        ]
+        _, index, inside = min(found, key=lambda each: each[:2])
+        return index, inside
+
+    def _path(self, index: int, inside: Path) -> Path:
+        (own, _), *others = self._places[index]
+        for place, names in others:
+            if inside[: len(names)] == names and place[: len(own)] != own:
+                return (*place, *inside[len(names) :])
+        return (*own, *inside)
+
+
+def _places(owner: Any, names: Path) -> Iterator[tuple[Path, Path]]:
+    yield scope_of(owner).path, names
+    if is_module(owner):
+        held: list[tuple[Any, str]] = []
+        for name in owner.__field_names__:
+            map_modules(lambda m, n: held.append((m, n)), owner.__dict__[name], name)
+        for module, name in held:
+            if has_place(module):
+                yield from _places(module, (*names, name))

@@ -1,0 +1,303 @@
+"""What a module may do inside its methods: parameters, variables, random draws, sowing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import PlacementError, UnboundModuleError, show_path
+from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.methods import marked
+from nbfn.modules.lifecycle.naming import name_in_use
+from nbfn.modules.module.template import Template
+from nbfn.modules.variables.scope import Scope, Variable
+from nbfn.modules.variables.store import MISSING
+from nbfn.modules.variables.tree import as_tensors
+
+
+def _append(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    return (*values, value)
+
+
+def _nothing() -> tuple[Any, ...]:
+    return ()
+
+
+class Absent:
+    """Stands for a variable where ``setup`` of an unbound module is only inspected."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnboundModuleError(
+            f"{self._label} has no value (not even .{name}) while setup runs for an unbound "
+            "module, to find its submodules. Use the value in a method, or bind the module."
+        )
+
+    def __repr__(self) -> str:
+        return f"Absent({self._label})"
+
+
+class Members(Template, library=True):
+    """The variables and random streams of a module, as its methods see them."""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names from the root of this application to the module; ``()`` for the root.
+
+        Raises:
+          UnboundModuleError: the module is unbound.
+        """
+        return self._scope("path").path
+
+    @marked
+    def param(self, name: str, init_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Declares a parameter, in ``setup`` or a compact method.
+
+        Args:
+          name: the parameter's name in the collection ``params``.
+          init_fn: called as ``init_fn(key, *args, **kwargs)`` if the parameter does not exist; the
+            key is an int32 tensor of shape [2] from the stream ``params``.
+          *args: usually the shape, and perhaps the dtype.
+          **kwargs: for ``init_fn``.
+
+        Returns:
+          The parameter: a tensor, or in a bound module the ``tf.Variable`` itself.
+
+        Raises:
+          PlacementError: outside ``setup`` and compact methods.
+          NameInUseError: the name is taken.
+          ParamNotFoundError, CollectionNotFoundError: it does not exist and may not be created.
+          ParamShapeError: it exists with another shape than ``init_fn`` gives.
+
+        Implements: Flax Module lifecycle, section "Compact Modules".
+        """
+        if self._life.scope is None and self._is_inspected():
+            return Absent(f"The parameter {name!r} of {type(self).__name__}")
+        scope = self._declares("params", name)
+        known = scope.params.get(name)
+        if known is not None:
+            return known
+        store = scope.store
+        stored = store.find("params", scope.path, name)
+        if stored is not MISSING:
+            if ("params", scope.path, name) not in store.checked:
+                scope.check_shape("params", name, init_fn, args, kwargs)
+            if not store.bound:
+                return as_tensors(stored)
+            scope.params[name] = stored
+            return stored
+        return scope.ensure("params", name, lambda: init_fn(scope.draw("params"), *args, **kwargs))
+
+    @marked
+    def variable(
+        self,
+        collection: str,
+        name: str,
+        init_fn: Callable[..., Any] | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Variable[Any]:
+        """Declares a variable of any collection, in ``setup`` or a compact method.
+
+        Args:
+          collection: such as ``"batch_stats"`` or ``"cache"``.
+          name: the variable's name in the collection.
+          init_fn: called as ``init_fn(*args, **kwargs)``, without a key, if the variable does not
+            exist; None if it must.
+          *args: for ``init_fn``.
+          **kwargs: for ``init_fn``.
+
+        Returns:
+          A reference whose ``.value`` reads and writes the variable.
+
+        Raises:
+          PlacementError: outside ``setup`` and compact methods.
+          NameInUseError: the name is taken in this collection.
+          VariableNotFoundError, CollectionNotFoundError: it does not exist and may not be created.
+        """
+        if self._is_inspected():
+            return Absent(f"The variable {name!r} of {type(self).__name__}")  # type: ignore[return-value]
+        scope = self._declares(collection, name)
+        if init_fn is None:
+            scope.live(collection, name)
+        else:
+            scope.ensure(collection, name, lambda: init_fn(*args, **kwargs))
+        return Variable(scope, collection, name)
+
+    @marked
+    def get_variable(self, collection: str, name: str, default: Any = None) -> Any:
+        """The present value of a variable (tensors), or ``default`` if it does not exist."""
+        return self._scope("get_variable").read(collection, name, default)
+
+    @marked
+    def put_variable(self, collection: str, name: str, value: Any) -> None:
+        """Writes a variable, in any method; a dict updates the entries that it has.
+
+        Raises:
+          ImmutableCollectionError: the collection is not mutable.
+          AssignmentError: the module is bound and the value has another shape or dtype.
+        """
+        scope = self._scope("put_variable")
+        if isinstance(value, dict) and scope.has(collection, name):
+            value = _merged(scope.read(collection, name), value)
+        scope.write(collection, name, value)
+
+    def has_variable(self, collection: str, name: str) -> bool:
+        """Whether the module has the variable."""
+        return self._scope("has_variable").has(collection, name)
+
+    def is_mutable_collection(self, collection: str) -> bool:
+        """Whether variables of the collection may be written."""
+        return collection in self._scope("is_mutable_collection").store.mutable
+
+    def is_initializing(self) -> bool:
+        """Whether ``init`` is running; false in ``apply``, even if everything is mutable."""
+        return self._scope("is_initializing").store.initializing
+
+    @marked
+    def make_rng(self, name: str = "params") -> Any:
+        """Draws a new key from a random stream.
+
+        The key depends on the stream's key, the module's path, and how often the module drew from
+        the stream before; not on other modules. In a bound module the count is a variable, so a
+        traced function draws anew in each call.
+
+        Args:
+          name: the stream; ``params`` takes its place if it does not exist.
+
+        Returns:
+          An int32 tensor of shape [2], for ``tf.random.stateless_*``.
+
+        Raises:
+          RngError: neither the stream nor ``params`` was passed.
+        """
+        return self._scope("make_rng").draw(name)
+
+    def has_rng(self, name: str) -> bool:
+        """Whether the stream itself was passed."""
+        return name in self._scope("has_rng").store.streams()
+
+    @marked
+    def sow(
+        self,
+        collection: str,
+        name: str,
+        value: Any,
+        reduce_fn: Callable[[Any, Any], Any] = _append,
+        init_fn: Callable[[], Any] = _nothing,
+    ) -> bool:
+        """Leaves a value for whoever wants to see it; does nothing if nobody does.
+
+        In ``apply``, whoever passes the collection as mutable gets the values. In a bound module
+        only ``with module.capture() as sown`` does: its variables do not grow from call to call.
+
+        Args:
+          collection: such as ``"intermediates"``.
+          name: the value's name; may be used again.
+          value: a tensor or a structure of tensors.
+          reduce_fn: joins what was sown before with the value; by default a growing tuple.
+          init_fn: what was sown before the first time; by default ``()``.
+
+        Returns:
+          Whether the value was kept.
+        """
+        scope = self._scope("sow")
+        store = scope.store
+        if store.bound:
+            if store.sown is None or collection not in store.mutable:
+                return False
+            node = store.sown.setdefault(collection, {})
+            for part in scope.path:
+                node = node.setdefault(part, {})
+            node[name] = reduce_fn(node[name] if name in node else init_fn(), value)
+            return True
+        if collection not in store.mutable or not store.keeps_sown:
+            return False
+        before = scope.read(collection, name) if scope.has(collection, name) else init_fn()
+        scope.write(collection, name, reduce_fn(before, value))
+        return True
+
+    @marked
+    def perturb(self, name: str, value: Any, collection: str = "perturbations") -> Any:
+        """Adds a variable that is zero, so that gradients of an intermediate value can be taken.
+
+        ``init`` makes the zeros. A call with the collection adds what it holds; a call without it
+        returns the value as it is. The gradient with respect to the variable is the one with
+        respect to the value.
+
+        Args:
+          name: the variable's name in the collection.
+          value: a tensor of any shape and dtype.
+          collection: the collection.
+
+        Returns:
+          The value, perturbed.
+
+        Raises:
+          VariableNotFoundError: the collection exists, but has no such variable.
+
+        Implements: Flax Linen, ``Module.perturb``.
+        """
+        scope = self._scope("perturb")
+        store = scope.store
+        if context.table_of(self) is not None:
+            self._declares(collection, name)
+        if store.initializing and collection in store.mutable:
+            known = value.shape.is_fully_defined()
+            shape = value.shape if known else tf.shape(value)
+            scope.ensure(collection, name, lambda: tf.zeros(shape, value.dtype))
+        elif not store.tree.get(collection):
+            return value
+        return value + scope.read(collection, name)
+
+    # -- for nbfn itself -----------------------------------------------------------------------
+
+    def _scope(self, what: str) -> Scope:
+        """The module's place; refuses if it has none (any more)."""
+        scope = self._life.scope
+        if scope is None:
+            raise UnboundModuleError(
+                f"{type(self).__name__}.{what} needs variables or random streams, but this module "
+                "is unbound. Use it inside init or apply, or on module.bind(variables)."
+            )
+        scope.store.check_open(scope.path)
+        return scope
+
+    def _is_inspected(self) -> bool:
+        """Whether ``setup`` of an unbound module runs only to find its submodules."""
+        table = context.table_of(self) if self._life.scope is None else None
+        return table is not None and table.kind == "setup"
+
+    def _declares(self, collection: str, name: str) -> Scope:
+        """The module's place, after reserving a variable's name in it."""
+        table = context.here.tables.get(id(self))
+        if table is None or table.kind == "declare":
+            raise self._misplaced(collection, name)
+        life = self._life
+        scope = life.scope
+        if scope is None or scope.store.closed or scope.store.suspended:
+            scope = self._scope("param" if collection == "params" else "variable")
+        names = table.names if table.kind == "compact" else life.names
+        if not names.take_free(name, collection, life.names):
+            raise name_in_use(scope.path, name, collection)
+        return scope
+
+    def _misplaced(self, collection: str, name: str) -> PlacementError:
+        label = f"{type(self).__name__}: the variable {name!r} of {collection!r}"
+        if context.table_of(self) is not None:
+            return PlacementError(f"{label} cannot be declared in declare(). Do it in setup().")
+        scope = self._scope("param" if collection == "params" else "variable")
+        return PlacementError(
+            f"{label} at {show_path(scope.path)} must be declared in setup or in a method "
+            "decorated with @nn.compact. Elsewhere use get_variable and put_variable."
+        )
+
+
+def _merged(old: Any, new: Any) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{k: _merged(old.get(k), v) for k, v in new.items()}}
+    return new

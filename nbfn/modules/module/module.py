@@ -1,0 +1,279 @@
+"""``nn.Module``: from templates to outputs (``apply``) and to bound modules (``bind``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from nbfn.modules.lifecycle import binding, context
+from nbfn.modules.lifecycle.fields import init_fields
+from nbfn.modules.lifecycle.methods import opaque
+from nbfn.modules.lifecycle.run import INIT_MUTABLE, Run, check_instance
+from nbfn.modules.module.interactive import Live
+from nbfn.modules.module.lazy import lazy_run, paths, values
+from nbfn.modules.module.table import table
+from nbfn.modules.variables.filters import DenyList, Filter, FilterLike
+from nbfn.modules.variables.keys import check_rngs
+from nbfn.modules.variables.scope import Scope
+from nbfn.modules.variables.tree import as_tensors, check_variables
+from nbfn.modules.variables.variable_store import VariableStore
+
+
+class Module(Live, library=True):
+    """Base class of all modules.
+
+    A subclass is a dataclass: its annotated attributes are construction arguments. Constructing it
+    makes a template without variables. ``init`` and ``apply`` are pure functions around it, with
+    variables as plain nested dicts of tensors. ``bind`` gives a module that has variables: a
+    ``tf.Module`` for notebooks, ``tf.function``, ``tf.GradientTape`` and optimizers.
+
+    Example::
+
+      class MLP(nn.Module):
+        hidden_size: int
+        out_size: int
+
+        @nn.compact
+        def __call__(self, x):
+          h = nn.relu(nn.Dense(self.hidden_size)(x))
+          return nn.Dense(self.out_size)(h)
+
+      mlp = MLP(hidden_size=5, out_size=3)
+      variables = mlp.init(nn.key(0), x)
+      y = mlp.apply(variables, x)
+
+    Implements: Flax Module lifecycle, section "Definition".
+    """
+
+    # -- pure ----------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        variables: Mapping[str, Any],
+        *args: Any,
+        rngs: Any = None,
+        method: Any = None,
+        mutable: FilterLike = False,
+        capture_intermediates: Any = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Calls the module with these variables; changes neither them nor the module.
+
+        Args:
+          variables: ``{collection: {module: {name: value}}}``; values are tensors, arrays or
+            ``tf.Variable``s.
+          *args: for the method.
+          rngs: keys of random streams by name, or one key for the stream ``params``.
+          method: None for ``__call__``, a name, a method, or any function of the module.
+          mutable: the collections that the call may write.
+          capture_intermediates: True keeps the output of every ``__call__`` in the collection
+            ``intermediates``; a function of module and method name says of which methods.
+          **kwargs: for the method.
+
+        Returns:
+          The output ``y``; or ``(y, updated)`` if ``mutable`` is anything but False or outputs are
+          captured, where ``updated`` holds all the mutable collections that exist, written or not.
+
+        Raises:
+          VariablesTypeError, VariablesStructureError, RngError, FilterError, MethodError,
+          UnknownAttributeError: an argument is not what it should be.
+
+        Implements: Flax Module lifecycle, section "Lifecycle".
+        """
+        run = Run(self, variables, rngs, method, mutable, False, capture_intermediates)
+        with run:
+            output = run.function(*args, **kwargs)
+        return run.result(output)
+
+    def init_with_output(
+        self,
+        rngs: Any,
+        *args: Any,
+        method: Any = None,
+        mutable: FilterLike = INIT_MUTABLE,
+        **kwargs: Any,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Like ``init``, and also returns the output: ``(y, variables)``."""
+        run = Run(self, {}, rngs, method, mutable, True)
+        with run:
+            output = run.function(*args, **kwargs)
+        result: tuple[Any, dict[str, Any]] = run.result(output)
+        return result
+
+    def init(
+        self,
+        rngs: Any,
+        *args: Any,
+        method: Any = None,
+        mutable: FilterLike = INIT_MUTABLE,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Makes the variables that a call uses.
+
+        The same as ``apply({}, ..., rngs={"params": key}, mutable=True)``, except that
+        ``is_initializing()`` is true and that ``intermediates`` are not kept.
+
+        Args:
+          rngs: the key of the stream ``params``, or keys by stream.
+          *args: for the method; their shapes decide the shapes of the variables.
+          method: as in ``apply``.
+          mutable: the collections to make.
+          **kwargs: for the method.
+
+        Returns:
+          The variables, as nested dicts of tensors.
+
+        Implements: Flax Module lifecycle, section "Construction/initialization".
+        """
+        run = Run(self, {}, rngs, method, mutable, True)
+        with run:
+            output = run.function(*args, **kwargs)
+        result: dict[str, Any] = run.result(output)[1]
+        return result
+
+    def lazy_init(
+        self,
+        rngs: Any,
+        *args: Any,
+        method: Any = None,
+        mutable: FilterLike = INIT_MUTABLE,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Makes the variables from the shapes of the inputs alone, without calling the module.
+
+        Args:
+          rngs: as in ``init``.
+          *args: for the method; a ``tf.TensorSpec`` stands for a tensor, of any size.
+          method: as in ``init``.
+          mutable: as in ``init``.
+          **kwargs: for the method.
+
+        Returns:
+          The variables that ``init`` would give.
+
+        Raises:
+          LazyInitError: an initial value depends on an input.
+
+        Implements: Flax Linen, ``Module.lazy_init``.
+        """
+        found: dict[str, Any] = lazy_run(self, rngs, args, kwargs, method, mutable, values)
+        return found
+
+    def module_paths(self, rngs: Any = None, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The modules that a call uses, by path: ``{"": root, "Block_0/Dense_0": ...}``.
+
+        Args:
+          rngs: for an unbound module, what ``lazy_init`` takes; nothing is computed.
+          *args: for ``lazy_init``.
+          **kwargs: for ``lazy_init``.
+
+        Returns:
+          Unbound copies. Of a bound module, those of compact methods once they have been called.
+
+        Implements: Flax Linen, ``Module.module_paths``.
+        """
+        if self._life.scope is not None:
+            return paths(self)
+        found: dict[str, Any] = self._looked_at(rngs, args, kwargs, paths)
+        return found
+
+    def tabulate(
+        self, rngs: Any = None, *args: Any, depth: int | None = None, **kwargs: Any
+    ) -> str:
+        """The modules and variables as a plain-text table.
+
+        Args:
+          rngs: for an unbound module, what ``lazy_init`` takes; nothing is computed.
+          *args: for ``lazy_init``.
+          depth: how many levels of modules get a line; those below are counted in the last one.
+          **kwargs: for ``lazy_init``.
+
+        Returns:
+          One line for each module, with its own variables, and the totals. Of a bound module, the
+          modules of compact methods are known once they have been called.
+        """
+        if self._life.scope is not None:
+            return table(self, depth)
+        text: str = self._looked_at(rngs, args, kwargs, lambda module: table(module, depth))
+        return text
+
+    def _looked_at(self, rngs: Any, args: Any, kwargs: Any, look: Any) -> Any:
+        method, mutable = kwargs.pop("method", None), kwargs.pop("mutable", INIT_MUTABLE)
+        return lazy_run(self, rngs, args, kwargs, method, mutable, lambda run: look(run.module))
+
+    # -- to and from variables -----------------------------------------------------------------
+
+    def bind(
+        self,
+        variables: Mapping[str, Any],
+        rngs: Any = None,
+        mutable: FilterLike = DenyList("params"),  # noqa: B008  (immutable)
+    ) -> Self:
+        """A clone that has variables, for as long as it is kept.
+
+        Args:
+          variables: as in ``apply``. Each value becomes a ``tf.Variable`` (trainable if in
+            ``params``); a ``tf.Variable`` is used as it is.
+          rngs: as in ``apply``; the streams become variables.
+          mutable: the collections that calls may write; by default all but ``params``. Parameters
+            are trained by assigning to their variables.
+
+        Returns:
+          The bound module.
+
+        Raises:
+          VariableCreationError: variables would be created while a function is being traced.
+          VariablesTypeError, VariablesStructureError, RngError, FilterError, AssignmentError: an
+          argument is not what it should be.
+
+        Implements: Flax Module lifecycle, section "Bind".
+        """
+        check_instance(self)
+        checked, streams = check_variables(variables), check_rngs(rngs)
+        context.push(None)
+        try:
+            module = binding.clone(binding.unbound(self))
+            binding.attach(module, Scope(VariableStore(checked, streams, Filter.of(mutable))))
+        finally:
+            context.pop()
+        return module  # type: ignore[no-any-return]
+
+    @opaque
+    def unbind(self) -> tuple[Self, dict[str, Any]]:
+        """The template of a bound module, and its present variables as tensors.
+
+        Raises:
+          UnboundModuleError: the module is unbound.
+        """
+        tree = self._scope("unbind").tree()
+        context.push(None)
+        try:
+            return binding.unbound(self), {c: as_tensors(node) for c, node in tree.items()}
+        finally:
+            context.pop()
+
+    def clone(self, **updates: Any) -> Self:
+        """A new unbound module with the same construction arguments, except for the updates.
+
+        Implements: Flax Module lifecycle, section "Cloning".
+        """
+        context.push(None)
+        try:
+            name = {"name": updates.pop("name")} if "name" in updates else {}
+            return binding.clone(binding.unbound(self), updates, **name)  # type: ignore[no-any-return]
+        finally:
+            context.pop()
+
+    def copy(self, *, name: str | None = None, **updates: Any) -> Self:
+        """A new module with the same construction arguments, except for the updates.
+
+        Unlike a clone it belongs to where it is made: in a compact method it is a new submodule
+        with a name of its own, in ``setup`` it is named by the attribute.
+
+        Args:
+          name: its name; by default an automatic one.
+          **updates: other construction arguments, and ``parent``.
+
+        Implements: Flax Linen, ``Module.copy``.
+        """
+        return type(self)(**{**init_fields(self), **updates}, name=name)

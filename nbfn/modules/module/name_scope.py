@@ -1,0 +1,63 @@
+"""``nn.compact_name_scope``: a method whose declarations are kept under its name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from nbfn.modules.errors import UnboundModuleError
+from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.methods import marked, wrap
+from nbfn.modules.lifecycle.naming import name_in_use
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compact_name_scope(fn: F) -> F:
+    """Like ``nn.compact``, but what the method declares is under the method's name.
+
+    So several compact methods of one module do not share automatic names: the variables of
+    ``Dense_0`` in ``encode`` are at ``encode/Dense_0``. Fields and what ``setup`` has assigned are
+    the module's own.
+
+    Implements: Flax Linen, ``nn.compact_name_scope``.
+    """
+    inside = wrap(fn, compact=True)
+
+    @functools.wraps(fn)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # As in wrap, and the function inside has the attribute too.
+        inside.__wrapped__ = method.__wrapped__  # type: ignore[attr-defined]
+        return inside(_twin(self, fn.__name__), *args, **kwargs)
+
+    return cast("F", method)
+
+
+@marked
+def _twin(module: Any, name: str) -> Any:
+    """The module as it is, except for its place, which is one below."""
+    life = module._life
+    if life.scope is None:
+        raise UnboundModuleError(
+            f"{type(module).__name__}.{name} is compact, so it can only run on a module with "
+            "variables. Use init, apply or bind."
+        )
+    table = context.table_of(module)
+    known = life.children.get(name)
+    if table is not None and table.kind == "compact" and not table.names.twin(name):
+        if life.names.taken(name, None) or table.names.taken(name, None):
+            raise name_in_use(life.scope.path, name, None)
+        table.names.take_twin(name)
+    elif life.names.taken(name, None):
+        raise name_in_use(life.scope.path, name, None)
+    if known is not None and known._life.scope.store is life.scope.store:
+        return known
+    made = object.__new__(type(module))
+    made.__dict__.update(module.__dict__)
+    made.__dict__["_life"] = twin = type(life)()
+    twin.built = twin.ready = True
+    twin.scope, twin.given = life.scope.child(name), life.given
+    made.__dict__["_children"] = twin.children
+    life.children[name] = made
+    return made

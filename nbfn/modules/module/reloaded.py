@@ -1,0 +1,55 @@
+"""Methods of module classes that autoreload has changed, wrapped again."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import FunctionType
+from typing import Any
+
+from nbfn.modules.lifecycle import methods
+
+
+def wrap_again(cls: type) -> None:
+    """Wraps what autoreload has put in the place of wrapped methods of a class, or added to it.
+
+    IPython 9 gives the wrapper itself the code of the user's method, which then runs without its
+    module, and looks for its globals among nbfn's.
+    """
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, property):
+            if _is_users_code_in_nbfn(value.fget):
+                getter = _among_own_globals(value.fget, cls)
+                own = property(getter, value.fset, value.fdel, value.__doc__)
+                setattr(cls, name, methods.wrap_property(own, cls.__name__))
+        elif (
+            inspect.isfunction(value)
+            and value.__module__ == cls.__module__
+            and not methods.is_exempt(name, value)
+        ):
+            setattr(cls, name, methods.wrapped(name, _among_own_globals(value, cls)))
+
+
+def _is_users_code_in_nbfn(function: Any) -> bool:
+    return inspect.isfunction(function) and (
+        function.__globals__ is vars(methods) and not hasattr(function, "__wrapped__")
+    )
+
+
+def _among_own_globals(function: Any, cls: type) -> Any:
+    """A function of a class, with the globals of the class's module in place of nbfn's."""
+    module = sys.modules.get(cls.__module__)
+    if module is None or not _is_users_code_in_nbfn(function):
+        return function
+    made = FunctionType(
+        function.__code__,
+        vars(module),
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__annotations__ = function.__annotations__
+    made.__qualname__, made.__doc__ = function.__qualname__, function.__doc__
+    vars(made).update(vars(function))
+    return made

@@ -1,0 +1,152 @@
+"""A module as rows: its submodules and variables, for the tree in a notebook and for text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.module.call_shapes import Shapes
+from nbfn.modules.variables.tree import leaves
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the tree: a module, or a variable that is its own.
+
+    Attributes:
+      path: names from the module that was asked; ``()`` for itself.
+      kind: ``"module"`` or ``"variable"``.
+      label: a module's class, a variable's collection.
+      shape: a variable's shape; None where it is unknown.
+      dtype: a variable's dtype by name, or an empty text.
+      nbytes: the size of a variable, or of all that is at a module and below; None if unknown.
+      trainable: whether an optimizer would change it.
+      takes: dtypes and shapes of a module's inputs in the last call.
+      gives: those of its outputs.
+      same_as: the path under which the same module or variable came before, or None.
+      depth: how many modules are above it.
+    """
+
+    path: tuple[str, ...]
+    kind: str
+    label: str
+    shape: tuple[int | None, ...] | None = None
+    dtype: str = ""
+    nbytes: int | None = None
+    trainable: bool = False
+    same_as: tuple[str, ...] | None = None
+    takes: str = ""
+    gives: str = ""
+    depth: int = 0
+
+    @property
+    def name(self) -> str:
+        """The path from the module above; ``"/"`` for the module that was asked."""
+        return "/".join(self.path[max(self.depth - 1, 0) :]) or "/"
+
+
+def rows_of(module: Any, shapes: Shapes | None = None) -> list[Row]:
+    """The module, its own variables, and then its submodules, parents first.
+
+    Args:
+      module: the module.
+      shapes: inputs and outputs of modules by path.
+    """
+    rows = list(_rows(module, (), {}, {}))
+    if not shapes:
+        return rows
+    top = module.path
+    return [
+        replace(row, takes=shapes[(*top, *row.path)][0], gives=shapes[(*top, *row.path)][1])
+        if row.kind == "module" and (*top, *row.path) in shapes
+        else row
+        for row in rows
+    ]
+
+
+def _rows(
+    module: Any, path: tuple[str, ...], modules: dict[int, Any], variables: dict[int, Any]
+) -> Iterator[Row]:
+    label, scope = type(module).__name__, module._life.scope
+    if id(module) in modules:
+        yield Row(path, "module", label, same_as=modules[id(module)], depth=len(path))
+        return
+    modules[id(module)] = path
+    children = module._known_children()
+    tree = scope.tree() if scope is not None else {}
+    below = [leaf for node in tree.values() for _, leaf in leaves(node)]
+    nbytes = _total(below) if scope is not None else None
+    yield Row(path, "module", label, nbytes=nbytes, depth=len(path))
+    for collection in sorted(tree, key=lambda c: (c != "params", c)):
+        for at, leaf in leaves(tree[collection]):
+            if at[0] not in children or len(at) == 1:
+                row = _variable((*path, *at), collection, leaf, variables)
+                yield replace(row, depth=len(path) + 1)
+    for name, child in children.items():
+        yield from _rows(child, (*path, name), modules, variables)
+
+
+def _variable(
+    path: tuple[str, ...], collection: str, leaf: Any, known: dict[int, tuple[str, ...]]
+) -> Row:
+    before = known.setdefault(id(leaf), path)
+    shape = tf.TensorShape(leaf.shape)
+    return Row(
+        path,
+        "variable",
+        collection,
+        tuple(shape.as_list()) if shape.rank is not None else None,
+        leaf.dtype.name,
+        _total([leaf]),
+        collection == "params" and getattr(leaf, "trainable", True),
+        None if before == path else before,
+    )
+
+
+def _total(found: Iterable[Any]) -> int | None:
+    once = {id(leaf): leaf for leaf in found}.values()
+    if not all(tf.TensorShape(leaf.shape).is_fully_defined() for leaf in once):
+        return None
+    return sum(int(math.prod(leaf.shape)) * int(leaf.dtype.size) for leaf in once)
+
+
+def as_text(rows: Iterable[Row]) -> str:
+    """The rows as an indented plain text."""
+    return "\n".join(_line(row) for row in rows)
+
+
+def _line(row: Row) -> str:
+    parts = [f"{'  ' * row.depth}{row.name}: {row.label}"]
+    if row.kind == "variable":
+        parts[0] = f"{'  ' * row.depth}{row.name}: {show_tensor(row.dtype, row.shape)}"
+        if row.label != "params":
+            parts.append(f"({row.label})")
+        elif not row.trainable:
+            parts.append("(frozen)")
+    elif row.gives:
+        parts.append(f"({row.takes} -> {row.gives})")
+    if row.same_as is not None:
+        parts.append(f"same as {'/'.join(row.same_as) or '/'}")
+    elif row.nbytes:
+        parts.append(show_bytes(row.nbytes))
+    return "  ".join(parts)
+
+
+def show_tensor(dtype: str, shape: tuple[int | None, ...] | None) -> str:
+    """Dtype and shape in short: ``float32[2, ?]``."""
+    known = ["?" if n is None else str(n) for n in shape or ()]
+    return f"{dtype}[{'?' if shape is None else ', '.join(known)}]"
+
+
+def show_bytes(count: int) -> str:
+    """A number of bytes for a person: ``1.5 kB``."""
+    amount, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"

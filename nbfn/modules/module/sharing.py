@@ -1,0 +1,97 @@
+"""``nn.share_scope``: two modules in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbfn.modules.errors import NameInUseError, UnboundModuleError, show_names
+from nbfn.modules.lifecycle.setup import prepare
+
+
+def share_scope(module: Any, other: Any) -> None:
+    """Lets two modules keep their variables in one place.
+
+    Both use the place of ``other``; or that of ``module`` if ``other`` is below it. So a wrapper
+    can add parameters beside those of the module that it wraps::
+
+      class LoRA(nn.Module):
+        def setup(self):
+          self.inner = nn.Dense(3)
+          nn.share_scope(self, self.inner)  # params: kernel, bias, a, b
+
+    Args:
+      module: a module with variables, usually ``self`` in ``setup``.
+      other: another one of the same application.
+
+    Raises:
+      UnboundModuleError: one of them is unbound.
+      NameInUseError: both have something of one name already.
+
+    Implements: Flax Linen, ``nn.share_scope``.
+    """
+    for each in (module, other):
+        if each._life.scope is None:
+            raise UnboundModuleError(
+                f"nn.share_scope needs modules with variables, but {each!r} is unbound. Call it in "
+                "setup or in a compact method."
+            )
+    prepare(other)
+    here, there = module._life.scope, other._life.scope
+    inside = there.path[: len(here.path)] == here.path
+    target, moved = (module, other) if inside else (other, module)
+    _check_names(target, moved)
+    _move(moved, target._life.scope)
+    for name, held in moved._life.names.held().items():
+        for collection in held:
+            target._life.names.take(name, collection)
+    moved._life.names = target._life.names
+
+
+def _check_names(target: Any, moved: Any) -> None:
+    ours = target._life.names
+    inner = moved.name if moved.parent is target else None
+    clashes = [
+        name
+        for name, held in moved._life.names.held().items()
+        if name != inner and any(ours.taken(name, collection) for collection in held)
+    ]
+    if clashes:
+        raise NameInUseError(
+            f"{target._life.scope} and {moved._life.scope} both have {show_names(clashes)}, so "
+            "they cannot share one place. Rename them in one of the modules."
+        )
+
+
+def _move(module: Any, scope: Any) -> None:
+    """Gives the module and those below it another place, with what is stored at the old one."""
+    old = module._life.scope
+    module._life.scope = scope
+    for name, child in module._life.children.items():
+        if child._life.scope.path == (*old.path, name):
+            _move(child, scope.child(name))
+
+
+def merge_param(name: str, a: Any, b: Any) -> Any:
+    """The one of two values that is not None: an argument that a field or a call may give.
+
+    Args:
+      name: the argument's name, for the error.
+      a: the value of the field.
+      b: the value of the call.
+
+    Raises:
+      ValueError: both are None, or neither is.
+
+    Implements: Flax Linen, ``nn.merge_param``.
+    """
+    if a is None and b is None:
+        raise ValueError(
+            f"{name!r} must be given, either as a field of the module or as an argument of the "
+            "call; both are None."
+        )
+    if a is not None and b is not None:
+        raise ValueError(
+            f"{name!r} was given twice: {a!r} as a field of the module, {b!r} as an argument of "
+            "the call. Leave one of them None."
+        )
+    return b if a is None else a

@@ -1,0 +1,339 @@
+"""Modules as templates: a dataclass by subclassing, frozen once constructed.
+
+Constructing a module makes no variables. Everything here concerns the instance and its attributes;
+what a module may do inside its methods is in ``members``, its lifecycle in ``module``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+import tensorflow as tf
+
+from nbfn.modules.errors import (
+    FrozenModuleError,
+    PlacementError,
+    ReservedFieldError,
+    SetupFieldError,
+    UnboundAttributeError,
+    UnknownAttributeError,
+    did_you_mean,
+    show_path,
+)
+from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.binding import Life, adopt, claim, hold_all, is_stored
+from nbfn.modules.lifecycle.fields import holds_modules, init_fields, make_dataclass, map_modules
+from nbfn.modules.lifecycle.methods import reraise_hidden, wrap_class
+from nbfn.modules.lifecycle.naming import fingerprint
+from nbfn.modules.lifecycle.reuse import known_child, may_be_reused
+from nbfn.modules.lifecycle.setup import inspect_hook, prepare
+from nbfn.modules.specs.config import ConfigOf
+
+# Names that notebooks and TensorFlow try on any object; asking must have no effect.
+_PROBES = (
+    *("__", "_self_", "_repr_", "_ipython_", "_tf_", "_keras_", "_serialize_", "_gather_"),
+    "autograph_info__",
+)
+
+
+class _Implicit:
+    """The default of ``parent``: the module whose method is running."""
+
+    def __repr__(self) -> str:
+        return "<implicit>"
+
+
+_IMPLICIT = _Implicit()
+
+
+class _Parent:
+    """The attribute ``parent``; held weakly, so that a module is freed when its user drops it."""
+
+    def __get__(self, module: Any, owner: type | None = None) -> Any:
+        if module is None:
+            return None
+        held = module.__dict__.get("_parent")
+        return held() if isinstance(held, weakref.ref) else held
+
+    def __set__(self, module: Any, value: Any) -> None:
+        keep = value is None or isinstance(value, _Implicit)
+        module.__dict__["_parent"] = value if keep else weakref.ref(value)
+
+
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+class Template(tf.Module):
+    """A dataclass over ``tf.Module`` whose instances hold arguments and no variables."""
+
+    parent: Any = dataclasses.field(default=_IMPLICIT, kw_only=True, repr=False)
+    name: str | None = dataclasses.field(default=None, kw_only=True)
+
+    Config = ConfigOf()
+    preserve_adopted_names = False  # whether modules in fields keep the name= that they have
+    __field_names__: ClassVar[tuple[str, ...]] = ()
+    __hooks__: ClassVar[tuple[str, ...]] = ()
+    __iter__ = None  # __getitem__ takes paths; without this Python would try 0, 1, 2, ...
+    _state = _rngs = _children = _held = None  # what TensorFlow may see of a bound module
+    if TYPE_CHECKING:  # an annotation, and no field of the dataclass
+        _life: Life
+
+    def __init_subclass__(cls, kw_only: bool = False, library: bool = False, **kwargs: Any) -> None:
+        """Turns the subclass into a dataclass and wraps its methods.
+
+        Args:
+          kw_only: whether the fields of this class (not of its subclasses) are keyword-only.
+          library: whether the class belongs to nbfn's own machinery and is left as it is.
+          **kwargs: for other base classes.
+
+        Raises:
+          ReservedFieldError: a field has the name of something that every module has.
+        """
+        super().__init_subclass__(**kwargs)
+        if library:
+            cls.__library__ = True
+            return
+        for name in inspect.get_annotations(cls):
+            if name in _reserved_names(cls):
+                raise ReservedFieldError(
+                    f"{cls.__name__} annotates {name!r}, which every module already has. "
+                    "Choose another name for the field."
+                )
+        make_dataclass(cls, kw_only)
+        wrap_class(cls)
+        overridden = (
+            n for n in ("declare", "setup") if getattr(cls, n) is not getattr(Template, n)
+        )
+        cls.__hooks__ = tuple(overridden)
+
+    def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
+        """Finds the child of an earlier call, or gives a new instance its private state."""
+        known = known_child(cls, args, kwargs)
+        if known is not None:
+            return known
+        self = _blank(cls)
+        if may_be_reused(kwargs):
+            self._life.arguments = (args, kwargs)
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """As usual, except that a copy is never a child of an earlier call."""
+        _, (cls, *_), *state = super().__reduce_ex__(protocol)  # type: ignore[misc]
+        return (_blank, (cls,), *state)
+
+    def __post_init__(self) -> None:
+        """Finds the parent, takes a name, and freezes the module.
+
+        A subclass that overrides this may set attributes, and must call
+        ``super().__post_init__()`` last.
+        """
+        parent = self.parent
+        if isinstance(parent, _Implicit):
+            parent = context.current_module()
+        if parent is not None and parent._life.scope is None:
+            parent = None  # methods of unbound modules construct top-level modules
+        self.parent = parent
+        self._life.built = True
+        if parent is None:
+            return
+        table = context.table_of(parent)
+        if table is None:
+            raise PlacementError(
+                f"{type(self).__name__} was constructed in a method of "
+                f"{type(parent).__name__} at {show_path(parent._life.scope.path)} that is neither "
+                "setup nor decorated with @nn.compact. Construct it in one of these, or pass "
+                "parent=None for a module of its own."
+            )
+        if table.kind == "compact":
+            name = self.name or table.names.auto(type(self))
+            claim(parent, name, self, auto=self.name is None)
+        elif self.name is not None:
+            claim(parent, self.name, self)
+        else:
+            self._life.owned = True  # it is named and attached when setup assigns it
+
+    def setup(self) -> None:
+        """Declares submodules and variables by assigning them to attributes.
+
+        Runs once for each bound instance, not when it is bound but when it is first used: when a
+        method is called or an unknown attribute is read. The module's parameters may be
+        declared here (``self.w = self.param(...)``) but not computed with, because a bound module
+        would keep the result when the parameter has changed.
+
+        Implements: Flax Module lifecycle, section "Setup".
+        """
+
+    def declare(self) -> None:
+        """Declares submodules that need no variables, so that they exist before binding.
+
+        Like ``setup``, but it may not declare variables, and it also runs when an attribute of an
+        *unbound* module is read: then ``auto_encoder.decoder`` is an unbound module that can be
+        inspected and applied. ``setup`` keeps its meaning and runs afterwards.
+
+        Implements: Flax Module lifecycle, section "Setup for unbound Modules", second solution.
+        """
+
+    def _name_of_part(self, name: str) -> str:
+        """The name of a submodule that a field holds, from the one that its place gives it."""
+        return name
+
+    def _kind(self) -> str:
+        """What the module is called where nobody named it."""
+        return type(self).__name__
+
+    # -- attributes ----------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute during construction and in ``setup``; at no other time.
+
+        Raises:
+          FrozenModuleError: the module is frozen.
+          SetupFieldError: ``setup`` sets a construction argument.
+        """
+        life = self._life
+        if not life.built or (name[0] == "_" and _is_record(name)):
+            object.__setattr__(self, name, value)
+            return
+        table = context.table_of(self)
+        label = f"{type(self).__name__}.{name}"
+        if table is None or table.kind == "compact":
+            raise FrozenModuleError(
+                f"{label} cannot be set: a module is frozen after construction. Use "
+                f"module.clone({name}=...) for other arguments, setup for attributes, and "
+                "self.variable(...) for state."
+            )
+        if name in self.__field_names__ or name == "name":
+            raise SetupFieldError(
+                f"{label} is a construction argument, so {table.kind} may not overwrite it. "
+                "Assign to another attribute."
+            )
+        if life.scope is None:
+            object.__setattr__(self, name, value)
+        elif holds_modules(value):
+            attached = map_modules(lambda m, n: adopt(self, m, n), value, name)
+            object.__setattr__(self, name, attached)
+        elif life.scope.store.bound and not is_stored(value, life.scope):
+            super().__setattr__(name, value)  # TensorFlow tracks tables, assets and the like
+            if life.scope.path:
+                hold_all(self, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Refuses, except for the records of TensorFlow and of tools.
+
+        Raises:
+          FrozenModuleError: always, for a user's attribute.
+        """
+        if not name.startswith(("__", "_self_")):
+            raise FrozenModuleError(
+                f"{type(self).__name__}.{name} cannot be deleted: a module is frozen."
+            )
+        super().__delattr__(name)
+
+    def __getattr__(self, name: str) -> Any:
+        """Runs ``setup`` (bound) or ``declare`` (unbound) when an unknown attribute is read.
+
+        Raises:
+          UnboundAttributeError: the module is unbound, and only ``setup`` could define it.
+          UnknownAttributeError: there is no such attribute.
+        """
+        life = self.__dict__.get("_life")
+        label = type(self).__name__
+        if life is None or name.startswith(_PROBES):
+            raise AttributeError(f"{label!r} object has no attribute {name!r}")
+        hidden = inspect.getattr_static(type(self), name, None)
+        if hasattr(type(hidden), "__get__"):
+            # There is one, and it raised an error that Python takes for a missing attribute.
+            reraise_hidden(hidden, self, name)
+        if life.scope is None:
+            if "declare" in self.__hooks__ and not life.preparing:
+                declared = inspect_hook(self, "declare")
+                if name in declared:
+                    return declared[name]
+            raise UnboundAttributeError(
+                f"{label} has no attribute {name!r} while it is unbound: attributes of setup exist "
+                "inside init and apply, and after bind. To look at a submodule without variables, "
+                f"use module[{name!r}], or declare it in declare() instead of setup()."
+                f"{did_you_mean(name, self.__field_names__)}"
+            )
+        if not life.ready and not life.preparing:
+            prepare(self)
+            if name in self.__dict__:
+                return self.__dict__[name]
+        known = [n for n in self.__dict__ if not n.startswith("_")]
+        raise UnknownAttributeError(
+            f"{label} at {life.scope} has no attribute {name!r}.{did_you_mean(name, known)}"
+        )
+
+    def __dir__(self) -> list[str]:
+        """The attributes; those of ``setup`` too if the module is bound."""
+        if self._life.scope is not None:
+            prepare(self)
+        return sorted(set(super().__dir__()))
+
+    # -- identity ------------------------------------------------------------------------------
+
+    def _has_identity(self) -> bool:
+        """Whether this instance is itself and not just its arguments."""
+        return self._life.scope is not None or self.parent is not None
+
+    def __eq__(self, other: object) -> bool:
+        """Unbound modules are equal if their arguments are; a bound module equals only itself.
+
+        ``tf.function`` keys its traces by equality: two bound modules with equal arguments must not
+        share a trace, because each has its own variables.
+        """
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        assert isinstance(other, Template)
+        if self._has_identity() or other._has_identity():
+            return False
+        return self.name == other.name and fingerprint(self) == fingerprint(other)
+
+    def __hash__(self) -> int:
+        """Agrees with ``==``."""
+        return id(self) if self._has_identity() else hash((self.name, fingerprint(self)))
+
+    def __repr__(self) -> str:
+        """The constructor call, and for a bound module its known submodules; runs no setup."""
+        shown = [f"{n}={v!r}" for n, v in init_fields(self).items() if v is not _default(self, n)]
+        if self.name is not None and self._life.scope is None and self.parent is None:
+            shown.append(f"name={self.name!r}")
+        text = f"{type(self).__name__}({', '.join(shown)})"
+        children = self._life.children if self._life.scope is not None else {}
+        lines = [f"{name}: {child!r}" for name, child in children.items()]
+        return "\n".join([text, *("  " + part for line in lines for part in line.splitlines())])
+
+
+def _reserved_names(cls: type) -> set[str]:
+    public = (n for base in cls.__mro__ if _is_library(base) for n in vars(base) if n[0] != "_")
+    return {*public, "parent", "name"} - {"setup", "declare"}
+
+
+def _blank(cls: type) -> Any:
+    """An instance of a module class before its construction."""
+    self = tf.Module.__new__(cls)
+    self.__dict__["_life"] = Life()
+    return self
+
+
+def _is_record(name: str) -> bool:
+    """Whether a name is left to tools such as autoreload, or to TensorFlow's own records."""
+    kept = isinstance(getattr(tf.Module, name, None), property)
+    return name.startswith(("__", "_self_")) or kept
+
+
+def _is_library(base: type) -> bool:
+    return base is tf.Module or base is Template or "__library__" in vars(base)
+
+
+def _default(module: Any, name: str) -> Any:
+    return module.__dataclass_fields__[name].default
+
+
+make_dataclass(Template)
+Template.parent = _Parent()

@@ -1,0 +1,1 @@
+"""vmap, scan, jit, grad, remat, cond, while."""

@@ -1,0 +1,197 @@
+"""``nn.cond`` and ``nn.switch``: one of several functions of a module, chosen by a tensor."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn._tensorflow import tf_function
+from nbfn.modules.errors import ParamShapeError, TransformError
+from nbfn.modules.lifecycle.methods import marked
+from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.inner_store import Inner, same_streams
+from nbfn.modules.lifting.lifting import Leaf, Lift, describe
+from nbfn.modules.variables.filters import Filter
+from nbfn.modules.variables.store import Path
+
+_EVERYTHING = Filter.of(True)
+
+
+@marked
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    module: Any,
+    *operands: Any,
+) -> Any:
+    """``true_fun(module, *operands)`` or ``false_fun(module, *operands)``.
+
+    Writes and random draws are those of the function that is chosen. While variables are made, the
+    other runs as well, so that its variables exist; what it writes to them is dropped.
+
+    Args:
+      pred: a boolean scalar.
+      true_fun: called if it is true.
+      false_fun: called otherwise; must return a value of the same structure.
+      module: the module, or a structure of modules.
+      *operands: for the functions.
+
+    Raises:
+      TransformError: the two return different structures, only one makes a variable, or a module
+        was hidden in a closure.
+
+    Implements: Flax Linen, ``nn.cond``.
+    """
+    index = tf.cast(pred, tf.int32)
+    return _branch("nn.cond", index, [false_fun, true_fun], (module, *operands))
+
+
+@marked
+def switch(index: Any, branches: Sequence[Callable[..., Any]], module: Any, *operands: Any) -> Any:
+    """``branches[index](module, *operands)``; an index outside counts as the nearest inside.
+
+    Args:
+      index: an int32 scalar.
+      branches: functions of the module that return values of the same structure.
+      module: the module, or a structure of modules.
+      *operands: for the functions.
+
+    Raises:
+      TransformError: there is no branch, the branches return different structures, only some make
+        a variable, or a module was hidden in a closure.
+
+    Implements: Flax Linen, ``nn.switch``.
+    """
+    if not branches:
+        raise TransformError("nn.switch needs at least one branch.")
+    inside = tf.clip_by_value(tf.cast(index, tf.int32), 0, len(branches) - 1)
+    return _branch("nn.switch", inside, list(branches), (module, *operands))
+
+
+def _branch(
+    label: str, index: Any, branches: list[Callable[..., Any]], values: tuple[Any, ...]
+) -> Any:
+    lift = Lift(label, values)
+    known = not tf.is_symbolic_tensor(index)
+    if known and lift.is_creating(branches):
+        return _run_all(lift, int(index), branches, values)
+    if known:
+        return lift.once(branches[int(index)], values, {})
+    return _traced(lift, index, branches, values)
+
+
+def _run_all(
+    lift: Lift, index: int, branches: list[Callable[..., Any]], values: tuple[Any, ...]
+) -> Any:
+    """Runs every branch as if it were chosen; of those that are not, the variables remain."""
+    streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
+    runs = [lift.run(fn, values, {}, variables, streams, _EVERYTHING) for fn in branches]
+    _check_shared(lift, [inner.made for _, inner in runs])
+    output, chosen = runs[index]
+    lift.commit(chosen.writes(), chosen.made)
+    lift.count_draws(chosen, streams)
+    for _, inner in runs:
+        lift.make(inner.made)
+    lift.note_made(branches, *(inner for _, inner in runs))
+    return output
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one branch gave when it was traced: its output, what it wrote, made and drew."""
+
+    output: Any
+    writes: dict[Leaf, Any]
+    made: dict[Leaf, Any]
+    drawn: dict[tuple[str, Path], int]
+
+
+def _traced(
+    lift: Lift, index: Any, branches: list[Callable[..., Any]], values: tuple[Any, ...]
+) -> Any:
+    streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
+    runs: list[_Run] = []
+
+    @marked
+    def body(fn: Callable[..., Any]) -> Any:
+        output, inner = lift.run(fn, values, {}, variables, streams, _EVERYTHING)
+        run = _Run(output, inner.writes(), dict(inner.made), inner.drawn)
+        runs.append(run)
+        return [_tensors(output), [_tensors(v) for v in run.writes.values()]]
+
+    if lift.is_creating():
+        # Initial values are needed whichever branch is chosen, so all run.
+        results = list(map(body, branches))
+        choices: list[Callable[[], Any]] = [functools.partial(_same, each) for each in results]
+    else:
+        # Each is traced before the choice is made of them, because all must give the same.
+        calls = [marked(lambda fn=fn: body(fn)) for fn in branches]
+        choices = [tf_function(call, autograph=False).get_concrete_function() for call in calls]
+    output, forms = runs[0].output, {k: v for run in runs for k, v in run.writes.items()}
+    _check_shared(lift, [run.made for run in runs])
+    made = {k: v for run in reversed(runs) for k, v in run.made.items()}
+    start = {**made, **variables} if lift.is_creating() else variables
+    for run in runs:
+        if _shape_of(run.output) != _shape_of(output):
+            raise TransformError(
+                f"{lift.label}: the functions return different structures, {_shape_of(output)} and "
+                f"{_shape_of(run.output)}. They must return the same."
+            )
+        for leaf in forms.keys() - run.writes.keys() - start.keys():
+            raise TransformError(
+                f"{lift.label}: {describe(leaf)} is made by one of the functions only. Make it "
+                "before, or in all of them."
+            )
+
+    def choice(call: Callable[[], Any], run: _Run) -> Any:
+        tensors, changed = call()
+        new = dict(zip(run.writes, changed, strict=True))
+        return [tensors, [new[k] if k in new else _tensors(start[k]) for k in forms]]
+
+    tensors, changed = tf.switch_case(
+        index, [functools.partial(choice, *each) for each in zip(choices, runs, strict=True)]
+    )
+    _count_draws(lift, index, [run.drawn for run in runs])
+    lift.commit(
+        {k: pack(v, c) for (k, v), c in zip(forms.items(), changed, strict=True)},
+        made if lift.is_creating() else None,
+    )
+    return pack(output, tensors)
+
+
+def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:
+    """Refuses variables of one name that differ: the functions would share one of them."""
+    shapes: dict[Leaf, str] = {}
+    for leaf, value in (item for each in made for item in each.items()):
+        shape = str([(str(part.shape), part.dtype.name) for part in _tensors(value)])
+        if shapes.setdefault(leaf, shape) != shape:
+            raise ParamShapeError(
+                f"{lift.label}: {describe(leaf)} is {shapes[leaf]} in one of the functions and "
+                f"{shape} in another, but they share it. Give the modules names of their own."
+            )
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _count_draws(lift: Lift, index: Any, drawn: list[dict[tuple[str, Path], int]]) -> None:
+    """Counts the draws of the branch that is chosen."""
+    for name, path in dict.fromkeys(key for each in drawn for key in each):
+        counts = [each.get((name, path), 0) for each in drawn]
+        # What another transformation traces around this counts with numbers, not with tensors.
+        is_inside = isinstance(lift.store, Inner)
+        lift.store.advance(name, path, max(counts) if is_inside else tf.gather(counts, index))
+
+
+def _tensors(value: Any) -> list[Any]:
+    return [tf.convert_to_tensor(leaf) for leaf in flatten(value)]
+
+
+def _shape_of(value: Any) -> str:
+    return str(pack(value, [tf.convert_to_tensor(leaf).dtype.name for leaf in flatten(value)]))

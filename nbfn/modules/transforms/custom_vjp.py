@@ -1,0 +1,123 @@
+"""``nn.custom_vjp``: a function of a module with gradients of one's own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.methods import marked, nowrap
+from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.inner_store import same_streams
+from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.lifting.trees import Leaf, Trees
+from nbfn.modules.variables.filters import Filter, FilterLike
+
+_EVERYTHING = Filter.of(True)
+
+
+@marked
+def custom_vjp(
+    fn: Callable[..., Any],
+    forward_fn: Callable[..., Any],
+    backward_fn: Callable[..., Any],
+    grad_vars: FilterLike = "params",
+) -> Callable[..., Any]:
+    """Replaces the gradients of a function of a module.
+
+    Example::
+
+      def forward(module, x):
+        return nn.vjp(fn, module, x)
+
+      def backward(vjp_fn, cotangent):
+        variables, *inputs = vjp_fn(cotangent)
+        return tf.nest.map_structure(tf.sign, variables), *inputs
+
+      sign_gradients = nn.custom_vjp(fn, forward, backward)
+
+    Args:
+      fn: ``fn(module, *args)``, the function itself; runs while variables are made.
+      forward_fn: ``forward_fn(module, *args)`` gives ``(output, residual)``.
+      backward_fn: ``backward_fn(residual, cotangent)`` gives
+        ``(variable_gradients, *input_gradients)``, the former as
+        ``{collection: {module: {name: gradient}}}`` below the module, in the form that ``nn.vjp``
+        gives.
+      grad_vars: the collections that have gradients.
+
+    Returns:
+      The function with these gradients; all its arguments after the module are tensors or
+      structures of tensors.
+
+    Raises:
+      TransformError: the gradients do not have the structure of variables and inputs, or a module
+        was hidden in a closure.
+
+    Implements: Flax Linen, ``nn.custom_vjp``.
+    """
+    wanted = Filter.of(grad_vars)
+
+    @marked
+    @functools.wraps(fn)
+    def call(module: Any, *args: Any) -> Any:
+        lift = Lift("nn.custom_vjp", (module,))
+        if lift.is_creating():
+            return lift.once(fn, (module, *args), {})
+        trees = Trees("nn.custom_vjp", module)
+        streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
+        watched = [leaf for leaf in variables if leaf[0] in wanted]
+        told: list[Any] = []
+
+        @tf.custom_gradient
+        @marked
+        def body(*tensors: Any) -> Any:
+            held = {**variables, **dict(zip(watched, tensors, strict=False))}
+            inputs = pack(list(args), tensors[len(watched) :])
+            result, inner = lift.run(forward_fn, (module, *inputs), {}, held, streams, _EVERYTHING)
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TransformError(
+                    f"nn.custom_vjp: forward_fn must return (output, residual), found {result!r}."
+                )
+            output, residual = result
+            writes = inner.writes()
+            told[:] = [output, writes, inner]
+            flat = [tf.convert_to_tensor(leaf) for leaf in flatten(output)]
+            kept = [tf.convert_to_tensor(leaf) for leaf in flatten(list(writes.values()))]
+
+            def gradients(*cotangents: Any) -> list[Any]:
+                given = pack(output, cotangents[: len(flat)])
+                of_variables, *of_inputs = lift.user.call(backward_fn, (residual, given), {})
+                by_leaf = trees.flat(of_variables, "the gradients of variables")
+                found = [_at(by_leaf, leaf, trees) for leaf in watched]
+                found += flatten(list(of_inputs))
+                if len(found) != len(tensors):
+                    raise TransformError(
+                        "nn.custom_vjp: backward_fn must return the gradients of the variables and "
+                        f"of {len(args)} inputs, found {len(of_inputs)} of inputs."
+                    )
+                return found
+
+            return [*flat, *kept], gradients
+
+        tensors = [tf.convert_to_tensor(leaf) for leaf in flatten(list(args))]
+        results = body(*(variables[leaf] for leaf in watched), *tensors)
+        output, writes, inner = told
+        lift.count_draws(inner, streams)
+        value, written = pack([output, list(writes.values())], results)
+        lift.commit(dict(zip(writes, written, strict=True)))
+        return value
+
+    call.__dict__.pop("__nbfn_wrapped__", None)
+    return nowrap(call)
+
+
+def _at(gradients: Mapping[Leaf, Any], leaf: Leaf, trees: Trees) -> Any:
+    if leaf not in gradients:
+        raise TransformError(
+            f"nn.custom_vjp: backward_fn returned no gradient for the variable "
+            f"{trees.text(leaf)!r} of {leaf[0]!r}."
+        )
+    return gradients[leaf]

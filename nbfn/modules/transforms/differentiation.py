@@ -1,0 +1,233 @@
+"""Derivatives of functions of modules: ``nn.vjp``, ``nn.jvp``, ``nn.grad`` and its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.methods import marked
+from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.inner_store import Inner, same_streams
+from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.lifting.trees import Leaf, Trees
+from nbfn.modules.variables.filters import Filter, FilterLike
+
+_EVERYTHING = Filter.of(True)
+
+
+@marked
+def vjp(
+    fn: Callable[..., Any],
+    module: Any,
+    *primals: Any,
+    has_aux: bool = False,
+    vjp_variables: FilterLike = "params",
+) -> tuple[Any, ...]:
+    """The value of ``fn(module, *primals)`` and a function for its gradients.
+
+    Args:
+      fn: a function of the module and tensors.
+      module: a module with variables, or a structure of modules.
+      *primals: tensors, or structures of tensors.
+      has_aux: whether ``fn`` returns ``(output, aux)``, of which ``aux`` has no gradient.
+      vjp_variables: the collections whose gradients are wanted.
+
+    Returns:
+      ``(output, backward)``, or ``(output, backward, aux)``. ``backward(cotangent)`` gives
+      ``(variable_gradients, *primal_gradients)``, the former as
+      ``{collection: {module: {name: gradient}}}`` below the module; for a structure of modules, a
+      structure of these (a variable that several of them have appears once). Where the output does
+      not depend on something its gradient is zero.
+
+    Raises:
+      TransformError: a module was hidden in a closure.
+
+    Implements: Flax Linen, ``nn.vjp``.
+    """
+    once = _Once("nn.vjp", fn, module, primals, Filter.of(vjp_variables))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(once.sources)
+        result, inner = once.run()
+    once.keep(inner)
+    output, aux = _parted(result, has_aux, "nn.vjp")
+    targets = [tf.convert_to_tensor(t) for t in flatten(output)]
+
+    @marked
+    def backward(cotangent: Any) -> tuple[Any, ...]:
+        given = [tf.convert_to_tensor(t) for t in flatten(cotangent)]
+        found = tape.gradient(
+            targets,
+            once.sources,
+            output_gradients=given,
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+        )
+        variables = dict(zip(once.watched, found, strict=False))
+        return once.trees.build(variables), *pack(once.primals, found[len(variables) :])
+
+    return (output, backward, aux) if has_aux else (output, backward)
+
+
+@marked
+def value_and_grad(
+    fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False
+) -> tuple[Any, Any]:
+    """The scalar ``fn(module, *primals)`` and its gradients with respect to the primals.
+
+    Args:
+      fn: a function of the module and tensors that returns a scalar.
+      module: a module with variables, or a structure of modules; for gradients of variables use
+        ``nn.vjp``, or a ``tf.GradientTape`` around ``apply`` or a bound module.
+      *primals: tensors, or structures of tensors.
+      has_aux: whether ``fn`` returns ``(value, aux)``.
+
+    Returns:
+      ``(value, gradients)``, or ``((value, aux), gradients)``. The gradient itself for one primal,
+      a tuple for several.
+
+    Raises:
+      TransformError: the value is no scalar, there is no primal, or a module was hidden in a
+        closure.
+
+    Implements: Flax Linen, ``nn.value_and_grad``.
+    """
+    if not primals:
+        raise TransformError(
+            "nn.grad takes the gradient with respect to inputs, but there is none. For gradients "
+            "of variables use nn.vjp, or a tf.GradientTape."
+        )
+    if has_aux:
+        value, backward, aux = vjp(fn, module, *primals, has_aux=True, vjp_variables=False)
+    else:
+        value, backward = vjp(fn, module, *primals, vjp_variables=False)
+    value = tf.convert_to_tensor(value)
+    if value.shape.rank not in (0, None):
+        raise TransformError(
+            f"nn.grad needs a scalar, but the function returned the shape {value.shape}. Reduce "
+            "it, for instance with tf.reduce_sum."
+        )
+    _, *found = backward(tf.ones_like(value))
+    gradients = found[0] if len(found) == 1 else tuple(found)
+    return ((value, aux) if has_aux else value), gradients
+
+
+@marked
+def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """The gradients of the scalar ``fn(module, *primals)`` with respect to the primals.
+
+    Args:
+      fn: as in ``nn.value_and_grad``.
+      module: likewise.
+      *primals: likewise.
+      has_aux: likewise.
+
+    Returns:
+      The gradients; with ``has_aux`` a pair ``(gradients, aux)``.
+
+    Implements: Flax Linen, ``nn.grad``.
+    """
+    value, gradients = value_and_grad(fn, module, *primals, has_aux=has_aux)
+    return (gradients, value[1]) if has_aux else gradients
+
+
+@marked
+def jvp(
+    fn: Callable[..., Any],
+    module: Any,
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    variable_tangents: Any = None,
+) -> tuple[Any, Any]:
+    """The value of ``fn(module, *primals)`` and its change along the tangents.
+
+    Args:
+      fn: a function of the module and tensors.
+      module: a module with variables, or a structure of modules.
+      primals: the inputs.
+      tangents: their directions, of the same structure.
+      variable_tangents: directions of variables, ``{collection: {module: {name: tangent}}}`` below
+        the module, or a structure of these for a structure of modules; those that are missing are
+        zero.
+
+    Returns:
+      ``(output, output_tangent)``.
+
+    Raises:
+      TransformError: a tangent is for no variable, or a module was hidden in a closure.
+
+    Implements: Flax Linen, ``nn.jvp``.
+    """
+    once = _Once("nn.jvp", fn, module, tuple(primals), _EVERYTHING)
+    directions = once.directions(variable_tangents)
+    once.watch_only({collection for collection, _ in directions})
+    along = [
+        *(directions.get(leaf, tf.zeros_like(t)) for leaf, t in once.watched.items()),
+        *(tf.convert_to_tensor(t) for t in flatten(list(tangents))),
+    ]
+    with tf.autodiff.ForwardAccumulator(once.sources, along) as accumulator:
+        output, inner = once.run()
+    once.keep(inner)
+    changes = [
+        accumulator.jvp(tf.convert_to_tensor(t), tf.UnconnectedGradients.ZERO)
+        for t in flatten(output)
+    ]
+    return output, pack(output, changes)
+
+
+class _Once:
+    """One call whose inputs are watched."""
+
+    def __init__(
+        self, label: str, fn: Any, module: Any, primals: tuple[Any, ...], wanted: Filter
+    ) -> None:
+        self.fn, self.module, self.label = fn, module, label
+        self.primals = pack(
+            list(primals), [_own(tf.convert_to_tensor(p)) for p in flatten(list(primals))]
+        )
+        self.lift = Lift(label, (module,))
+        self.trees = Trees(label, module)
+        self.streams = same_streams(self.lift.store)
+        self.variables = {k: _own(v) for k, v in self.lift.leaves(_EVERYTHING).items()}
+        self.watch_only(wanted)
+
+    def watch_only(self, wanted: Container[str]) -> None:
+        """Chooses the collections whose variables are watched."""
+        self.watched = {k: v for k, v in self.variables.items() if k[0] in wanted}
+        self.sources = [*self.watched.values(), *flatten(self.primals)]
+
+    def run(self) -> tuple[Any, Inner]:
+        values = (self.module, *self.primals)
+        return self.lift.run(self.fn, values, {}, self.variables, self.streams, _EVERYTHING)
+
+    def keep(self, inner: Inner) -> None:
+        self.lift.commit(inner.writes())
+        self.lift.count_draws(inner, self.streams)
+
+    def directions(self, given: Any) -> dict[Leaf, Any]:
+        """The tangents by variable."""
+        if not given:
+            return {}
+        found = self.trees.flat(given, "variable_tangents")
+        for leaf in found.keys() - self.variables.keys():
+            raise TransformError(
+                f"{self.label}: variable_tangents has {self.trees.text(leaf)!r} in {leaf[0]!r}, "
+                "but the module has no such variable."
+            )
+        return {leaf: tf.convert_to_tensor(tangent) for leaf, tangent in found.items()}
+
+
+def _own(tensor: Any) -> Any:
+    """A tensor that nothing else has, so that watching it watches nothing else."""
+    return tf.identity(tensor)
+
+
+def _parted(result: Any, has_aux: bool, label: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise TransformError(
+            f"{label}: with has_aux=True the function must return (output, aux), found {result!r}."
+        )
+    return result

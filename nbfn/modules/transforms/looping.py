@@ -1,0 +1,118 @@
+"""``nn.while_loop``: a module in a loop of unknown length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.methods import marked
+from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.inner_store import Streams, own_streams, same_streams
+from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.variables.filters import Filter, FilterLike
+from nbfn.modules.variables.keys import fold
+
+
+@marked
+def while_loop(
+    cond_fn: Callable[..., Any],
+    body_fn: Callable[..., Any],
+    module: Any,
+    init: Any,
+    carry_variables: FilterLike = False,
+    broadcast_variables: FilterLike = True,
+    split_rngs: Mapping[Any, bool] | None = None,
+) -> Any:
+    """Repeats ``carry = body_fn(module, carry)`` while ``cond_fn(module, carry)`` is true.
+
+    Args:
+      cond_fn: returns a boolean scalar; may read variables.
+      body_fn: returns a carry of the same structure, dtypes and shapes.
+      module: the module, or a structure of modules.
+      init: the first carry, a structure of tensors.
+      carry_variables: the collections that the body may write; they must exist.
+      broadcast_variables: the collections that may be read only.
+      split_rngs: by filter of streams, whether each turn has a key of its own. Streams that are
+        not named do not exist inside.
+
+    Returns:
+      The last carry.
+
+    Raises:
+      TransformError: the body changes the structure of the carry or makes a variable, or a module
+        was hidden in a closure.
+      ImmutableCollectionError: a collection is written that is not carried.
+
+    Implements: Flax Linen, ``nn.while_loop``.
+    """
+    lift = Lift("nn.while_loop", module)
+    carried = Filter.of(carry_variables)
+    shared = lift.leaves(Filter.of(broadcast_variables) - carried)
+    held = lift.leaves(carried)
+    fixed, keys = _streams(lift, split_rngs or {})
+    nothing = Filter(frozenset())
+    drawn: dict[str, Mapping[Any, int]] = {}
+
+    def run(fn: Callable[..., Any], turn: Any, flat: Any, state: Any, mutable: Filter) -> Any:
+        variables = {**shared, **dict(zip(held, state, strict=True))}
+        own = own_streams({n: tf.random.fold_in(k, turn) for n, k in keys.items()})
+        values = (module, pack(init, flat))
+        return lift.run(fn, values, {}, variables, {**fixed, **own}, mutable)
+
+    @marked
+    def condition(turn: Any, flat: Any, state: Any) -> Any:
+        result, inner = run(cond_fn, turn, flat, state, nothing)
+        drawn["condition"] = inner.drawn
+        return result
+
+    @marked
+    def body(turn: Any, flat: Any, state: Any) -> Any:
+        carry, inner = run(body_fn, turn, flat, state, carried)
+        drawn["body"] = inner.drawn
+        writes = inner.writes()
+        new = [tf.convert_to_tensor(t) for t in flatten(carry)]
+        if len(new) != len(flat) or writes.keys() - held.keys():
+            raise TransformError(
+                "nn.while_loop: the body must return a carry of the structure of init, and may not "
+                f"make variables; found {len(new)} tensors for {len(flat)}, and the new variables "
+                f"{sorted(writes.keys() - held.keys())}. Make variables before the loop."
+            )
+        return turn + 1, new, [writes.get(k, v) for k, v in zip(held, state, strict=True)]
+
+    start = [tf.convert_to_tensor(t) for t in flatten(init)]
+    turns, flat, state = tf.while_loop(
+        condition, body, (tf.constant(0), start, list(held.values()))
+    )
+    writable = {k: v for k, v in zip(held, state, strict=True) if k[0] in lift.store.mutable}
+    lift.commit(writable)
+    for (name, path), draws in _draws(drawn, turns).items():
+        if name in fixed:
+            lift.store.advance(name, path, draws)
+    return pack(init, flat)
+
+
+def _draws(drawn: Mapping[str, Mapping[Any, int]], turns: Any) -> dict[Any, Any]:
+    """How often each path drew: as in one turn, for the streams there are the same in each."""
+    before, inside = drawn["condition"], drawn.get("body", {})
+    found = {
+        key: tf.maximum(before.get(key, 0), inside.get(key, 0) * tf.minimum(turns, 1))
+        for key in {*before, *inside}
+    }
+    return {k: n if tf.is_symbolic_tensor(n) else int(n) for k, n in found.items()}
+
+
+def _streams(lift: Lift, split: Mapping[Any, bool]) -> tuple[Streams, dict[str, Any]]:
+    fixed: Streams = {}
+    keys: dict[str, Any] = {}
+    everything = same_streams(lift.store)
+    for name in lift.store.streams():
+        own = next((each for spec, each in split.items() if name in Filter.of(spec)), None)
+        if own:
+            key, count = lift.store.draw(name, lift.root)
+            keys[name] = fold(key, lift.root, count)
+        elif own is not None:
+            fixed[name] = everything[name]
+    return fixed, keys

@@ -1,0 +1,93 @@
+"""``nn.map_variables``: a module that sees its variables through a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nbfn.modules.lifecycle.methods import marked
+from nbfn.modules.lifting.inner_store import Inner, same_streams
+from nbfn.modules.lifting.lifting import Lift, Writes
+from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.trees import Leaf, Trees
+from nbfn.modules.variables.filters import Filter, FilterLike
+
+
+def _same(variables: Any) -> Any:
+    return variables
+
+
+@marked
+def map_variables(
+    target: Any,
+    mapped_collections: FilterLike = "params",
+    trans_in_fn: Callable[[Any], Any] = _same,
+    trans_out_fn: Callable[[Any], Any] = _same,
+    init: bool = False,
+    mutable: bool = False,
+    methods: Sequence[str] | Mapping[str, Any] | None = None,
+) -> Any:
+    """Runs a module with variables that are a function of the stored ones.
+
+    So weights can be tied, masked, normalized or quantized without touching the module::
+
+      Tied = nn.map_variables(nn.Dense, trans_in_fn=transpose, trans_out_fn=transpose, init=True)
+
+    Args:
+      target: a module class, or a function whose first argument is a module.
+      mapped_collections: the collections that are seen through the function.
+      trans_in_fn: from the stored variables, ``{collection: {module: {name: value}}}`` below the
+        module, to those that the module sees. For several modules it is called with those of each.
+      trans_out_fn: the other way, for variables that the module makes or writes.
+      init: whether the module may make the mapped variables.
+      mutable: whether it may write them.
+      methods: for a class, the methods to transform.
+
+    Returns:
+      The transformed class (``MappedDense``) or function.
+
+    Raises:
+      TransformError: a function does not return dicts of collections, or a module was hidden in a
+        closure.
+
+    Implements: Flax Linen, ``nn.map_variables``.
+    """
+    mapped = Filter.of(mapped_collections)
+
+    def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
+        lift = Lift("nn.map_variables", (module, args, kwargs))
+        trees = Trees("nn.map_variables", [module, list(args), kwargs])
+
+        def through(fn: Any, variables: Mapping[Leaf, Any], name: str) -> dict[Leaf, Any]:
+            results = [
+                # The variables of modules among the arguments may all belong to the first.
+                lift.user.call(fn, (tree,), {}) if tree or i == 0 else tree
+                for i, tree in enumerate(trees.each(trees.build(variables), name))
+            ]
+            return trees.flat(trees.filled(results), f"what {name} returns")
+
+        streams = same_streams(lift.store)
+        others, stored = lift.leaves(~mapped), lift.leaves(mapped)
+        values = (module, *args)
+
+        def run(seen: Mapping[Leaf, Any], writable: Filter) -> tuple[Any, Inner]:
+            return lift.run(fn, values, kwargs, {**others, **seen}, streams, writable)
+
+        making = lift.is_creating() and not stored and init
+        if making:
+            _, inner = run({}, Filter.of(True))
+            made = {k: v for k, v in inner.writes().items() if k[0] in mapped}
+            lift.commit(through(trans_out_fn, made, "trans_out_fn"))
+            stored = lift.leaves(mapped)
+        seen = through(trans_in_fn, stored, "trans_in_fn")
+        output, inner = run(seen, Filter.of(True) if mutable else ~mapped)
+        writes: Writes = inner.writes()
+        lift.commit({k: v for k, v in writes.items() if k[0] not in mapped})
+        changed = {k: v for k, v in writes.items() if k[0] in mapped}
+        if changed:
+            # trans_out_fn maps whole collections, so it also gets what was not written.
+            lift.commit(through(trans_out_fn, {**seen, **changed}, "trans_out_fn"))
+        lift.count_draws(inner, streams)
+        return output
+
+    return transformed(target, "nn.map_variables", "Mapped", call, methods)

@@ -1,0 +1,116 @@
+"""``nn.remat``: values that are computed again for the gradient instead of being kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.methods import marked
+from nbfn.modules.lifting.axes import COMPOSITE, flatten, is_array, pack
+from nbfn.modules.lifting.inner_store import same_streams
+from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.lifting.target import transformed
+from nbfn.modules.transforms.recomputing import Policy, recomputed
+from nbfn.modules.variables.filters import Filter
+
+_EVERYTHING = Filter.of(True)
+
+
+@marked
+def remat(
+    target: Any,
+    policy: Policy | None = None,
+    methods: Sequence[str] | Mapping[str, Any] | None = None,
+    *,
+    static_argnums: Any = (),  # noqa: ARG001  (what is no tensor is static anyway)
+    prevent_cse: bool = True,
+    concrete: bool = False,
+) -> Any:
+    """Forgets intermediate values and computes them again when gradients are taken.
+
+    Outputs and gradients are those of the module; random draws are the same both times.
+
+    Example, with the outputs of convolutions kept and only what is cheap computed again::
+
+      block = nn.remat(Block, policy=lambda module, method: isinstance(module, nn.Conv2D))
+
+    Args:
+      target: a module class, or a function whose first argument is a module.
+      policy: which outputs of methods are kept, as ``policy(module, method name)``; by default
+        none. In a traced function what leads to a kept output is not computed again, unless its
+        own gradient needs it; an eager call computes it again all the same.
+      methods: for a class, the methods to transform.
+      static_argnums: without effect, because only tensors are differentiated; accepted, so that
+        code for Flax runs.
+      prevent_cse: always true: TensorFlow keeps the second computation apart from the first.
+      concrete: always false: in an eager call values are known anyway.
+
+    Returns:
+      The transformed class (``CheckpointDense``) or function.
+
+    Raises:
+      TransformError: a module was hidden in a closure, the target is no module class or function,
+        or an option asks for what TensorFlow has not.
+
+    Implements: Flax Module lifecycle, section "Functionalization"; Flax Linen, ``nn.remat``.
+    """
+    if not prevent_cse or concrete:
+        raise TransformError(
+            "nn.remat: prevent_cse=False and concrete=True are options of JAX's compiler, and "
+            "TensorFlow has nothing like them. Leave them out."
+        )
+    if policy is not None and not callable(policy):
+        raise TransformError(
+            f"nn.remat: policy must be a function of a module and a method's name that says "
+            f"whether the output is kept, found {policy!r}."
+        )
+
+    def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
+        lift = Lift("nn.remat", (module, args, kwargs))
+        if lift.is_creating():
+            return lift.once(fn, (module, *args), kwargs)
+        streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
+        inputs = [*variables.values(), *flatten([list(args), kwargs])]
+        for value in inputs:
+            if isinstance(value, COMPOSITE):
+                raise TransformError(
+                    f"nn.remat takes dense tensors, found a {type(value).__name__}: its gradient "
+                    "would be lost. Pass its parts, such as .flat_values and .row_splits or "
+                    ".indices and .values, and put it together inside."
+                )
+        # Gradients reach what is passed, and only what can have one may be passed.
+        passed = [i for i, value in enumerate(inputs) if _is_differentiable(value)]
+        told: list[Any] = []
+
+        @marked
+        def body(*tensors: Any) -> Any:
+            values = list(inputs)
+            for i, tensor in zip(passed, tensors, strict=True):
+                values[i] = tensor
+            held = dict(zip(variables, values, strict=False))
+            positional, named = pack([list(args), kwargs], values[len(variables) :])
+            output, inner = lift.run(fn, (module, *positional), named, held, streams, _EVERYTHING)
+            writes = inner.writes()
+            told[:] = [output, writes, inner]
+            return [tf.convert_to_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
+
+        fixed = sum(i < len(variables) for i in passed)
+        again = recomputed(body, policy, fixed)
+        results = again(*(tf.convert_to_tensor(inputs[i]) for i in passed))
+        form, writes, inner = told
+        lift.count_draws(inner, streams)
+        output, written = pack([form, list(writes.values())], results)
+        lift.commit(dict(zip(writes, written, strict=True)))
+        return output
+
+    return transformed(target, "nn.remat", "Checkpoint", call, methods)
+
+
+def _is_differentiable(value: Any) -> bool:
+    if not is_array(value):
+        return False
+    dtype = tf.as_dtype(value.dtype)
+    return bool(dtype.is_floating or dtype.is_complex)

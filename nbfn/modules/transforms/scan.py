@@ -1,0 +1,287 @@
+"""``nn.scan``: one module in a loop, step by step over an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.methods import marked
+from nbfn.modules.lifting.axes import (
+    Slices,
+    at,
+    axis_of,
+    common_size,
+    flatten,
+    from_front,
+    pack,
+    spread,
+    stack,
+    to_front,
+)
+from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
+from nbfn.modules.lifting.lifting import Leaf, Lift, describe
+from nbfn.modules.lifting.target import transformed
+from nbfn.modules.variables.filters import Filter, FilterLike
+
+
+@marked
+def scan(
+    target: Any,
+    variable_axes: Mapping[Any, int] | None = None,
+    variable_broadcast: FilterLike = False,
+    variable_carry: FilterLike = False,
+    split_rngs: Mapping[Any, bool] | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    methods: Sequence[str] | Mapping[str, Any] | None = None,
+) -> Any:
+    """Runs a module in a loop: ``(module, carry, *xs) -> (carry, ys)``.
+
+    With ``variable_axes={"params": 0}`` each step has parameters of its own, as layers have; with
+    ``variable_broadcast="params"`` all steps share them, as in a recurrent network. In a graph it
+    is one ``tf.while_loop``, whatever the length.
+
+    Args:
+      target: a module class, or a function of a module, the carry and slices of the inputs.
+      variable_axes: by filter of collections, the axis along which the variables of the steps are
+        stacked.
+      variable_broadcast: the collections that all steps share and none writes.
+      variable_carry: the collections that each step hands on to the next; they must exist.
+      split_rngs: by filter of streams, whether each step has a key of its own. Streams that are
+        not named do not exist inside.
+      in_axes: the axis of each input after the carry that is stepped over; None for none, which is
+        called ``nn.broadcast`` too.
+      out_axes: where that axis is in the outputs ``ys``.
+      length: the number of steps, where no input tells it.
+      reverse: whether to begin with the last step.
+      unroll: how many steps stand in the graph for one turn of the loop; True for all, without a
+        loop. More steps make a larger graph, in which XLA and the runtime find more to do at once.
+      methods: for a class, the methods to transform.
+
+    Returns:
+      The transformed class (``ScanCell``) or function.
+
+    Raises:
+      TransformError: sizes or structures do not fit, the carry changes its shape, or a module was
+        hidden in a closure.
+      ImmutableCollectionError: a shared collection is written.
+
+    Implements: Flax Module lifecycle, section "Functionalization".
+    """
+    stacked = dict(variable_axes or {})
+
+    def call(fn: Callable[..., Any], module: Any, carry: Any, *xs: Any, **kwargs: Any) -> Any:
+        loop = _Loop(
+            *(fn, module, xs, kwargs, stacked, split_rngs or {}, in_axes, out_axes, length),
+            broadcast=Filter.of(variable_broadcast),
+            carried=Filter.of(variable_carry),
+            reverse=reverse,
+            unroll=unroll,
+        )
+        return loop.created(carry) if loop.lift.is_creating() else loop.looped(carry)
+
+    return transformed(target, "nn.scan", "Scan", call, methods)
+
+
+class _Loop:
+    """One call of a scanned function."""
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        module: Any,
+        xs: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        axes: Mapping[Any, int],
+        split: Mapping[Any, bool],
+        in_axes: Any,
+        out_axes: Any,
+        length: int | None,
+        broadcast: Filter,
+        carried: Filter,
+        reverse: bool,
+        unroll: int | bool,
+    ) -> None:
+        self.fn, self.module, self.xs, self.kwargs = fn, module, xs, kwargs
+        self.axes, self.out_axes, self.reverse = axes, out_axes, reverse
+        if unroll is not True and (not isinstance(unroll, int) or unroll < 1):
+            raise TransformError(f"nn.scan: unroll must be True or at least 1, found {unroll!r}.")
+        self.unroll = unroll
+        self.lift = lift = Lift("nn.scan", (module, xs, kwargs))
+        self.slices = Slices(xs, in_axes)
+        self.inputs = self.slices.inputs
+        self.own = Filter(frozenset())
+        for spec in axes:
+            self.own = self.own | Filter.of(spec)
+        self.carried_filter, self.broadcast = carried - self.own, broadcast - self.own - carried
+        self.shared = lift.leaves(self.broadcast)
+        self.carried = lift.leaves(self.carried_filter)
+        self.stacked = {
+            leaf: to_front(value, self._axis(leaf)) for leaf, value in lift.leaves(self.own).items()
+        }
+        sizes = [*self.inputs, *self.stacked.values()]
+        self.size = common_size(sizes, length, "nn.scan", "length")
+        if isinstance(self.size, int) and self.size == 0:
+            raise TransformError("nn.scan steps over an axis of size 0, so there is no output.")
+        self.streams, self.keys = split_streams(lift.store, split, lift.root, self.size)
+
+    def step(
+        self, i: Any, carry: Any, carried: Mapping[Leaf, Any], shared: bool = False
+    ) -> tuple[Any, Any, Inner]:
+        """One step: the carry, the output, and the store inside."""
+        values = (self.module, carry, *self.slices.whole([t[i] for t in self.inputs]))
+        own = {leaf: value[i] for leaf, value in self.stacked.items()}
+        streams = {**self.streams, **own_streams({n: at(k, i) for n, k in self.keys.items()})}
+        mutable = self.own | self.carried_filter
+        output, inner = self.lift.run(
+            *(self.fn, values, self.kwargs, {**self.shared, **carried, **own}, streams),
+            mutable | self.broadcast if shared else mutable,
+        )
+        if not isinstance(output, tuple) or len(output) != 2:
+            raise TransformError(
+                f"nn.scan: each step must return (carry, output), found {output!r}. Return "
+                "(carry, None) if there is no output."
+            )
+        return output[0], output[1], inner
+
+    def created(self, carry: Any) -> Any:
+        """The result, after making the variables: step by step, because each has its own key."""
+        if not isinstance(self.size, int):
+            raise TransformError(
+                "nn.scan makes variables, so it must know how many: the axis has no static size. "
+                "Give length, or call init with inputs of known shape."
+            )
+        outputs: dict[int, Any] = {}
+        made: dict[int, dict[Leaf, Any]] = {}
+        for turn in range(self.size):
+            i = self.size - 1 - turn if self.reverse else turn
+            carry, outputs[i], inner = self.step(i, carry, self.carried, shared=turn == 0)
+            writes = inner.writes()
+            made[i] = {k: v for k, v in writes.items() if k[0] in self.own}
+            others = {k: v for k, v in writes.items() if k[0] not in self.own}
+            self.lift.commit(others)
+            self.shared.update({k: v for k, v in others.items() if k[0] in self.broadcast})
+            self.carried.update({k: v for k, v in others.items() if k[0] in self.carried_filter})
+            if turn == 0:
+                self.lift.count_draws(inner, self.streams)
+        self._commit_stacked(
+            {leaf: stack([made[i][leaf] for i in range(self.size)], 0) for leaf in made[0]}
+        )
+        whole = stack([outputs[i] for i in range(self.size)], 0)
+        return carry, self._outputs(outputs[0], flatten(whole))
+
+    def looped(self, carry: Any) -> Any:
+        """The result, as one loop."""
+        start = self.size - 1 if self.reverse else 0
+        # The first step stands before the loop: it tells what the loop's variables look like.
+        first_carry, first_output, inner = self.step(start, carry, self.carried)
+        self.lift.count_draws(inner, self.streams)
+        writes = inner.writes()
+        own = {k: v for k, v in writes.items() if k[0] in self.own}
+        carried = {**self.carried, **{k: v for k, v in writes.items() if k[0] not in self.own}}
+        columns = [_tensor(t) for v in (first_output, *own.values()) for t in flatten(v)]
+        arrays = [_array(column, self.size).write(start, column) for column in columns]
+        state = [_tensor(t) for t in flatten(first_carry)], list(carried.values())
+        _check_carry(flatten(carry), state[0])
+
+        def body(turn: Any, flat: Any, held: Any, arrays: Any) -> Any:
+            i = self.size - 1 - turn if self.reverse else turn
+            new, output, inner = self.step(
+                i, pack(first_carry, flat), dict(zip(carried, held, strict=True))
+            )
+            writes = inner.writes()
+            _check_same(own, {k: v for k, v in writes.items() if k[0] in self.own})
+            items = [_tensor(t) for v in (output, *(writes[k] for k in own)) for t in flatten(v)]
+            return (
+                turn + 1,
+                [_tensor(t) for t in flatten(new)],
+                [writes.get(k, old) for k, old in zip(carried, held, strict=True)],
+                [a.write(i, item) for a, item in zip(arrays, items, strict=True)],
+            )
+
+        flat, held, arrays = self._repeated(body, (*state, arrays))
+        results = [array.stack() for array in arrays]
+        for result, column in zip(results, columns, strict=True):
+            result.set_shape([None, *column.shape])
+        count = len(flatten(first_output))
+        rest = iter(results[count:])
+        self._commit_stacked({k: pack(v, [next(rest) for _ in flatten(v)]) for k, v in own.items()})
+        self.lift.commit({k: v for k, v in zip(carried, held, strict=True) if k in writes})
+        return pack(first_carry, flat), self._outputs(first_output, results[:count])
+
+    def _repeated(self, body: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The state after all turns but the first."""
+        unroll = self.unroll
+        if isinstance(self.size, int) and (unroll is True or unroll >= self.size):
+            for turn in range(1, self.size):
+                _, *state = body(turn, *state)  # type: ignore[assignment]
+            return tuple(state)
+        if unroll is True:
+            raise TransformError(
+                "nn.scan: unroll=True needs a known number of steps. Give length, or inputs of "
+                "known shape."
+            )
+        turned: tuple[Any, ...] = (tf.constant(1), *state)
+        for steps in sorted({int(unroll), 1}, reverse=True):  # what is left over goes one by one
+
+            @marked
+            def turns(*state: Any, steps: int = steps) -> Any:
+                for _ in range(steps):
+                    state = body(*state)
+                return state
+
+            def more(turn: Any, *_: Any, steps: int = steps) -> Any:
+                return turn + steps <= self.size
+
+            turned = tf.while_loop(more, turns, turned)
+        return turned[1:]
+
+    def _outputs(self, form: Any, tensors: Sequence[Any]) -> Any:
+        axes = spread(self.out_axes, form, "out_axes")
+        return pack(form, [from_front(t, a or 0) for t, a in zip(tensors, axes, strict=True)])
+
+    def _commit_stacked(self, writes: Mapping[Leaf, Any]) -> None:
+        self.lift.commit(
+            {
+                leaf: pack(value, [from_front(t, self._axis(leaf)) for t in flatten(value)])
+                for leaf, value in writes.items()
+            }
+        )
+
+    def _axis(self, leaf: Leaf) -> Any:
+        return axis_of(self.axes, leaf[0])[1]
+
+
+def _tensor(value: Any) -> Any:
+    return tf.convert_to_tensor(value)
+
+
+def _array(item: Any, size: Any) -> Any:
+    return tf.TensorArray(item.dtype, size, element_shape=item.shape)
+
+
+def _check_carry(before: Sequence[Any], after: Sequence[Any]) -> None:
+    before = [_tensor(value) for value in before]
+    if len(before) != len(after) or any(
+        b.dtype != a.dtype or not b.shape.is_compatible_with(a.shape)
+        for b, a in zip(before, after, strict=True)
+    ):
+        raise TransformError(
+            "nn.scan: a step changes the carry. It was "
+            f"{[(b.dtype.name, b.shape) for b in before]}, and is "
+            f"{[(a.dtype.name, a.shape) for a in after]}; it must keep structure, dtype and shape."
+        )
+
+
+def _check_same(first: Mapping[Leaf, Any], now: Mapping[Leaf, Any]) -> None:
+    if first.keys() != now.keys():
+        odd = sorted(first.keys() ^ now.keys())[0]
+        raise TransformError(
+            f"nn.scan: {describe(odd)} is written in some steps only. Write it in each."
+        )

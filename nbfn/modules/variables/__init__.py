@@ -1,0 +1,1 @@
+"""Variables outside and inside of modules: stores, scopes, random keys."""

@@ -1,0 +1,228 @@
+"""Where variables live: as tensors for one ``apply``, or as ``tf.Variable``s for a bound module.
+
+A store is all that the modules of one application share: the tree of variables by collection, which
+collections are mutable, and the random streams. A module reaches it through its ``Scope`` only, so
+module code is the same in both worlds:
+
+* ``TensorStore``: leaves are tensors. Writing replaces a leaf in a private copy of the tree; draws
+  are counted in Python. It lives as long as one ``apply`` or ``init``.
+* ``VariableStore`` (in ``variable_store``): leaves are ``tf.Variable``s. Writing assigns and never
+  replaces, so functions that were traced before see the new value; draws are counted in variables,
+  so they advance inside a traced function. It lives as long as a module that is bound to it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbfn.modules.errors import (
+    ImmutableCollectionError,
+    RngError,
+    ScopeClosedError,
+    TransformError,
+    show_names,
+    show_path,
+)
+from nbfn.modules.variables.filters import Filter
+from nbfn.modules.variables.tree import as_tensors, copy_tree
+
+Path = tuple[str, ...]
+MISSING: Any = object()
+
+
+class Store:
+    """What both kinds of store have in common.
+
+    Attributes:
+      tree: the variables, ``{collection: {module: {...: {name: leaf}}}}``.
+      mutable: the collections that may be written.
+      initializing: whether this application is ``init``.
+      bound: whether leaves are ``tf.Variable``s.
+      adopted: outside modules that were adopted, by id: the original (kept alive, so that its id
+        stays its own) and its clone in this store.
+      checked: the parameters whose shape was compared with their initializer's.
+      suspended: by thread, the transformation that works on copies of the modules just now.
+      keeps_sown: whether sown values are kept, if that is not the store's own affair.
+      memo: what a module keeps for its path from call to call.
+      wanted: which outputs of methods are captured, as ``wanted(module, method name)``.
+      lazy: whether only shapes of the inputs are known, so that initial values are made apart.
+      sown: where sown values go (bound modules only, see ``Module.capture``).
+    """
+
+    bound = False
+
+    def __init__(self, tree: dict[str, Any], mutable: Filter, initializing: bool = False) -> None:
+        """Takes over ``tree``."""
+        self.tree = tree
+        self.mutable = mutable
+        self.initializing = initializing
+        self.closed = False
+        self.adopted: dict[int, tuple[Any, Any]] = {}
+        self.checked: set[tuple[str, Path, str]] = set()
+        self.memo: dict[Path, Any] = {}
+        self.suspended: dict[int, str] = {}
+        self.keeps_sown = True
+        self.wanted: Callable[[Any, str], bool] | None = None
+        self.lazy = False
+        self.sown: dict[str, Any] | None = None
+
+    # -- variables -----------------------------------------------------------------------------
+
+    def node(self, collection: str, path: Path) -> Mapping[str, Any] | None:
+        """The dict of the module at ``path``, or None."""
+        node = self.tree.get(collection)
+        for part in path:
+            # Asking for the exact class first is several times as fast.
+            if type(node) is not dict and not isinstance(node, Mapping):
+                return None
+            node = node.get(part)
+        return node if type(node) is dict or isinstance(node, Mapping) else None
+
+    def find(self, collection: str, path: Path, name: str) -> Any:
+        """The stored leaf (or structure of leaves), or ``MISSING``."""
+        node = self.node(collection, path)
+        return MISSING if node is None else node.get(name, MISSING)
+
+    def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
+        """Stores a new variable and returns it as it is stored."""
+        stored = self._stored(collection, (*path, name), value)
+        node = self.tree.setdefault(collection, {})
+        for part in path:
+            node = node.setdefault(part, {})
+        node[name] = stored
+        return stored
+
+    def make(self, collection: str, path: Path, name: str, value: Any) -> Any:
+        """As `create`, for the initial value of a variable that is declared."""
+        return self.create(collection, path, name, value)
+
+    def assign(self, collection: str, path: Path, name: str, value: Any) -> None:
+        """Writes a variable that exists."""
+        raise NotImplementedError
+
+    def check_mutable(self, collection: str, path: Path, name: str) -> None:
+        """Refuses a write to an immutable collection.
+
+        Raises:
+          ImmutableCollectionError: the collection is not mutable here.
+        """
+        if collection not in self.mutable:
+            where = "bind" if self.bound else "apply"
+            raise ImmutableCollectionError(
+                f"{show_path(path)} writes the variable {name!r} of the collection "
+                f"{collection!r}, which is not mutable here. Name it: "
+                f"{where}(..., mutable=[{collection!r}])."
+            )
+
+    def check_open(self, path: Path) -> None:
+        """Refuses the use of a store whose ``apply`` is over.
+
+        Raises:
+          ScopeClosedError: it is.
+        """
+        if self.closed:
+            raise ScopeClosedError(
+                f"The module at {show_path(path)} belongs to an apply or init that has returned, "
+                "so its variables are gone. Return values instead of modules, or use "
+                "module.bind(variables), whose modules live on."
+            )
+        if self.suspended and threading.get_ident() in self.suspended:
+            label = self.suspended[threading.get_ident()]
+            raise TransformError(
+                f"The module at {show_path(path)} is used inside {label}, but was not passed to "
+                "it: a closure hides modules from transformations. Pass it as an argument, or "
+                "wrap the function as nn.Partial(fn, [module])."
+            )
+
+    def _stored(self, _collection: str, _path: Path, _value: Any) -> Any:
+        raise NotImplementedError
+
+    # -- random streams ------------------------------------------------------------------------
+
+    def has_stream(self, name: str) -> bool:
+        """Whether draws from the stream are possible, perhaps by way of ``params``."""
+        return name in self.streams() or "params" in self.streams()
+
+    def streams(self) -> Mapping[str, Any]:
+        """The streams by name."""
+        raise NotImplementedError
+
+    def draw(self, stream: str, path: Path) -> tuple[Any, Any]:
+        """The stream's key and the number of this draw at ``path``; counts the draw.
+
+        Raises:
+          RngError: neither the stream nor ``params`` exists.
+        """
+        streams = self.streams()
+        name = stream if stream in streams else "params"
+        if name not in streams:
+            where = "bind" if self.bound else "apply"
+            raise RngError(
+                f"{show_path(path)} needs the random stream {stream!r}, but there is "
+                f"{show_names(streams)}. Pass {where}(..., rngs={{{stream!r}: nn.key(0)}})."
+            )
+        return self._count(name, path)
+
+    def _count(self, name: str, path: Path) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The stream's key, its numbers of draws, and the index of each path among these."""
+        raise NotImplementedError
+
+    def advance(self, name: str, path: Path, draws: Any) -> None:
+        """Counts draws that were made elsewhere with a snapshot of the stream."""
+        raise NotImplementedError
+
+
+class TensorStore(Store):
+    """The store of one ``apply`` or ``init``: tensors in private dicts."""
+
+    def __init__(
+        self,
+        variables: Mapping[str, Mapping[str, Any]],
+        rngs: dict[str, Any],
+        mutable: Filter,
+        initializing: bool = False,
+    ) -> None:
+        """Copies the dicts of the mutable collections, so that the caller's stay as they are."""
+        tree = {c: copy_tree(t) if c in mutable else t for c, t in variables.items()}
+        super().__init__(tree, mutable, initializing)
+        self._rngs = rngs
+        self._counts: dict[tuple[str, Path], int] = {}
+
+    def assign(self, collection: str, path: Path, name: str, value: Any) -> None:
+        """Replaces the leaf in the private dict."""
+        self.create(collection, path, name, value)
+
+    def streams(self) -> Mapping[str, Any]:
+        """The keys that the caller passed."""
+        return self._rngs
+
+    def result(self) -> dict[str, Any]:
+        """The mutable collections, as plain dicts of tensors."""
+        return {
+            c: {name: as_tensors(value) for name, value in tree.items()}
+            for c, tree in self.tree.items()
+            if c in self.mutable
+        }
+
+    def _stored(self, _collection: str, _path: Path, value: Any) -> Any:
+        return as_tensors(value)
+
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The key, and the number of draws that each path has made."""
+        paths = [path for stream, path in self._counts if stream == name]
+        counts = [self._counts[name, path] for path in paths]
+        return self._rngs[name], counts, {path: i for i, path in enumerate(paths)}
+
+    def advance(self, name: str, path: Path, draws: Any) -> None:
+        """Counts draws that were made elsewhere."""
+        self._counts[name, path] = self._counts.get((name, path), 0) + draws
+
+    def _count(self, name: str, path: Path) -> tuple[Any, int]:
+        count = self._counts.get((name, path), 0)
+        self._counts[name, path] = count + 1
+        return self._rngs[name], count

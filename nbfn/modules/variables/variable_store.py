@@ -1,0 +1,234 @@
+"""The store of bound modules: ``tf.Variable``s, and random streams that live in variables."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import AssignmentError, VariableCreationError, show_names, show_path
+from nbfn.modules.variables.filters import Filter
+from nbfn.modules.variables.keys import fold
+from nbfn.modules.variables.store import Path, Store
+from nbfn.modules.variables.tree import leaves, map_leaves
+
+_drawing = threading.Lock()
+"""Held from reading counts to changing them; no two threads draw the same."""
+
+
+class Stream:
+    """A random stream of a bound module: its key and its counts are variables."""
+
+    def __init__(self, name: str, key: Any) -> None:
+        """Makes the variables.
+
+        Args:
+          name: the stream's name.
+          key: the key, int32 of shape [2].
+        """
+        self.key = tf.Variable(tf.cast(key, tf.int32), trainable=False, name=f"{name}/key")
+        # One count for each module path that ever drew. It must be one variable that can grow,
+        # because a path may draw for the first time inside a trace, where none can be created.
+        self.counts = tf.Variable(
+            tf.zeros([0], tf.int32),
+            trainable=False,
+            shape=[None],
+            name=f"{name}/counts",
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )
+        self._slots: dict[Path, int] = {}
+        # A variable of a distribution strategy, which several replicas share.
+        self._replicated = isinstance(self.counts, tf.distribute.DistributedValues)
+
+    def reseed(self, key: Any) -> None:
+        """Starts the stream anew from ``key``."""
+        self.key.assign(tf.cast(key, tf.int32))
+        self.counts.assign(tf.zeros_like(self.counts))
+
+    def snapshot(self) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The key, the numbers of draws, and the index of each path among these; as of now."""
+        with tf.init_scope():
+            size = int(tf.size(self.counts))
+        slots = {path: slot for path, slot in self._slots.items() if slot < size}
+        return self.key_here(), self.counts.read_value(), slots
+
+    def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
+        """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
+        # Replicas take turns by themselves, and an assignment waits for all of them.
+        with contextlib.nullcontext() if self._replicated else _drawing, tf.init_scope():
+            slot = self._slots.setdefault(path, len(self._slots))
+            short = slot + 1 - int(tf.size(self.counts))
+            if short > 0:
+                self.counts.assign(tf.pad(self.counts, [[0, short]]))
+        if self._replicated:
+            return self._next_in_replica(slot, draws)
+        with _drawing if tf.executing_eagerly() else contextlib.nullcontext():
+            count = tf.gather(self.counts, slot)
+            self.counts.scatter_nd_add([[slot]], [draws])
+        return count
+
+    def key_here(self) -> Any:
+        """The key; in a replica, one of its own."""
+        key, replica = self.key.read_value(), None
+        if self._replicated:
+            replica = tf.distribute.get_replica_context()
+        return key if replica is None else fold(key, (), replica.replica_id_in_sync_group)
+
+    def _next_in_replica(self, slot: int, draws: Any) -> tf.Tensor:
+        counts = self.counts.read_value()
+        # Such a variable has no scatter_nd_add.
+        self.counts.assign_add(tf.one_hot(slot, tf.size(counts), draws, 0, dtype=tf.int32))
+        return counts[slot]
+
+
+class VariableStore(Store):
+    """The store of a bound module: ``tf.Variable``s that are assigned and never replaced.
+
+    Attributes:
+      rngs: the random streams by name.
+      tracked: the modules through which TensorFlow sees the variables.
+      called: the shapes with which the module at a path was last called from outside.
+      shapes: what the module at a path last took and gave, as text.
+    """
+
+    bound = True
+
+    def __init__(
+        self,
+        variables: Mapping[str, Mapping[str, Any]],
+        rngs: dict[str, Any],
+        mutable: Filter,
+    ) -> None:
+        """Makes a variable for each leaf; a leaf that is a ``tf.Variable`` is used as it is."""
+        made = {c: self._stored(c, (), tree) for c, tree in variables.items()}
+        super().__init__(made, mutable)
+        self.tracked: list[weakref.ref[Any]] = []
+        self.called: dict[Path, list[Any]] = {}
+        self.shapes: dict[Path, tuple[str, str]] = {}
+        self.rngs = {name: Stream(name, key) for name, key in rngs.items()}
+
+    def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
+        """Stores a new variable.
+
+        Raises:
+          VariableCreationError: a function is being traced.
+        """
+        if not tf.executing_eagerly():
+            raise VariableCreationError(
+                f"{show_path(path)} would create the variable {name!r} of the collection "
+                f"{collection!r} while a function is being traced. Bind the variables that init "
+                "returns, or call the module once outside tf.function."
+            )
+        stored = super().create(collection, path, name, value)
+        self.announce(path)
+        return stored
+
+    def announce(self, path: Path) -> None:
+        """Shows TensorFlow anew what the modules at or above ``path`` hold."""
+        for module in [reference() for reference in self.tracked]:
+            if module is not None and module.path == path[: len(module.path)]:
+                module._track()
+
+    def track(self, module: Any) -> None:
+        """Remembers a module through which TensorFlow sees the variables."""
+        live = [ref for ref in self.tracked if ref() is not None and ref() is not module]
+        self.tracked = [*live, weakref.ref(module)]
+
+    def assign(self, collection: str, path: Path, name: str, value: Any) -> None:
+        """Assigns the value to the variable, or a structure to its variables.
+
+        Raises:
+          AssignmentError: structure, shape or dtype differ; nothing has been assigned then.
+        """
+        target = self.find(collection, path, name)
+        where = f"{show_path((*path, name))} of the collection {collection!r}"
+        new, old = dict(leaves(value)), dict(leaves(target))
+        if new.keys() != old.keys():
+            raise AssignmentError(
+                f"{where} has the parts {show_names('/'.join(p) for p in old)}, but the new value "
+                f"has {show_names('/'.join(p) for p in new)}."
+            )
+        values = {part: _fit(new[part], variable, where) for part, variable in old.items()}
+        for part, variable in old.items():
+            variable.assign(values[part], read_value=False)
+
+    def streams(self) -> Mapping[str, Stream]:
+        """The streams, each with its variables."""
+        return self.rngs
+
+    def reseed(self, rngs: Mapping[str, Any]) -> bool:
+        """Restarts the named streams and adds those that are new; True if it added any."""
+        if any(name not in self.rngs for name in rngs) and not tf.executing_eagerly():
+            raise VariableCreationError(
+                "reseed would create a new random stream while a function is being traced. Name "
+                "the stream in bind(..., rngs=...)."
+            )
+        added = False
+        for name, key in rngs.items():
+            if name in self.rngs:
+                self.rngs[name].reseed(key)
+            else:
+                self.rngs[name] = Stream(name, key)
+                added = True
+        return added
+
+    def rng_variables(self) -> dict[str, dict[str, tf.Variable]]:
+        """The variables of the streams, by stream."""
+        return {n: {"key": s.key, "counts": s.counts} for n, s in sorted(self.rngs.items())}
+
+    def _stored(self, collection: str, path: Path, value: Any) -> Any:
+        trainable = collection == "params"
+
+        def variable(leaf: Any, at: Path) -> tf.Variable:
+            if isinstance(leaf, tf.Variable):
+                return leaf
+            where = f"{show_path(at)} of the collection {collection!r}"
+            if not tf.executing_eagerly():
+                raise VariableCreationError(
+                    f"{where} would become a tf.Variable while a function is being traced. "
+                    "Call bind outside tf.function."
+                )
+            try:
+                tensor = tf.convert_to_tensor(leaf)
+            except (TypeError, ValueError) as error:
+                raise AssignmentError(
+                    f"{where} cannot be a tf.Variable: found {type(leaf).__name__}, expected a "
+                    "tensor or an array."
+                ) from error
+            # What replicas of a distribution strategy assign to it is put together like this.
+            spread = tf.VariableAggregation
+            how = spread.MEAN if tensor.dtype.is_floating else spread.ONLY_FIRST_REPLICA
+            name = "/".join(at) or collection
+            return tf.Variable(tensor, trainable=trainable, name=name, aggregation=how)
+
+        return map_leaves(variable, value, path)
+
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
+        """The key, and the number of draws that each path has made."""
+        return self.rngs[name].snapshot()
+
+    def advance(self, name: str, path: Path, draws: Any) -> None:
+        """Counts draws that were made elsewhere."""
+        self.rngs[name].next_count(path, draws)
+
+    def _count(self, name: str, path: Path) -> tuple[Any, tf.Tensor]:
+        stream = self.rngs[name]
+        return stream.key_here(), stream.next_count(path)
+
+
+def _fit(value: Any, variable: tf.Variable, where: str) -> Any:
+    try:
+        tensor = tf.convert_to_tensor(value, None if tf.is_tensor(value) else variable.dtype)
+    except (TypeError, ValueError) as error:
+        raise AssignmentError(f"{where} cannot hold {value!r}: {error}") from error
+    if tensor.dtype != variable.dtype or not variable.shape.is_compatible_with(tensor.shape):
+        raise AssignmentError(
+            f"{where} has dtype {variable.dtype.name} and shape {variable.shape}, but the new "
+            f"value has {tensor.dtype.name} and {tensor.shape}. A bound variable is assigned, "
+            "never replaced."
+        )
+    return tensor

@@ -1,0 +1,286 @@
+"""The cell magics, each a thin dress over a plain Python call."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from argparse import SUPPRESS
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import (
+    Magics,
+    cell_magic,
+    line_magic,
+    magics_class,
+    no_var_expand,
+    output_can_be_silenced,
+)
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from nbfn.notebook.magics.auto import Auto
+
+_KEPT = "_nbfn_cells"
+"""The notebook's name for what is kept of the cells, so that it goes with the other names."""
+
+_TEXT = "text:"
+"""Begins the key of a cell that has neither a name nor an id."""
+
+_MAX_TEXTS = 100
+
+
+@magics_class
+class CellMagics(Magics):
+    """The magics that run cells."""
+
+    _shown: tuple[Any, Any] | None = None
+    """The run of a cell, and the function, that were displayed last; %%timeit runs one often."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self.auto = Auto(shell)
+
+    @property
+    def _cells(self) -> dict[str, Any]:
+        """What cells became, by name, by id or by text."""
+        return self.shell.user_ns.setdefault(_KEPT, {})  # type: ignore[no-any-return]
+
+    @magic_arguments()
+    @argument("name", nargs="?", help="name of what the cell becomes")
+    @argument("--whole", action="store_true", help="demand one graph of all of the cell")
+    @argument("-i", "--inputs", help="names that it takes as arguments, such as x,labels (--whole)")
+    @argument("-o", "--outputs", help="names that it leaves, such as y,loss (--whole)")
+    @argument("--define", action="store_true", help="make the function only (--whole)")
+    @argument("--check", action="store_true", help="compare each new trace with an eager run")
+    @argument("--signature", help='input signature: "x: float32[None, 8], n: int32" or a list')
+    @argument("--relax", action="store_true", help="let traces cover sizes that change")
+    @argument("--jit", action="store_true", help="compile it with XLA (jit_compile=True)")
+    @argument("--no-autograph", action="store_true", help="leave Python control flow as it is")
+    @argument("--local-state", action="store_true", help="variables live for one call (--whole)")
+    @argument("--max-traces", type=int, default=16, help="traces before --on-limit applies")
+    @argument(
+        "--on-limit",
+        choices=("warn", "raise", "evict", "eager"),
+        default="warn",
+        help="what a call does that needs one trace more",
+    )
+    @argument(
+        "--on-stale",
+        choices=("retrace", "warn", "raise", "ignore"),
+        help="what a call does if what its trace read has changed since (default: retrace)",
+    )
+    @argument(
+        "--stance",
+        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace"),
+        help="what this run does if it finds no trace",
+    )
+    @argument("--auto", action="store_true", help=SUPPRESS)
+    @argument("--device", help="device that the cell runs on, such as CPU:0")
+    @argument("--strategy", help="name of the tf.distribute strategy that it runs under")
+    @no_var_expand
+    @output_can_be_silenced
+    @cell_magic
+    def tf_function(self, line: str, cell: str) -> Any:
+        """Run a cell in segments: graph where it is graph, Python where it is Python.
+
+        The first run is Python's own; what computes with tensors is traced, and serves from then
+        on. What a cell leaves, prints and raises is what it does without the magic. In a cell of
+        definitions each top-level ``def`` becomes a traced function. Python: ``nbfn.function``.
+
+        Examples::
+
+            %%tf_function train
+            for images, labels in batches:
+                with tf.GradientTape() as tape:
+                    loss = loss_of(model(images), labels)
+                grads = tape.gradient(loss, model.trainable_variables)
+                optimizer.apply_gradients(zip(grads, model.trainable_variables))
+                print(f"{loss:.3f}")
+        """
+        __tracebackhide__ = True
+        from nbfn.notebook.cells.options import CellOptions
+        from nbfn.notebook.cells.parse import is_definitions, parsed
+
+        arguments = parse_argstring(self.tf_function, line)
+        name = arguments.name
+        if name is not None and not _may_name_a_function(name):
+            raise UsageError(f"`{name}` is no name for a function")
+        options = CellOptions.of(arguments)
+        parsed_cell = parsed(cell, self.shell, has_magic=not arguments.auto)
+        if arguments.auto:
+            return self._run_lazily(parsed_cell, options)
+        if is_definitions(parsed_cell.body):
+            return self._define(parsed_cell, options, arguments)
+        if options.is_whole:
+            return self._run_whole(parsed_cell, options, arguments)
+        return self._run(parsed_cell, options, name)
+
+    def _define(self, cell: Any, options: Any, arguments: Any) -> None:
+        __tracebackhide__ = True
+        from nbfn.notebook.cells.define import define
+        from nbfn.notebook.cells.remarks import remarks_on
+
+        names = [node.name for node in cell.body if hasattr(node, "args")]
+        if arguments.name is not None and arguments.name not in names:
+            raise UsageError(f"the cell defines {', '.join(names)}, but no `{arguments.name}`")
+        if arguments.check:
+            raise UsageError("--check is for a cell that runs; call .check(…) of the function")
+        for function in define(cell, options, self.shell):
+            _show(function)
+            remarks_on(function)
+
+    def _run(self, cell: Any, options: Any, name: str | None) -> Any:
+        """Runs a body cell in segments."""
+        __tracebackhide__ = True
+        from nbfn.functions.segments.cell import TracedCell
+        from nbfn.notebook.cells.body import in_segments, surrounded
+
+        slot = self._slot(cell, name)
+        known = self._kept(slot)
+        kept = known if isinstance(known, TracedCell) else None
+        traced_cell = in_segments(cell, name, options, self.shell, kept)
+        self._keep(slot, traced_cell)
+        try:
+            with surrounded(options):
+                value = traced_cell()
+        finally:
+            shown = traced_cell if traced_cell.whole is None else traced_cell.whole
+            if name is not None:
+                if traced_cell.whole is not None:
+                    traced_cell.whole.known_as = name
+                self.shell.user_ns[name] = shown
+        self._show_once(shown, traced_cell.state())
+        return value
+
+    def _run_lazily(self, cell: Any, options: Any) -> Any:
+        """Runs a cell of a notebook under ``%tf_auto``, which says nothing of it."""
+        __tracebackhide__ = True
+        from nbfn.notebook.cells.body import in_segments
+
+        slot = self._slot(cell, None)
+        traced_cell = in_segments(cell, None, options, self.shell, self._kept(slot), lazily=True)
+        self._keep(slot, traced_cell)
+        return traced_cell()
+
+    def _run_whole(self, cell: Any, options: Any, arguments: Any) -> Any:
+        """Runs a body cell as one graph."""
+        __tracebackhide__ = True
+        from nbfn.notebook.cells.whole import WholeCell, forget, whole
+        from nbfn.notebook.errors.option_names import named_as_options
+
+        name = arguments.name
+        slot = self._slot(cell, name)
+        known = self._kept(slot)
+        kept = known if isinstance(known, WholeCell) else None
+        made = whole(cell, name, options, self.shell, kept)
+        namespace, value = self.shell.user_ns, None
+        if arguments.check:
+            print(made.check(namespace))  # noqa: T201
+        if not arguments.define:
+            try:
+                with named_as_options(made.function.label):
+                    value = made.run(namespace, options)
+            except BaseException:
+                if made is not kept:
+                    forget(made)
+                raise
+        self._keep(slot, made)
+        if name is not None:
+            namespace[name] = made.function
+        recorder = made.function.recorder
+        self._show_once(made.function, (recorder.last == "hit", len(made.function.traces)))
+        return value
+
+    # What is kept of cells ----------------------------------------------------------------
+
+    def _slot(self, cell: Any, name: str | None) -> str:
+        from nbfn.site import current_cell
+
+        running = current_cell()
+        self.forget_dropped()
+        return name or (f"id:{running.id}" if running and running.id else f"{_TEXT}{cell.cell}")
+
+    def _kept(self, slot: str) -> Any:
+        return self._cells.get(slot)
+
+    def _keep(self, slot: str, cell: Any) -> None:
+        cells = self._cells
+        cells.pop(slot, None)
+        cells[slot] = cell
+        texts = [key for key in cells if key.startswith(_TEXT)]
+        for other in texts[:-_MAX_TEXTS]:
+            del cells[other]
+
+    def _show_once(self, shown: Any, state: Any) -> None:
+        """Displays it, but not again in one run of a cell while nothing has changed."""
+        from nbfn.site import current_cell
+
+        running = current_cell()
+        if running is None or self._shown != (running, state):
+            _show(shown)
+        self._shown = (running, state) if running is not None else None
+
+    @magic_arguments()
+    @argument("switch", choices=("on", "off"), help="whether cells run in segments by themselves")
+    @no_var_expand
+    @line_magic
+    def tf_auto(self, line: str) -> None:
+        """Run every cell that follows in segments, if it has no cell magic of its own.
+
+        Only what runs a second time is traced, so that a cell which runs once costs nothing.
+
+        Examples::
+
+            %tf_auto on
+        """
+        self.auto.is_on = parse_argstring(self.tf_auto, line).switch == "on"
+
+    @magic_arguments()
+    @no_var_expand
+    @output_can_be_silenced
+    @cell_magic
+    def tf_eager(self, line: str, cell: str) -> Any:
+        """Run a cell with every traced function in it run eagerly, line by line.
+
+        Prints happen at each call, tensors have values, and a debugger stops in the Python code.
+        Python: ``with nbfn.stance("eager"):``.
+
+        Examples::
+
+            %%tf_eager
+            train_step(images, labels)
+        """
+        __tracebackhide__ = True
+        from nbfn.functions import stance
+        from nbfn.notebook.magics.plain_cell import run_plain_cell
+
+        parse_argstring(self.tf_eager, line)
+        with stance("eager"):
+            return run_plain_cell(self.shell, cell)
+
+    def forget_dropped(self) -> None:
+        """Drops what is kept of cells whose name the notebook has dropped or given to another."""
+        namespace = self.shell.user_ns
+        cells = namespace.get(_KEPT) or {}
+        for slot, cell in list(cells.items()):
+            if not slot.isidentifier():
+                continue
+            whole = getattr(cell, "whole", getattr(cell, "function", None))
+            there = namespace.get(slot)
+            is_there = there is cell or (whole is not None and there is whole)
+            if not is_there and getattr(cell, "runs", True):
+                del cells[slot]
+
+    def forget(self) -> None:
+        """Drops what is kept of the cells."""
+        self.shell.user_ns.pop(_KEPT, None)
+
+
+def _may_name_a_function(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name) and not hasattr(builtins, name)
+
+
+def _show(function: Any) -> None:
+    from IPython.display import display
+
+    display(function)

@@ -1,0 +1,264 @@
+"""The line magics: each looks at the session, or at one function of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import (
+    Magics,
+    line_magic,
+    magics_class,
+    no_var_expand,
+    output_can_be_silenced,
+)
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from nbfn.notebook.magics.line_arguments import (
+    call_in,
+    functions_of,
+    named,
+    one_line,
+    refuse_several,
+    show,
+)
+
+_FUNCTION = "name of a traced function, or an expression such as model.step; else all"
+
+
+@magics_class
+class LineMagics(Magics):
+    """The magics that take a line."""
+
+    @magic_arguments()
+    @no_var_expand
+    @output_can_be_silenced
+    @line_magic
+    def tf_session(self, line: str) -> Any:
+        """Show what the notebook holds: functions, modules, variables.
+
+        Python: ``nbfn.session()``.
+        """
+        from nbfn.sessions.session import session
+
+        parse_argstring(self.tf_session, line)
+        return session()
+
+    @magic_arguments()
+    @argument("function", nargs="*", help=_FUNCTION)
+    @no_var_expand
+    @line_magic
+    def tf_traces(self, line: str) -> None:
+        """Show the traces of functions, and why each was made.
+
+        Python: ``f.traces``, ``f.retraces``.
+
+        Examples::
+
+            %tf_traces train_step
+        """
+        from nbfn.views.function import retraces_table, status, traces_table
+        from nbfn.views.outline import Outline
+
+        for function in functions_of(self.shell, parse_argstring(self.tf_traces, line).function):
+            tables = (traces_table(function.traces), retraces_table(function.retraces))
+            show(Outline(function.label + function.parameters, [status(function)], tables))
+
+    @magic_arguments()
+    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
+    @no_var_expand
+    @line_magic
+    def tf_explain(self, line: str) -> None:
+        """Say which trace would serve a call, or why none would. Nothing is traced or run.
+
+        Python: ``f.explain(…)``.
+
+        Examples::
+
+            %tf_explain train_step(images[:37], labels[:37])
+        """
+        from nbfn.views.outline import Outline
+
+        parse_argstring(self.tf_explain, line)
+        function, args, kwargs = call_in(self.shell, line)
+        with one_line(TypeError):
+            explanation = function.explain(*args, **kwargs)
+        show(Outline(line.strip(), [str(explanation)]))
+
+    @magic_arguments()
+    @argument("function", nargs="*", help=_FUNCTION)
+    @no_var_expand
+    @line_magic
+    def tf_captures(self, line: str) -> None:
+        """Show the variables and tensors that functions captured, under the notebook's names.
+
+        Python: ``f.captures``.
+        """
+        from nbfn.text import count
+        from nbfn.views.function import captures_table
+        from nbfn.views.outline import Outline
+
+        arguments = parse_argstring(self.tf_captures, line)
+        for function in functions_of(self.shell, arguments.function):
+            captures = function.captures
+            said = [count(len(captures), "capture")]
+            title = function.label + function.parameters
+            show(Outline(title, said, (captures_table(captures),)))
+
+    @magic_arguments()
+    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
+    @no_var_expand
+    @line_magic
+    def tf_placement(self, line: str) -> None:
+        """Make a call, and show on which device each operation ran and what was copied.
+
+        It is a real call: variables change as they always do. Python: ``f.run(…).placement``.
+        """
+        from nbfn.text import count
+        from nbfn.views.outline import Outline, Table
+
+        parse_argstring(self.tf_placement, line)
+        function, args, kwargs = call_in(self.shell, line)
+        placement = function.run(*args, **kwargs).placement
+        counts = [f"{device}: {count(n, 'operation')}" for device, n in placement.devices.items()]
+        operations = [(o.name, o.type, o.device, o.requested) for o in placement.operations]
+        copies = [(c.tensor, c.source, c.target) for c in placement.copies]
+        tables = (
+            Table("operations", ("name", "type", "device", "requested"), operations),
+            Table("copies between devices", ("tensor", "from", "to"), copies),
+        )
+        show(Outline(line.strip(), counts or ["no operation ran"], tables))
+
+    @magic_arguments()
+    @argument("function", help="name of a traced function")
+    @argument("-t", "--trace", type=int, help="number of the trace; else the newest")
+    @argument("--op", metavar="NAME", help="find operations by name or type, such as *MatMul*")
+    @argument("--save", metavar="FILE", help="write the GraphDef as text to a new file")
+    @no_var_expand
+    @line_magic
+    def tf_graph(self, line: str) -> None:
+        """Show the operations of a trace's graph, by name scope.
+
+        Python: ``trace.graph``, ``trace.graph_def()``.
+
+        Examples::
+
+            %tf_graph train_step --trace 2
+            %tf_graph train_step --op MatMul
+        """
+        from nbfn.notebook.cells.options import unquoted
+        from nbfn.notebook.magics.graph_file import save_graph
+        from nbfn.views.graph import found_operations, graph_view
+
+        arguments = parse_argstring(self.tf_graph, line)
+        function = named(self.shell, arguments.function)
+        refuse_several(arguments.function, function)
+        traces = {trace.number: trace for trace in function.traces}
+        if not traces:
+            raise UsageError(f"`{function.label}` has no trace yet; call it first")
+        number = max(traces) if arguments.trace is None else arguments.trace
+        if number not in traces:
+            listed = ", ".join(map(str, traces))
+            raise UsageError(f"`{function.label}` has no trace {number}; it has {listed}")
+        if arguments.save is not None:
+            save_graph(traces[number], arguments.save)
+        pattern = unquoted(arguments.op)
+        if pattern is None:
+            show(graph_view(function.label, traces[number]))
+            return
+        found = found_operations(function.label, traces[number], pattern)
+        if found is None:
+            raise UsageError(f"no operation of trace {number} matches `{pattern}`")
+        show(found)
+
+    @magic_arguments()
+    @argument(
+        "stance",
+        nargs="?",
+        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace"),
+        help="the stance from now on; without it, the one that holds is said",
+    )
+    @no_var_expand
+    @line_magic
+    def tf_stance(self, line: str) -> None:
+        """Say what calls do that would retrace, from now on.
+
+        For a stretch of code, in Python: ``with nbfn.stance("fail_on_retrace"):``.
+        """
+        from nbfn.functions.recording.stance import set_stance, stance_of
+
+        wanted = parse_argstring(self.tf_stance, line).stance
+        if wanted is not None:
+            set_stance(wanted)
+        print(f"stance: {stance_of('', None)}")  # noqa: T201
+
+    @magic_arguments()
+    @argument("objects", nargs="*", help="names of tf.functions, Keras models, tf.Modules")
+    @argument("--all", action="store_true", help="see every tf.function that traces from now on")
+    @argument("--stop", action="store_true", help="take --all back")
+    @no_var_expand
+    @output_can_be_silenced
+    @line_magic
+    def tf_watch(self, line: str) -> Any:
+        """Observe tf.functions that were made elsewhere, which stay as they are.
+
+        Python: ``nbfn.watch(obj)``.
+
+        Examples::
+
+            %tf_watch model
+        """
+        from nbfn.functions.watching.watch import discover, stop_discovering, watch
+
+        arguments = parse_argstring(self.tf_watch, line)
+        if arguments.all and arguments.stop:
+            raise UsageError("give --all or --stop, not both")
+        if arguments.stop:
+            stop_discovering()
+        elif arguments.all and not discover():
+            raise UsageError("this TensorFlow does not tell of new traces; name what to watch")
+        elif not arguments.all and not arguments.objects:
+            raise UsageError("name what to watch, or give --all")
+        with one_line(TypeError, ValueError):
+            observers = [watch(named(self.shell, each, True)) for each in arguments.objects]
+        return observers[0] if len(observers) == 1 else observers or None
+
+    @magic_arguments()
+    @argument("path", help="folder of the model")
+    @argument("functions", nargs="*", help="names of the functions; else all that have a trace")
+    @argument("--overwrite", action="store_true", help="replace the SavedModel at the path")
+    @argument("--no-verify", action="store_true", help="do not compare it in a fresh process")
+    @argument("--time-limit", type=float, default=60.0, help="seconds for each call of the proof")
+    @no_var_expand
+    @output_can_be_silenced
+    @line_magic
+    def tf_export(self, line: str) -> Any:
+        """Write functions as a SavedModel, proven in a fresh process to compute the same.
+
+        Python: ``nbfn.export(path)``.
+
+        Examples::
+
+            %tf_export model predict --overwrite
+        """
+        from nbfn.errors import NbfnError
+        from nbfn.notebook.cells.options import unquoted
+        from nbfn.sessions.export import export
+        from nbfn.sessions.place import ExportExistsError
+
+        arguments = parse_argstring(self.tf_export, line)
+        functions = [named(self.shell, each) for each in arguments.functions] or None
+        path = unquoted(arguments.path) or ""
+        try:
+            with one_line(NbfnError):
+                return export(
+                    path,
+                    functions,
+                    overwrite=arguments.overwrite,
+                    verify=not arguments.no_verify,
+                    time_limit=arguments.time_limit,
+                )
+        except UsageError as error:
+            if isinstance(error.__context__, ExportExistsError) and not arguments.overwrite:
+                raise UsageError(f"`{path}` exists; give --overwrite to replace it") from None
+            raise

@@ -1,0 +1,24 @@
+"""How things of a function are written: its parameters, numbers of things."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from nbfn.functions.traces.key import shorten
+
+
+def parameters_text(python_function: Callable[..., Any]) -> str:
+    """The parameters without annotations, such as ``(images, labels, training=True)``."""
+    try:
+        signature = inspect.signature(python_function)
+    except (TypeError, ValueError):
+        return "(…)"
+    bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    return shorten(str(signature.replace(parameters=bare, return_annotation=signature.empty)))
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things, such as ``1 call`` and ``2 calls``."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,231 @@
+"""A call found by its cheap key does what the ordinary way does."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import nbfn
+from nbfn.functions.calls.dispatch import MAX_ENTRIES
+
+
+def cheap(f: Any) -> int:
+    """How many cheap keys a function has."""
+    return len(f._dispatch._entries)
+
+
+def test_a_repeated_call_takes_the_cheap_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = nbfn.function(lambda x, n=2, *, mode="train": x * n)
+    x = tf.ones([3])
+    for _ in range(2):
+        f(x)
+        f(x, mode="test")
+    assert cheap(f) == 2
+    monkeypatch.setattr(f, "_call_unknown", None)
+    assert f(tf.ones([3])).numpy().tolist() == [2.0, 2.0, 2.0]
+    assert f(tf.ones([3]), mode="test").numpy().tolist() == [2.0, 2.0, 2.0]
+    assert (f.calls, f.hits) == (6, 4)
+    assert [trace.hits for trace in f.traces] == [2, 2]
+
+
+def test_inputs_go_to_their_own_places() -> None:
+    f = nbfn.function(lambda a, b, *rest, **named: a - b + rest[0] * named["y"] / named["x"])
+    a, b, c, x, y = (tf.constant(float(n)) for n in (9, 4, 6, 3, 5))
+    results = [f(a, b, c, x=x, y=y), f(a, b, c, y=y, x=x), f(a, b, c, x=x, y=y)]
+    assert cheap(f) == 2
+    results += [f(a, b, c, y=y, x=x), f(a, b, c, x=x, y=y)]
+    assert [float(each) for each in results] == [15.0] * 5
+
+
+def test_dicts_in_any_order() -> None:
+    f = nbfn.function(lambda d: d["a"] - d["b"])
+    one, two = tf.constant(1.0), tf.constant(2.0)
+    for _ in range(3):
+        assert f({"a": two, "b": one}).numpy() == 1.0
+        assert f({"b": one, "a": two}).numpy() == 1.0
+    assert len(f.traces) == 1
+
+
+def test_the_same_tensor_twice() -> None:
+    f = nbfn.function(lambda a, b: a - b)
+    x, y = tf.constant(5.0), tf.constant(3.0)
+    assert [float(f(x, x)) for _ in range(3)] == [0.0] * 3
+    assert [float(f(x, y)) for _ in range(3)] == [2.0] * 3
+    assert [float(f(x, x)) for _ in range(3)] == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    "values", [(1, 1.0, True), (0.0, -0.0), ("a", b"a"), (None, False, 0), (math.nan, 1.0)]
+)
+def test_values_that_python_calls_equal_stay_apart(values: tuple) -> None:
+    f = nbfn.function(lambda n: tf.constant(str(n)))
+    for _ in range(3):
+        assert [f(n).numpy().decode() for n in values] == [str(n) for n in values]
+
+
+def test_gradients() -> None:
+    weight = tf.Variable(3.0)
+    f = nbfn.function(lambda x: weight * x * x)
+    for _ in range(3):
+        x = tf.constant(2.0)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            by_weight, by_x = tape.gradient(y, [weight, x])
+        assert (by_weight.numpy(), by_x.numpy()) == (4.0, 12.0)
+        assert outer.gradient(by_x, x).numpy() == 6.0
+    assert cheap(f) == 1
+
+
+def test_inside_a_graph_a_strategy_and_eager_mode_the_ordinary_way_is_taken() -> None:
+    ran = []
+    f = nbfn.function(lambda x: ran.append(1) or x + 1)
+    x = tf.constant(1)
+    f(x)
+    f(x)
+    assert (cheap(f), len(ran)) == (1, 1)
+    with tf.Graph().as_default():
+        assert not tf.executing_eagerly()
+        assert f(tf.constant(1)).graph is tf.compat.v1.get_default_graph()
+    tf.config.run_functions_eagerly(True)
+    try:
+        count = len(ran)
+        assert f(x).numpy() == 2
+        assert len(ran) == count + 1
+    finally:
+        tf.config.run_functions_eagerly(False)
+    with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+        assert f(x).numpy() == 2
+
+
+def test_after_relax_and_evict_old_entries_serve_no_more() -> None:
+    f = nbfn.function(lambda x: tf.reduce_sum(x))
+    for length in (2, 3, 2, 3):
+        f(tf.ones([length]))
+    assert cheap(f) == 2
+    graph = weakref.ref(f.traces[0].concrete_function)
+    relaxed = f.relax()
+    gc.collect()
+    assert graph() is None
+    f(tf.ones([2]))
+    f(tf.ones([2]))
+    assert relaxed.hits == 2
+    f.evict(relaxed)
+    f(tf.ones([2]))
+    assert len(f.traces) == 1
+
+
+def test_arguments_without_a_cheap_key() -> None:
+    variable = tf.Variable(2.0)
+    f = nbfn.function(lambda x: tf.convert_to_tensor(x) * 2)
+    for _ in range(3):
+        assert f(variable).numpy() == 4.0
+        assert f(np.float32(3)).numpy() == 6.0
+        assert f(np.array([3.0])).numpy().tolist() == [6.0]
+    assert cheap(f) == 0
+    assert f.hits == 6
+
+
+def test_an_input_signature_that_converts() -> None:
+    f = nbfn.function(lambda x: x * 2, input_signature=[tf.TensorSpec([None], tf.float32)])
+    for _ in range(3):
+        assert f([1.0, 2.0]).numpy().tolist() == [2.0, 4.0]
+        assert f(tf.constant([1.0])).numpy().tolist() == [2.0]
+
+
+def test_the_entries_are_bounded() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f.get_concrete_function(tf.TensorSpec([None]))
+    for length in range(MAX_ENTRIES + 10):
+        f(tf.ones([length]))
+    assert len(f.traces) == 1
+    assert cheap(f) <= MAX_ENTRIES
+
+
+def test_errors_are_the_same_on_the_cheap_way() -> None:
+    def check(x):
+        tf.debugging.assert_positive(x, message="too small")
+        return x
+
+    f, bare = nbfn.function(check), tf.function(check)
+    for g in (f, bare):
+        for _ in range(2):
+            g(tf.constant(1.0))
+    messages = []
+    for g in (f, bare):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too small") as caught:
+            g(tf.constant(-1.0))
+        messages.append(str(caught.value).split("[Op")[0])
+    assert f.calls == 3
+    with pytest.raises(TypeError):
+        f(tf.constant(1.0), tf.constant(2.0))
+
+
+# A differential fuzz ------------------------------------------------------------------------
+
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.sampled_from([0.0, -0.0, 1.0, 2.5, math.nan]),
+    st.sampled_from(["", "a", "b"]),
+    st.builds(
+        lambda shape, dtype: tf.cast(tf.fill(shape, 2), dtype),
+        st.lists(st.integers(0, 2), max_size=2),
+        st.sampled_from([tf.float32, tf.int32, tf.float64]),
+    ),
+    st.builds(lambda n: np.full([n], 3, np.float32), st.integers(0, 2)),
+)
+ARGUMENTS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.tuples(inner, inner),
+        st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    ),
+    max_leaves=4,
+)
+CALLS = st.lists(st.tuples(ARGUMENTS, ARGUMENTS, st.booleans()), min_size=1, max_size=4)
+
+
+def describe(first: Any, second: Any = 1) -> Any:
+    """A result that tells every argument apart: types, values, shapes and structure."""
+    text = []
+    numbers = []
+    for leaf in tf.nest.flatten([first, second]):
+        if tf.is_tensor(leaf) or isinstance(leaf, np.ndarray):
+            tensor = tf.convert_to_tensor(leaf)
+            text.append(f"{tensor.dtype.name}{tensor.shape}")
+            numbers.append(tf.reduce_sum(tf.cast(tensor, tf.float64)))
+        else:
+            text.append(f"{type(leaf).__name__} {leaf}")
+    return tf.constant(" ".join(text)), numbers
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(CALLS)
+def test_random_calls_equal_eager_ones(calls: list) -> None:
+    f = nbfn.function(describe, autograph=False, max_traces=None)
+    for first, second, by_name in calls * 3:
+        arguments = {"second": second} if by_name else {}
+        expected, numbers = describe(first, **arguments)
+        text, sums = f(first, **arguments)
+        assert text.numpy() == expected.numpy()
+        assert [float(each) for each in sums] == [float(each) for each in numbers]
+    assert f.calls == len(calls) * 3
+    assert f.calls == f.hits + len(f.traces)

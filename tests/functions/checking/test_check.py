@@ -1,0 +1,330 @@
+"""`check`: what a function does differently when it is traced."""
+
+from __future__ import annotations
+
+import collections
+import logging
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.checking.check import CheckError, check
+
+log: list[object] = []
+seen: set[int] = set()
+history = {"loss": [0.0]}
+counts: collections.Counter[str] = collections.Counter()
+calls = 0
+weight = tf.Variable(2.0, name="weight")
+generator = np.random.default_rng(3)
+
+
+def run(function, *args, **kwargs):
+    return check(function, args, kwargs)
+
+
+def line_of(text: str) -> int:
+    with open(__file__) as file:
+        return next(i for i, line in enumerate(file, 1) if line.rstrip().endswith(f"# {text}"))
+
+
+def only(report):
+    (difference,) = report.differences
+    return difference
+
+
+def test_the_same_eagerly_and_traced() -> None:
+    bias = tf.Variable([1.0, 2.0], name="bias")
+
+    @nbfn.function
+    def step(x, scale=2.0):
+        bias.assign_add(x)
+        total = tf.constant(0.0)
+        for value in x:
+            total += value * weight
+        return {"total": total * scale, "pair": (x, bias + 0.0), "number": 3, "none": None}
+
+    report = run(step, tf.ones([2]), scale=3.0)
+    assert report.ok
+    assert bool(report)
+    assert report.variables == 2
+    assert bias.numpy().tolist() == [1.0, 2.0]
+    assert "`step` does the same eagerly and traced (its result and 2 variables" in str(report)
+    assert (step.calls, step.traces, step.retraces) == (0, (), ())
+
+
+def test_prints_are_counted_by_line() -> None:
+    @nbfn.function
+    def chatty(x):
+        for _ in range(3):
+            print("step")  # noqa: T201 # three prints
+        tf.print("stays", output_stream="file:///dev/null")
+        logging.getLogger("chatty").debug("quiet")
+        return x
+
+    difference = only(run(chatty, tf.ones([])))
+    assert (difference.kind, difference.name) == ("effect", "print")
+    assert "writes 3 lines at each eager call, and 0 lines" in difference.sentence
+    assert difference.site.line == line_of("three prints")
+    assert "use tf.print" in str(difference)
+
+
+def append(x):
+    log.append(x.shape)  # appends
+    return x
+
+
+def assign_global(x):
+    global calls
+    calls += 1  # assigns
+    return x
+
+
+def into_dict(x):
+    history["loss"].append(1.0)  # nested
+    return x
+
+
+def into_set(x):
+    seen.add(len(x.shape))  # adds
+    return x
+
+
+def count_up(x):
+    counts["calls"] += 1  # counts
+    return x
+
+
+def through_a_helper(x):
+    return append(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "text"),
+    [
+        (append, "log", "appends"),
+        (assign_global, "calls", "assigns"),
+        (into_dict, "history['loss']", "nested"),
+        (into_set, "seen", "adds"),
+        (count_up, "counts", "counts"),
+        (through_a_helper, "log", "appends"),
+    ],
+)
+def test_writes_to_globals_name_the_line_and_are_put_back(function, name, text) -> None:
+    before = (list(log), calls, history["loss"][:], set(seen), dict(counts))
+    difference = only(run(nbfn.function(function), tf.ones([2])))
+    assert difference.kind == "effect"
+    assert name.startswith(difference.name)
+    assert difference.site.line == line_of(text)
+    assert difference.site.file == __file__
+    assert before == (log, calls, history["loss"], seen, dict(counts))
+
+
+def test_a_closure_that_counts() -> None:
+    made = 0
+
+    @nbfn.function
+    def counting(x):
+        nonlocal made
+        made += 1  # nonlocal
+        return x + 0.0
+
+    difference = only(run(counting, tf.ones([])))
+    assert (difference.name, difference.site.line) == ("made", line_of("nonlocal"))
+    assert made == 0
+
+
+def test_an_argument_that_is_changed() -> None:
+    @nbfn.function
+    def pushes(items, x):
+        items.append(x)  # pushes
+        return x
+
+    items = [tf.constant(1.0)]
+    report = run(pushes, items, tf.constant(2.0))
+    found = {(d.kind, d.name): d for d in report.differences}
+    assert found["effect", "items"].site.line == line_of("pushes")
+    assert "traced it raises ValueError" in found["error", "the call"].sentence
+    assert len(items) == 1
+
+
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = tf.Variable(3.0, name="scale")
+        self.calls = 0
+        self.last = None
+        self.made = None
+
+    @nbfn.function
+    def step(self, x):
+        self.calls += 1  # attribute
+        return x * self.scale.assign_add(1.0)
+
+    @nbfn.function
+    def leaky(self, x):
+        self.last = x * 2.0  # leaks
+        return x
+
+    @nbfn.function
+    def creates(self, x):
+        if self.made is None:
+            self.made = tf.Variable(5.0, name="made")
+        return self.made.assign_add(x)
+
+    @nbfn.function
+    def clean(self, x):
+        return x * self.scale
+
+
+def test_a_method_and_its_attributes() -> None:
+    model = Model()
+    difference = only(run(model.step, tf.constant(1.0)))
+    assert (difference.name, difference.site.line) == ("self.calls", line_of("attribute"))
+    assert (model.calls, float(model.scale)) == (0, 3.0)
+    assert model.step(tf.constant(1.0)).numpy() == 4.0
+    assert run(model.clean, tf.constant(1.0)).ok
+
+
+def test_a_tensor_that_leaks() -> None:
+    model = Model()
+    report = run(model.leaky, tf.constant(1.0))
+    kinds = {difference.kind: difference for difference in report.differences}
+    assert set(kinds) == {"effect", "leak"}
+    assert kinds["leak"].name == "self.last"
+    assert kinds["leak"].site.line == line_of("leaks")
+    assert "`mul:0`, a tensor of the graph" in kinds["leak"].sentence
+    assert model.last is None
+
+
+def test_variables_made_on_the_first_call_stay_with_their_initial_value() -> None:
+    model = Model()
+    assert run(model.creates, tf.constant(1.0)).ok
+    assert float(model.made) == 5.0
+    assert model.creates(tf.constant(1.0)).numpy() == 6.0
+    assert run(model.creates, tf.constant(1.0)).ok
+    assert float(model.made) == 6.0
+
+
+def test_a_stale_branch_gives_another_value_and_another_variable() -> None:
+    total = tf.Variable(0.0, name="total")
+
+    @nbfn.function
+    def branch(x):
+        if tf.executing_eagerly():
+            total.assign_add(1.0)
+            return x + 1.0
+        total.assign_add(2.0)
+        return x + 2.0
+
+    report = run(branch, tf.constant([1.0, 2.0]))
+    assert [(d.kind, d.name) for d in report.differences] == [
+        ("value", "the result"),
+        ("variable", "total"),
+    ]
+    assert "differs in 2 of 2 elements, by up to 1" in report.differences[0].sentence
+    assert "is 1 eagerly, and 2 traced afterwards" in report.differences[1].sentence
+    assert report.differences[0].site.line is not None
+    assert float(total) == 0.0
+
+
+def test_an_error_in_one_run_puts_everything_back() -> None:
+    state = tf.Variable(1.0)
+
+    @nbfn.function
+    def fails(x):
+        state.assign(9.0)
+        log.append(1)
+        if tf.executing_eagerly():
+            raise KeyError("eager only")  # raises
+        return x
+
+    report = run(fails, tf.ones([]))
+    errors = [d for d in report.differences if d.kind == "error"]
+    assert "eagerly it raises KeyError: 'eager only'; traced it returns" in errors[0].sentence
+    assert errors[0].site.line == line_of("raises")
+    assert float(state) == 1.0
+    assert log == []
+
+
+def test_code_that_cannot_be_traced() -> None:
+    @nbfn.function
+    def numpy_only(x):
+        return x.numpy() + 1.0  # needs a value
+
+    difference = only(run(numpy_only, tf.ones([])))
+    assert difference.kind == "error"
+    assert "eagerly it returns; traced it raises" in difference.sentence
+    assert difference.site.line == line_of("needs a value")
+
+
+def test_the_same_error_both_ways_is_no_difference() -> None:
+    @nbfn.function
+    def fails(x):
+        raise ValueError("always")
+
+    report = run(fails, tf.ones([]))
+    assert report.ok
+    assert report.notes == ("both runs raised ValueError",)
+
+
+def test_what_cannot_be_put_back_is_said() -> None:
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+
+    @nbfn.function
+    def inserts(key):
+        table.insert(key, tf.constant(1, tf.int64))
+        return table.size()
+
+    report = run(inserts, tf.constant("a"))
+    assert any("LookupTableInsertV2" in note for note in report.notes)
+
+
+def test_signatures_and_local_state() -> None:
+    @nbfn.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def signed(x):
+        return x * 2.0
+
+    assert run(signed, [1.0, 2.0]).ok
+    assert signed.traces == ()
+
+    @nbfn.function(local_state=True)
+    def local(x):
+        v = tf.Variable(1.0)
+        v.assign_add(x)
+        return v + 0.0
+
+    assert run(local, tf.constant(1.0)).ok
+
+
+def test_it_is_seen_nowhere(monkeypatch) -> None:
+    from nbfn.functions.recording.registry import live_functions
+    from nbfn.functions.watching import watch
+
+    f = nbfn.function(lambda x: x + 1.0)
+    f(tf.ones([]))
+    before = {each.id for each in live_functions()}
+    seen_meanwhile = []
+    monkeypatch.setattr(watch, "origin_of", seen_meanwhile.append)
+    watch.discover()
+    try:
+        assert run(f, tf.ones([2])).ok
+    finally:
+        watch.stop_discovering()
+    assert seen_meanwhile == []
+    assert {each.id for each in live_functions()} == before
+    assert (f.calls, f.hits, len(f.traces)) == (1, 0, 1)
+
+
+def test_bad_input_is_refused_by_name() -> None:
+    f = nbfn.function(lambda x: x)
+    with pytest.raises(
+        CheckError, match=r"`<lambda>` cannot be called like this: missing a required"
+    ):
+        run(f)
+    with pytest.raises(
+        CheckError, match=r"expected a function made with nbfn\.function, found int 3"
+    ):
+        check(3, (), {})  # type: ignore[arg-type]

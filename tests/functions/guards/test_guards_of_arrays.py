@@ -1,0 +1,136 @@
+"""Guards see each element of an array or a buffer, up to a size."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from array import array
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.guards.arrays import (
+    WHOLE,
+    fingerprint_of_array,
+    fingerprint_of_buffer,
+    is_frozen,
+)
+
+ONE = tf.constant(1.0)
+
+
+def changed(values: Any, index: Any, value: Any = 5) -> None:
+    values[index] = value
+
+
+@pytest.mark.parametrize(
+    ("value", "index"),
+    [
+        (np.zeros(50_000), 137),
+        (np.zeros([300, 300], np.float32), (1, 137)),
+        (np.zeros([1001, 1003], np.uint8), (1000, 1002)),
+        (np.zeros(100_001, bool), 100_000),
+        (np.zeros([1000, 200])[:, ::2], (137, 3)),
+        (np.zeros([1000, 200]).T, (3, 137)),
+        (np.zeros([40, 50, 60]).transpose(2, 0, 1), (3, 5, 7)),
+        (np.zeros(20_000, [("a", "f4"), ("b", "i8")]), 137),
+        (np.zeros(100_000, "datetime64[s]"), 137),
+        (np.ma.array(np.zeros(50_000)), 137),
+        (np.array([None] * 300), 250),
+        (bytearray(200_000), 137),
+        (array("d", [0.0] * 50_000), 137),
+        (memoryview(bytearray(200_000)), 137),
+        ([0.0] * 6_000, 5_000),
+        (dict.fromkeys(range(4_500), 0.0), 4_000),
+    ],
+)
+def test_one_element(value: Any, index: Any) -> None:
+    held = SimpleNamespace(value=[value])
+    f = nbfn.function(lambda x: x if held.value[0] is not None else -x, autograph=False)
+    for _ in range(3):
+        f(ONE)
+    assert (len(f.traces), f.hits) == (1, 2)
+    changed(value, index, (1, 1) if isinstance(value, np.ndarray) and value.dtype.names else 5)
+    f(ONE)
+    assert len(f.traces) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((1, 0), (137, 0)), ((5, 3), (5, 200)), ((0, 0), (299, 255))]
+)
+def test_elements_that_change_places_or_move(first: Any, second: Any) -> None:
+    values = np.arange(300 * 256).reshape(300, 256)
+    before = fingerprint_of_array(values)
+    values[first], values[second] = values[second], values[first]
+    assert fingerprint_of_array(values) != before
+    values[first], values[second] = values[second], values[first]
+    assert fingerprint_of_array(values) == before
+    values[first] += 1
+    values[second] -= 1
+    assert fingerprint_of_array(values) != before
+    generator = np.random.default_rng(0)
+    generator.shuffle(values)
+    assert fingerprint_of_array(values) != before
+
+
+def test_the_mask_of_an_array() -> None:
+    values: Any = np.ma.array(np.ones(50_000), mask=np.zeros(50_000, bool))
+    f = nbfn.function(lambda x: x * float(values.sum()), autograph=False)
+    assert float(f(ONE)) == 50_000.0
+    values[137] = np.ma.masked
+    assert float(f(ONE)) == 49_999.0
+
+
+def test_of_a_very_large_array_elements_spread_over_it_count() -> None:
+    values = np.zeros(WHOLE // 4 + 1000, np.float32)
+    before = fingerprint_of_array(values)
+    values[-1] = 1
+    assert fingerprint_of_array(values) != before
+    values[:] = 1
+    assert len(fingerprint_of_array(values)[0]) < 1 << 17
+
+
+def test_an_array_that_nothing_writes_to() -> None:
+    values = np.zeros(50_000)
+    assert not is_frozen(values)
+    view = values.view()
+    view.flags.writeable = False
+    assert not is_frozen(view)
+    values.flags.writeable = False
+    assert is_frozen(values)
+    assert is_frozen(view)
+    assert is_frozen(np.frombuffer(b"abcd", np.uint8))
+    f = nbfn.function(lambda x: x + values[137])
+    assert [float(f(ONE)) for _ in range(3)] == [1.0] * 3
+    assert (len(f.traces), f.hits) == (1, 2)
+    values.flags.writeable = True
+    values[137] = 4.0
+    assert float(f(ONE)) == 5.0
+    values = np.ones(50_000)
+    assert float(f(ONE)) == 2.0
+
+
+def test_a_frozen_array_is_not_kept_alive() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "values": np.zeros(50_000)}
+    space["values"].flags.writeable = False
+    exec("def f(x): return x + values[0]", space)
+    f = nbfn.function(space["f"], autograph=False)
+    f(ONE)
+    gone = weakref.ref(space.pop("values"))
+    f.free()
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_buffer_can_grow_and_be_released() -> None:
+    value = bytearray(100_000)
+    before = fingerprint_of_buffer(value)
+    value.append(1)
+    assert fingerprint_of_buffer(value) != before
+    view = memoryview(value)
+    view.release()
+    assert fingerprint_of_buffer(view) is None

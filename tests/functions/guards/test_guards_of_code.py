@@ -1,0 +1,107 @@
+"""Guards tell code by what it does: its instructions and its constants, not its lines."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.bytecode.fingerprint import _known, fingerprint
+from nbfn.functions.retraces.definitions import first_cause
+
+ONE = tf.constant(1.0)
+
+
+def code_of(text: str) -> Any:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(text, names)
+    return names["h"].__code__
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a * 2", "a + 2"),
+        ("a > 3", "a < 3"),
+        ("a * -1", "a * -2"),
+        ("a * 1", "a * 1.0"),
+        ("a * 1", "a * True"),
+        ("a * 0.0", "a * -0.0"),
+        ("a in (1, 2)", "a in (1, 2.0)"),
+        ("a in {1, 2}", "a in {1, 3}"),
+        ("(lambda b: b * 2)(a)", "(lambda b: b + 2)(a)"),
+        ("(lambda: (lambda b: b * 2)(a))()", "(lambda: (lambda b: b - 2)(a))()"),
+        ("a.real", "a.imag"),
+    ],
+)
+def test_code_that_does_something_else_has_another_fingerprint(old: str, new: str) -> None:
+    first, second = code_of(f"def h(a): return {old}"), code_of(f"def h(a): return {new}")
+    again = code_of(f"\n\n\ndef h(a):\n    return {old}")
+    assert fingerprint(first) != fingerprint(second)
+    assert fingerprint(first) == fingerprint(again)
+
+
+def test_defaults_and_kinds_of_arguments_are_told_apart() -> None:
+    codes = [code_of(f"def h({a}): return b") for a in ("a, b", "a, *, b", "a, b, /", "a, *b")]
+    assert len({fingerprint(each) for each in codes}) == 4
+
+
+def test_a_handler_of_exceptions_counts() -> None:
+    bare = code_of("def h(a):\n    a = 1\n    return a")
+    moved = bare.replace(co_exceptiontable=b"\x82\x01\x05\x00")
+    assert fingerprint(bare) != fingerprint(moved)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "results"),
+    [
+        ("def h(a): return a * 2", "def h(a): return a + 2", [6.0, 5.0]),
+        ("def h(a): return a > 3", "def h(a): return a < 4", [0.0, 1.0]),
+        ("h = lambda a: a < 0", "h = lambda a: a > 0", [0.0, 1.0]),
+        ("def h(a): return a * -1", "def h(a): return a * -2", [-3.0, -6.0]),
+        (
+            "def g(a): return a * 2\ndef h(a): return g(a)",
+            "def g(a): return a + 2",
+            [6.0, 5.0],
+        ),
+        (
+            "class C:\n    def m(self, a): return a * 2\nc = C()\ndef h(a): return c.m(a)",
+            "def m(self, a): return a + 2\nC.m = m",
+            [6.0, 5.0],
+        ),
+    ],
+)
+def test_a_helper_that_is_defined_again(old: str, new: str, results: list[float]) -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf}
+    exec(f"def f(x): return tf.cast(h(x), tf.float32)\n{old}", space)
+    f = nbfn.function(space["f"])
+    x = tf.constant(3.0)
+    found = [float(f(x))]
+    exec(new, space)
+    found.append(float(f(x)))
+    assert found == results
+    exec(new, space)
+    f(x)
+    assert (len(f.traces), f.hits) == (2, 1)
+
+
+def test_a_function_that_is_defined_again_with_other_instructions_is_new_code() -> None:
+    causes = []
+    for operator in "*++":
+        space: dict[str, Any] = {"__name__": "__main__"}
+        exec(f"def again_and_again(a): return a {operator} 2", space)
+        causes.append(first_cause(space["again_and_again"]).code)
+    assert causes == ["first_trace", "new_code", "new_function"]
+
+
+def test_fingerprints_keep_no_code() -> None:
+    code = code_of("def h(a): return a * 2")
+    fingerprint(code)
+    key = id(code)
+    assert key in _known
+    del code
+    gc.collect()
+    assert key not in _known

@@ -1,0 +1,205 @@
+"""Guards find what code reaches through objects, bound methods, arguments, slots and containers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+
+ONE = tf.constant(1.0)
+
+
+def test_places_of_one_name_are_told_apart() -> None:
+    def make(k: float) -> Any:
+        def h(x: Any) -> Any:
+            return x * k
+
+        return h
+
+    h1, h2 = make(1.0), make(2.0)
+    f = nbfn.function(lambda x: h1(x) + h2(x))
+    assert float(f(ONE)) == 3.0
+    h1 = make(5.0)
+    assert float(f(ONE)) == 7.0
+    h2 = make(4.0)
+    assert float(f(ONE)) == 9.0
+
+
+def test_an_attribute_that_appears_on_the_instance_or_the_class() -> None:
+    class C:
+        hook: Any = None
+
+        @nbfn.function
+        def m(self, x: Any) -> Any:
+            scale = self.scale if hasattr(self, "scale") else 1.0  # type: ignore[attr-defined]
+            return (x if self.hook is None else self.hook(x)) * scale
+
+    c = C()
+    assert float(c.m(ONE)) == 1.0
+    c.hook = lambda x: x * 3.0
+    assert float(c.m(ONE)) == 3.0
+    c.scale = 2.0  # type: ignore[attr-defined]
+    assert float(c.m(ONE)) == 6.0
+    del c.hook, c.scale  # type: ignore[attr-defined]
+    assert float(c.m(ONE)) == 1.0
+    assert len(c.m.traces) == 3
+    C.scale = 5.0  # type: ignore[attr-defined]
+    assert float(c.m(ONE)) == 5.0
+
+
+def test_bound_methods_callable_objects_and_partials_that_are_traced() -> None:
+    class T:
+        def __init__(self) -> None:
+            self.lr = 1.0
+            self.step = nbfn.function(self._step)
+
+        def _step(self, x: Any) -> Any:
+            return x * self.lr
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.lr
+
+    t = T()
+    h = nbfn.function(functools.partial(lambda o, x: x * o.lr, t))
+    called = nbfn.function(t)
+    for lr in (1.0, 0.5, 1.0):
+        t.lr = lr
+        assert [float(each(ONE)) for each in (t.step, called, h)] == [lr] * 3
+    assert [len(each.traces) for each in (t.step, called, h)] == [2, 2, 2]
+
+
+def test_what_object_arguments_and_function_arguments_lead_to() -> None:
+    class M(tf.Module):
+        def __init__(self) -> None:
+            self.w, self.scale = tf.Variable(1.0), 2.0
+
+        def loss(self, x: Any) -> Any:
+            return x * self.w * self.scale
+
+    k = 2.0
+    model, helper = M(), lambda x: x * k
+    step = nbfn.function(lambda model, x: model.loss(x))
+    apply = nbfn.function(lambda g, x: g(x))
+    assert (float(step(model, ONE)), float(apply(helper, ONE))) == (2.0, 2.0)
+    model.scale, k = 3.0, 5.0
+    assert str(step.explain(model, ONE)).startswith(
+        "would retrace: attribute `model.scale` was 2.0"
+    )
+    assert (float(step(model, ONE)), float(apply(helper, ONE))) == (3.0, 5.0)
+
+
+@dataclasses.dataclass(slots=True)
+class Slots:
+    lr: float
+
+
+def test_slots_and_objects_at_one_address() -> None:
+    cfg: Any = Slots(1.0)
+    f = nbfn.function(lambda x: x * cfg.lr, max_traces=None)
+    assert float(f(ONE)) == 1.0
+    cfg.lr = 2.0
+    assert float(f(ONE)) == 2.0
+    results = []
+    for value in range(3, 7):
+        cfg = None
+        cfg = Slots(float(value))
+        results.append(float(f(ONE)))
+    assert results == [3.0, 4.0, 5.0, 6.0]
+
+
+def test_objects_in_lists_and_dicts() -> None:
+    class Layer:
+        def __init__(self, k: float) -> None:
+            self.k = k
+
+    layers, named = [Layer(1.0), Layer(2.0)], {"a": {"b": Layer(1.0)}}
+    f = nbfn.function(lambda x: x * layers[1].k * named["a"]["b"].k)
+    assert float(f(ONE)) == 2.0
+    layers[1].k = 3.0
+    assert float(f(ONE)) == 3.0
+    named["a"]["b"].k = 2.0
+    assert float(f(ONE)) == 6.0
+
+
+def test_defaults_of_helpers_and_arguments_of_partials() -> None:
+    def h(x: Any, k: Any = None, d: Any = {"a": 1.0}) -> Any:  # noqa: B006
+        return x * d["a"] * (1.0 if k is None else k.rate)
+
+    bound = SimpleNamespace(rate=2.0)
+    g = functools.partial(h, k=bound)
+    f = nbfn.function(lambda x: h(x) + g(x))
+    assert float(f(ONE)) == 3.0
+    h.__defaults__[1]["a"] = 2.0  # type: ignore[index]
+    assert float(f(ONE)) == 6.0
+    bound.rate = 3.0
+    assert float(f(ONE)) == 8.0
+
+
+def test_long_and_deep_containers() -> None:
+    long, deep = list(range(300)), {"a": {"b": {"c": {"d": {"e": 1.0}}}}}
+    f = nbfn.function(lambda x: x * long[250] * deep["a"]["b"]["c"]["d"]["e"])
+    assert float(f(ONE)) == 250.0
+    long[250] = 10
+    assert float(f(ONE)) == 10.0
+    deep["a"]["b"]["c"]["d"]["e"] = 2.0
+    assert float(f(ONE)) == 20.0
+
+
+class Chain:
+    def __getattr__(self, name: str) -> Any:
+        return Chain()
+
+    def __call__(self, x: Any) -> Any:
+        return x
+
+
+class Angry:
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+    def __call__(self, x: Any) -> Any:
+        return x
+
+    @property
+    def __name__(self) -> str:
+        raise RuntimeError("no name")
+
+
+class AngryText(str):
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise RuntimeError("no hash")
+
+
+class AngryDict(dict):  # type: ignore[type-arg]
+    def items(self) -> Any:
+        raise RuntimeError("no items")
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_strange_objects_break_no_call(number: int) -> None:
+    odd = type("Odd", (), {"__dict__": 3})()
+    value = (Chain(), Angry(), [AngryText("a")], AngryDict(a=1), odd)[number]
+    f = nbfn.function(lambda x: x if value is not None else -x, autograph=False)
+    assert [float(f(ONE)) for _ in range(3)] == [1.0] * 3
+
+
+def test_a_guard_that_fails_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("no way out")
+
+    f = nbfn.function(lambda x: x + 1)
+    monkeypatch.setattr("nbfn.functions.guards.guards.survey", fail)
+    with pytest.warns(
+        nbfn.NbfnWarning, match=r"stopped watching what `<lambda>` bakes.*no way out"
+    ):
+        assert float(f(ONE)) == 2.0
+    assert float(f(ONE)) == 2.0
+    assert f.hits == 1

@@ -1,0 +1,140 @@
+"""Stances and `expect_traces`: calls that may not trace, and code that may not trace much."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.recording.stance import set_stance
+
+
+def square(x: Any) -> Any:
+    return x * x
+
+
+def test_fail_on_retrace_lets_first_traces_and_hits_pass() -> None:
+    f, g = nbfn.function(square), nbfn.function(square)
+    f(tf.ones([1]))
+    with nbfn.stance("fail_on_retrace"):
+        f(tf.ones([1])), g(tf.ones([1]))
+        with pytest.raises(
+            nbfn.RetraceError, match=r"`square` would retrace.*shape was \(1,\), is"
+        ):
+            f(tf.ones([2]))
+    assert (len(f.traces), f.calls) == (1, 2)
+    f(tf.ones([2]))
+    assert len(f.traces) == 2
+
+
+def test_eager_runs_python_and_records_nothing() -> None:
+    seen: list[Any] = []
+    f = nbfn.function(lambda x: seen.append(tf.executing_eagerly()) or x)
+    with nbfn.stance("eager"):
+        f(tf.ones([1]))
+    f(tf.ones([1]))
+    assert seen == [True, False]
+    assert f.calls == 1
+
+
+def test_eager_on_retrace() -> None:
+    seen: list[bool] = []
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        seen.append(tf.executing_eagerly())
+        return x
+
+    f(tf.ones([1]))
+    with nbfn.stance("eager_on_retrace"):
+        f(tf.ones([1]))
+        assert f(tf.ones([2])).shape == [2]
+    assert seen == [False, True]
+    assert len(f.traces) == 1
+
+
+def test_the_innermost_block_counts_and_only_for_its_functions() -> None:
+    f, g = nbfn.function(square), nbfn.function(square)
+    f(tf.ones([1])), g(tf.ones([1]))
+    with nbfn.stance("fail_on_retrace", f):
+        g(tf.ones([2]))
+        with nbfn.stance("default"):
+            f(tf.ones([2]))
+        with pytest.raises(nbfn.RetraceError):
+            f(tf.ones([3]))
+
+
+def test_a_functions_own_stance_goes_first() -> None:
+    f = nbfn.function(square)
+    f(tf.ones([1]))
+    f.stance = "fail_on_retrace"
+    with nbfn.stance("eager"), pytest.raises(nbfn.RetraceError):
+        f(tf.ones([2]))
+    f.stance = None
+    f(tf.ones([2]))
+    with pytest.raises(ValueError, match="there is no stance 'never'"):
+        f.stance = "never"
+
+
+def test_a_block_is_its_threads_own_and_set_stance_is_everywhere() -> None:
+    f = nbfn.function(square)
+    f(tf.ones([1]))
+    results: list[Any] = []
+
+    def call(size: int) -> None:
+        try:
+            results.append(f(tf.ones([size])).shape[0])
+        except nbfn.RetraceError as error:
+            results.append(type(error))
+
+    def in_thread(size: int) -> None:
+        thread = threading.Thread(target=call, args=[size])
+        thread.start()
+        thread.join()
+
+    with nbfn.stance("fail_on_retrace"):
+        in_thread(2)
+    set_stance("fail_on_retrace")
+    try:
+        in_thread(3)
+    finally:
+        set_stance("default")
+    assert results == [2, nbfn.RetraceError]
+
+
+def test_bad_stances_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected one of 'default', 'fail_on_retrace'"):
+        nbfn.stance("fast").__enter__()
+    with pytest.raises(TypeError, match="expected a traced function, found function"):
+        nbfn.stance("eager", square).__enter__()
+
+
+def test_expect_traces_names_the_causes() -> None:
+    f = nbfn.function(square)
+    with nbfn.expect_traces(f):
+        f(tf.ones([1])), f(tf.ones([1]))
+    with nbfn.expect_traces(f, at_most=0):
+        f(tf.ones([1]))
+    with pytest.raises(nbfn.TooManyTracesError) as caught, nbfn.expect_traces(f, at_most=1):
+        f(tf.ones([2])), f(tf.ones([3]))
+    text = str(caught.value)
+    assert text.startswith(
+        "`square` made 2 new traces, expected at most 1:\n  trace 2 (test_stance"
+    )
+    assert "`x`: shape was (1,), is (2,) [x: float32[2]]" in text
+    f(tf.ones([9]))
+    assert f.recorder.listeners == []
+
+
+def test_expect_traces_lets_the_blocks_own_error_pass_and_refuses_bad_arguments() -> None:
+    f = nbfn.function(square)
+    with pytest.raises(ZeroDivisionError), nbfn.expect_traces(f, at_most=0):
+        f(tf.ones([1 // len(f.traces)]))
+    for bad in ([], [square]):
+        with pytest.raises(TypeError), nbfn.expect_traces(*bad):
+            pass
+    with pytest.raises(ValueError, match="at_most is -1"), nbfn.expect_traces(f, at_most=-1):
+        pass

@@ -1,0 +1,202 @@
+"""Every cause of a trace or a retrace is told by its own code, with old, new, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.protocol import CauseCode
+
+
+def only(f: Any) -> Any:
+    """The one cause of the newest retrace."""
+    (cause,) = f.retraces[-1].causes
+    return cause
+
+
+def twice(f: Any, *calls: Any) -> Any:
+    for arguments in calls:
+        f(*arguments)
+    return f
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code", "old", "new"),
+    [
+        (tf.ones([2, 3]), tf.ones([2, 4]), "shape", "(2, 3)", "(2, 4)"),
+        (tf.ones([2]), tf.ones([2, 1]), "rank", "1 (2,)", "2 (2, 1)"),
+        (tf.ones([2]), tf.ones([2], tf.int32), "dtype", "float32", "int32"),
+        ([tf.ones([2])], [tf.ones([2])] * 2, "structure", "list of 1", "list of 2"),
+        ({"a": tf.ones([])}, {"b": tf.ones([])}, "structure", "dict with 'a'", "dict with 'b'"),
+        ([tf.ones([])], (tf.ones([]),), "structure", "list of 1", "tuple of 1"),
+        (3, 4, "python_value", "3", "4"),
+        ("a", "b", "python_value", "'a'", "'b'"),
+        (1, 1.0, "python_type", "int 1", "float 1.0"),
+        (1, True, "python_type", "int 1", "True"),
+        (0.0, -0.0, "python_value", "0.0", "-0.0"),
+        (None, "a", "python_type", "None", "str 'a'"),
+        (tf.ones([]), 3, "python_type", "float32[]", "int 3"),
+        (np.ones([2]), np.ones([3]), "shape", "(2,)", "(3,)"),
+        (tf.ones([2]), tf.sparse.eye(2), "python_type", "float32[2]", "SparseTensor float32[2, 2]"),
+    ],
+)
+def test_differences_between_arguments(
+    first: Any, second: Any, code: str, old: str, new: str
+) -> None:
+    cause = only(twice(nbfn.function(lambda x: 1), (first,), (second,)))
+    assert (cause.code, cause.old, cause.new) == (code, old, new)
+    assert cause.path is not None
+    assert cause.path.startswith("x")
+
+
+def test_another_object_and_one_that_is_gone() -> None:
+    class Thing:
+        pass
+
+    f = nbfn.function(lambda x: 1)
+    kept = Thing()
+    twice(f, (kept,), (Thing(),))
+    assert only(f).code == "object_identity"
+    f(kept)
+    assert f.hits == 1
+    f(Thing())
+    assert "Thing object" in only(f).sentence
+    assert "Make the object of `x` once" in f.retraces[-1].remedy.sentence
+
+
+def test_aliased_variables() -> None:
+    v, w = tf.Variable(1.0), tf.Variable(2.0)
+    f = twice(nbfn.function(lambda a, b: a + b), (v, w), (w, v), (v, v))
+    assert only(f).code == "alias"
+    assert f.hits == 1
+
+
+def test_creating_variables_traces_twice_and_is_no_retrace() -> None:
+    class Model:
+        v = None
+
+        @nbfn.function
+        def __call__(self, x: Any) -> Any:
+            if self.v is None:
+                self.v = tf.Variable(1.0)
+            return x + self.v
+
+    model = Model()
+    model(tf.constant(1.0))
+    codes = [trace.cause.code for trace in model.__call__.traces]
+    assert codes == ["variable_creation", "new_instance"]
+    assert model.__call__.retraces == ()
+
+
+def test_a_graph_as_context() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.constant(1.0))
+    with tf.Graph().as_default():
+        f(tf.constant(1.0))
+    assert only(f).code == "context"
+
+
+def test_a_strategy_as_context() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.constant(1.0))
+    with tf.distribute.OneDeviceStrategy("CPU:0").scope():
+        f(tf.constant(1.0))
+    assert only(f).code == "context"
+
+
+def test_widened_by_reduce_retracing() -> None:
+    f = nbfn.function(lambda x: tf.reduce_sum(x), reduce_retracing=True)
+    twice(f, (tf.ones([2]),), (tf.ones([3]),), (tf.ones([4]),))
+    shape, widened = f.retraces[0].causes
+    assert (shape.code, widened.code) == ("shape", "widened")
+    assert (widened.old, widened.new) == ("(3,)", "(None,)")
+    assert f.hits == 1
+
+
+def test_a_new_function_object_with_the_same_code_and_new_code() -> None:
+    space: dict[str, Any] = {"tf": tf, "nbfn": nbfn, "__name__": "__main__"}
+    made = []
+    for code in ("x", "x", "x + 1"):
+        exec(f"@nbfn.function\ndef redefined_here(x): return {code}", space)
+        made.append(space["redefined_here"])
+        made[-1](tf.constant(1.0))
+    codes = [each.traces[0].cause.code for each in made]
+    assert codes == ["first_trace", "new_function", "new_code"]
+
+
+def test_functions_made_in_a_loop() -> None:
+    for _ in range(3):
+
+        @nbfn.function
+        def f(x: Any) -> Any:
+            return x
+
+        f(tf.constant(1.0))
+    assert f.traces[0].cause.sentence == (
+        "first call of a new function object with the same code (3 made so far)"
+    )
+
+
+def test_the_trace_before_failed() -> None:
+    state = {"fails": True}
+
+    @nbfn.function(autograph=False)
+    def f(x: Any) -> Any:
+        if state["fails"]:
+            raise KeyError("no")
+        return x
+
+    with pytest.raises(KeyError):
+        f(tf.constant(1.0))
+    state["fails"] = False
+    f(tf.constant(1.0))
+    assert f.traces[0].cause.code == "after_failure"
+    assert f.calls == 1
+
+
+def test_requested_and_saved_traces(tmp_path: Any) -> None:
+    module = tf.Module()
+    module.f = nbfn.function(lambda x: x + 1)
+    module.f(tf.ones([2]))
+    module.f.get_concrete_function(tf.ones([3]))
+    assert module.f.traces[1].cause.code == "requested"
+    assert module.f.retraces == ()
+    tf.saved_model.save(module, str(tmp_path))
+    assert len(module.f.traces) == 2
+
+
+def test_xla_compiles_again_without_a_trace() -> None:
+    f = nbfn.function(tf.reduce_sum, jit_compile=True, input_signature=[(tf.float32, [None])])
+    for size in (1, 2, 1, 2, 3):
+        f(tf.ones([size]))
+    assert len(f.traces) == 1
+    assert [retrace.causes[0].code for retrace in f.retraces] == ["xla_compile"] * 2
+    assert "for (2,)" in f.retraces[0].causes[0].sentence
+    assert f.retraces[0].trace_seconds > 0
+    assert (f.calls, f.hits) == (5, 4)
+
+
+def test_every_nearest_trace_and_every_difference_is_told() -> None:
+    f = nbfn.function(lambda a, b: 1)
+    twice(f, (1, tf.ones([2])), (2, tf.ones([3])), (1, tf.ones([3])))
+    assert f.retraces[-1].nearest == (1, 2)
+    f(5, tf.ones([7, 7]))
+    assert [cause.path for cause in f.retraces[-1].causes] == ["a", "b"]
+
+
+def test_every_code_is_one_of_the_protocols() -> None:
+    from typing import get_args
+
+    from nbfn.functions.retraces import explain as retrace
+    from nbfn.functions.retraces import remedy
+    from nbfn.functions.retraces import trace_causes as causes
+
+    known = set(get_args(CauseCode))
+    assert set(retrace._WEIGHT) <= known
+    assert set(remedy._ADVICE) <= known
+    constants = [value for value in vars(causes).values() if isinstance(value, retrace.Cause)]
+    assert {cause.code for cause in constants} <= known

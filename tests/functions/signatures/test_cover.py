@@ -1,0 +1,87 @@
+"""`suggest` and `relax`: the least general signature that covers the traces."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.signatures.cover import RelaxError
+
+
+def test_only_what_differed_becomes_open() -> None:
+    f = nbfn.function(lambda x, y: tf.reduce_sum(x) + tf.reduce_sum(y))
+    f(tf.ones([64, 8]), tf.ones([3]))
+    f(tf.ones([37, 8]), tf.ones([3]))
+    assert str(f.suggest()) == (
+        "(tf.TensorSpec((None, 8), tf.float32), tf.TensorSpec((3,), tf.float32))"
+    )
+
+
+def test_ranks_are_covered_by_an_unknown_rank() -> None:
+    f = nbfn.function(lambda x: tf.reduce_sum(x))
+    f(tf.ones([2]))
+    f(tf.ones([2, 3]))
+    trace = f.relax()
+    assert trace.key.leaves["x"].shape is None
+    assert f(tf.ones([1, 1, 1])).numpy() == 1.0
+    assert len(f.traces) == 1
+
+
+def test_nested_arguments_and_python_values_stay() -> None:
+    f = nbfn.function(lambda batch, mode: tf.reduce_sum(batch["x"][0]))
+    f({"x": [tf.ones([2])]}, "train")
+    f({"x": [tf.ones([3])]}, "train")
+    f({"x": [tf.ones([3])]}, "test")
+    f({"x": [tf.ones([4])]}, "test")
+    trace = f.relax()
+    assert trace.signature == "batch['x'][0]: float32[None], mode: str 'test'"
+    assert [each.number for each in f.traces] == [1, 2, 5]
+    f({"x": [tf.ones([9])]}, "test")
+    assert trace.hits == 1
+
+
+def test_relaxing_what_does_not_differ_changes_nothing() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.ones([2]))
+    assert f.relax() is f.traces[0]
+    assert len(f.traces) == 1
+
+
+def test_methods_relax() -> None:
+    class Model(tf.Module):
+        @nbfn.function
+        def step(self, x):
+            return tf.reduce_sum(x)
+
+    model = Model()
+    model.step(tf.ones([2]))
+    model.step(tf.ones([3]))
+    model.step.relax()
+    assert model.step(tf.ones([4])).numpy() == 4.0
+    assert len(model.step.traces) == 1
+
+
+def test_ragged_tensors_relax() -> None:
+    f = nbfn.function(lambda x: tf.reduce_sum(x))
+    f(tf.ragged.constant([[1.0], [2.0, 3.0]]))
+    f(tf.ragged.constant([[1.0], [2.0, 3.0], []]))
+    f.relax()
+    assert f(tf.ragged.constant([[4.0]])).numpy() == 4.0
+    assert len(f.retraces) == 1
+
+
+def test_without_a_trace_there_is_nothing_to_relax() -> None:
+    f = nbfn.function(lambda x: x)
+    with pytest.raises(RelaxError, match="call the function first"):
+        f.relax()
+
+
+def test_a_body_that_needs_static_shapes_keeps_its_traces() -> None:
+    f = nbfn.function(lambda x: tf.ones([x.shape[0] * 2]))
+    f(tf.ones([2]))
+    f(tf.ones([3]))
+    with pytest.raises(RelaxError, match=r"needs what the signature leaves open.*one of 2, 4"):
+        f.relax()
+    assert [trace.number for trace in f.traces] == [1, 2]
+    assert f(tf.ones([2])).shape == [4]

@@ -1,0 +1,144 @@
+"""Relaxing numbers, limits, eviction, and memory given back."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.signatures.cover import RelaxError
+
+
+def test_python_numbers_become_tensors() -> None:
+    f = nbfn.function(lambda x, n, *, rate=0.5: x * n * rate)
+    x = tf.ones([2])
+    expected = [float(f(x, n)[0]) for n in range(4)]
+    general = f.suggest()
+    assert str(general) == (
+        "(tf.TensorSpec((2,), tf.float32), tf.TensorSpec((), tf.int32), rate=0.5)"
+    )
+    f.relax()
+    assert len(f.traces) == 1
+    assert [float(f(x, n)[0]) for n in range(4)] == expected
+    assert float(f(x, n=9)[0]) == 4.5
+    assert len(f.traces) == 1
+    assert str(f.explain(x, 7)).startswith("a hit")
+
+
+def test_whole_numbers_stay_whole_where_the_code_takes_them() -> None:
+    f = nbfn.function(lambda x, n: tf.repeat(x, n))
+    for n in (1, 2, 3):
+        f(tf.constant([1.0]), n)
+    trace = f.relax()
+    assert str(trace.key.leaves["n"]) == "int32[]"
+    assert f(tf.constant([1.0]), 5).shape == [5]
+
+
+def test_numbers_and_sizes_together() -> None:
+    f = nbfn.function(lambda batch, n: batch["x"] * n)
+    f({"x": tf.ones([2])}, 1.0)
+    f({"x": tf.ones([3])}, 2.0)
+    f.relax()
+    assert f({"x": tf.ones([4])}, 3.0).numpy().tolist() == [3.0] * 4
+    assert len(f.traces) == 1
+
+
+def test_truth_values_and_texts_are_not_relaxed_and_that_is_said() -> None:
+    f = nbfn.function(lambda x, mode: x)
+    for mode in (True, False, "a"):
+        f(tf.ones([2]), mode)
+    with pytest.raises(RelaxError, match=r"no signature covers more than one trace.*`mode`"):
+        f.relax()
+    assert len(f.traces) == 3
+
+
+def test_the_remedy_for_a_number_ends_the_retraces() -> None:
+    space: dict[str, Any] = {"tf": tf, "nbfn": nbfn, "__name__": "__main__"}
+    exec("@nbfn.function\ndef step(x, n):\n    return x * n", space)
+    space["step"].python_function  # noqa: B018
+    for n in (1, 2):
+        space["step"](tf.ones([2]), n)
+    exec(space["step"].retraces[-1].remedy.code, space)
+    with nbfn.expect_traces(space["step"], at_most=0):
+        for n in (1, 2, 3):
+            space["step"](tf.ones([2]), n)
+
+
+def test_on_limit_evict_drops_the_least_recently_used() -> None:
+    f = nbfn.function(lambda x: x + 1, max_traces=2, on_limit="evict")
+    for size in (1, 2, 1, 3):
+        f(tf.ones([size]))
+    assert [str(trace.key.leaves["x"]) for trace in f.traces] == ["float32[1]", "float32[3]"]
+    assert f(tf.ones([2])).shape == [2]
+    assert len(f.traces) == 2
+    assert (f.calls, f.hits) == (5, 1)
+
+
+def test_on_limit_evict_of_a_function_that_creates_variables() -> None:
+    class Model:
+        v = None
+
+        @nbfn.function(max_traces=1, on_limit="evict")
+        def __call__(self, x: Any) -> Any:
+            if self.v is None:
+                self.v = tf.Variable(2.0)
+            return x * self.v
+
+    model = Model()
+    for size in (1, 2, 1):
+        assert model(tf.ones([size])).numpy().tolist() == [2.0] * size
+    assert len(model.__call__.traces) == 1
+
+
+def test_a_function_that_retraces_too_often_says_so_once() -> None:
+    f = nbfn.function(lambda x, n: x + n, max_traces=None)
+    with pytest.warns(nbfn.NbfnWarning) as caught:
+        _ = [f(tf.ones([1]), n) for n in range(20)]
+    # TensorFlow warns too, on Python 3.13, of how it copies syntax trees.
+    (text,) = [str(each.message) for each in caught if each.category is nbfn.NbfnWarning]
+    assert text.startswith(
+        "`<lambda>` has retraced 8 times in 9 calls; 8 of them share a cause: `n`"
+    )
+    assert "Make `n` a tensor" in text
+
+
+def test_a_function_that_retraces_now_and_then_says_nothing(recwarn: Any) -> None:
+    f = nbfn.function(lambda x: x + 1, max_traces=None)
+    for size in range(1, 12):
+        for _ in range(4):
+            f(tf.ones([size]))
+    assert [w for w in recwarn if issubclass(w.category, nbfn.NbfnWarning)] == []
+
+
+def test_free_drops_the_graphs_and_the_function_goes_on() -> None:
+    v = tf.Variable(1.0)
+    f = nbfn.function(lambda x: x + v)
+    for size in (1, 2, 3):
+        f(tf.ones([size]))
+    graphs = [weakref.ref(trace.graph) for trace in f.traces]
+    freed = f.free()
+    gc.collect()
+    assert (freed.traces, f.traces) == (3, ())
+    assert [graph() for graph in graphs] == [None] * 3
+    assert str(freed).startswith("3 traces dropped, ")
+    assert float(f(tf.ones([1]))[0]) == 2.0
+    assert f.traces[0].cause.code == "evicted"
+    assert (f.calls, f.hits) == (4, 0)
+
+
+def test_numbers_that_no_such_tensor_holds_are_traced_as_they_are() -> None:
+    @nbfn.function
+    def f(x: Any, k: Any) -> Any:
+        return x * tf.cast(k, tf.float32)
+
+    for k in (1, 2):
+        f(tf.constant(1.0), k)
+    f.relax()
+    assert float(f(tf.constant(1.0), 2**40)) == 2.0**40
+    assert float(f(tf.constant(1.0), 2.5)) == 2.5
+    assert float(f(tf.constant(1.0), 7)) == 7.0
+    assert len(f.traces) == 3

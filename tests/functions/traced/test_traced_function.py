@@ -1,0 +1,348 @@
+"""A traced function is a tf.function, and counts what happens to it."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import threading
+import weakref
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn import _tensorflow
+from nbfn.functions import EvictedError, TracedFunction
+
+
+def double(x):
+    return x * 2
+
+
+def test_it_is_a_tf_function() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    assert isinstance(f, TracedFunction)
+    assert isinstance(f, tf.types.experimental.PolymorphicFunction)
+    assert isinstance(f, type(tf.function(lambda: 0)))
+
+
+def test_as_a_decorator_with_and_without_options() -> None:
+    @nbfn.function
+    def plain(x):
+        """Doubles."""
+        return x * 2
+
+    @nbfn.function(autograph=False, max_traces=2)
+    def with_options(x):
+        return x * 3
+
+    assert plain.__name__ == "plain"
+    assert plain.__doc__ == "Doubles."
+    assert plain(tf.constant(2)).numpy() == 4
+    assert with_options(tf.constant(2)).numpy() == 6
+    assert with_options.options["max_traces"] == 2
+
+
+def test_calls_hits_and_traces_are_counted() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    for length in (1, 1, 2, 1, 2):
+        f(tf.ones([length]))
+    assert (f.calls, f.hits) == (5, 3)
+    assert [trace.hits for trace in f.traces] == [2, 1]
+    assert [trace.number for trace in f.traces] == [1, 2]
+    assert all(trace.trace_seconds > 0 and trace.run_seconds > 0 for trace in f.traces)
+    assert len(f.retraces) == 1
+
+
+@pytest.mark.parametrize("other", [1.0, True])
+def test_equal_python_values_of_other_types_have_their_own_trace(other: object) -> None:
+    f = nbfn.function(lambda n: tf.constant(n))
+    assert f(1).dtype == tf.int32
+    assert f(other).dtype == tf.constant(other).dtype
+    assert len(f.traces) == 2
+
+
+def test_signed_zeros_have_their_own_traces() -> None:
+    f = nbfn.function(lambda n: 1.0 / tf.constant(n))
+    assert f(0.0).numpy() == float("inf")
+    assert f(-0.0).numpy() == float("-inf")
+
+
+def test_an_object_with_a_permissive_eq_gets_no_other_ones_trace() -> None:
+    class Scale:
+        def __init__(self, value):
+            self.value = value
+
+        def __eq__(self, other):
+            return True
+
+        def __hash__(self):
+            return 0
+
+    f = nbfn.function(lambda x, scale: x * scale.value)
+    two, five = Scale(2.0), Scale(5.0)
+    assert f(tf.constant(1.0), two).numpy() == 2.0
+    assert f(tf.constant(1.0), five).numpy() == 5.0
+
+
+def test_gradients_are_those_of_tf_function() -> None:
+    f = nbfn.function(lambda x: x * x)
+    x = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = f(x)
+    assert tape.gradient(y, x).numpy() == 6.0
+
+
+def test_autograph_converts_data_dependent_control_flow() -> None:
+    @nbfn.function
+    def collatz(n):
+        steps = 0
+        while n > 1:
+            if n % 2 == 0:
+                n = n // 2
+            else:
+                n = 3 * n
+                n += 1
+            steps += 1
+        return steps
+
+    assert collatz(tf.constant(6)).numpy() == 8
+    assert collatz(tf.constant(7)).numpy() == 16
+    assert len(collatz.traces) == 1
+
+
+def test_methods_have_one_cache_for_each_instance() -> None:
+    class Doubler(tf.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = tf.Variable(factor)
+
+        @nbfn.function
+        def __call__(self, x):
+            return self.factor * x
+
+        @nbfn.function
+        def step(self, x):
+            return self.factor + x
+
+    two, three = Doubler(2.0), Doubler(3.0)
+    assert two.step(tf.constant(1.0)).numpy() == 3.0
+    assert three.step(tf.constant(1.0)).numpy() == 4.0
+    assert two(tf.constant(2.0)).numpy() == 4.0
+    assert (two.step.calls, three.step.calls) == (1, 1)
+    assert two.step.label == "Doubler.step"
+    assert two.step.owner is two
+
+
+def test_variables_created_on_the_first_call_make_two_traces_and_no_retrace() -> None:
+    class Counter:
+        count = None
+
+        @nbfn.function
+        def step(self):
+            if self.count is None:
+                self.count = tf.Variable(0)
+            return self.count.assign_add(1)
+
+    counter = Counter()
+    assert [counter.step().numpy() for _ in range(3)] == [1, 2, 3]
+    assert [t.cause.code for t in counter.step.traces] == ["variable_creation", "new_instance"]
+    assert len(counter.step.retraces) == 0
+    assert (counter.step.calls, counter.step.hits) == (3, 2)
+
+
+def test_a_failing_trace_leaves_cache_and_counters_as_they_were() -> None:
+    f = nbfn.function(lambda x: tf.reshape(x, [2, 3]))
+    f(tf.ones([6]))
+    before = repr(f)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="reshape"):
+            f(tf.ones([7]))
+    assert repr(f) == before
+    f(tf.ones([6]))
+    assert f.hits == 1
+
+
+def test_a_failing_first_trace_that_created_a_variable_can_be_repeated() -> None:
+    state: dict[str, tf.Variable] = {}
+    attempts = []
+
+    @nbfn.function
+    def f(x):
+        attempts.append(1)
+        if "v" not in state:
+            variable = tf.Variable(2.0)
+            if len(attempts) == 1:
+                raise ValueError("not yet")
+            state["v"] = variable
+        return state["v"] * x
+
+    with pytest.raises(ValueError, match="not yet"):
+        f(tf.constant(3.0))
+    assert (f.calls, f.traces) == (0, ())
+    assert f(tf.constant(3.0)).numpy() == 6.0
+
+
+def test_a_call_that_fails_when_it_runs_counts() -> None:
+    @nbfn.function
+    def f(x):
+        tf.debugging.assert_positive(x)
+        return x
+
+    f(tf.constant(1.0))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.constant(-1.0))
+    assert (f.calls, f.hits, len(f.traces)) == (2, 1, 1)
+
+
+def test_counting_is_exact_under_threads() -> None:
+    f = nbfn.function(lambda x: tf.reduce_sum(x))
+    inputs = [tf.ones([n]) for n in range(1, 9)]
+
+    def work() -> None:
+        for x in inputs * 5:
+            f(x)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert f.calls == 8 * 8 * 5
+    assert len(f.traces) == 8
+    assert f.hits == f.calls - 8
+    assert sum(trace.hits for trace in f.traces) == f.hits
+
+
+def test_it_keeps_no_argument_and_no_result_alive() -> None:
+    class Token:
+        pass
+
+    f = nbfn.function(lambda x, token: x + 1)
+    token = Token()
+    result = f(tf.ones([3]), token)
+    watched = weakref.ref(token), weakref.ref(result)
+    del token, result
+    gc.collect()
+    assert [each() for each in watched] == [None, None]
+
+
+def test_a_dropped_function_is_freed() -> None:
+    def make() -> weakref.ref:
+        f = nbfn.function(lambda x: x + 1)
+        f(tf.ones([3]))
+        return weakref.ref(f)
+
+    watched = make()
+    gc.collect()
+    assert watched() is None
+
+
+def test_tf_module_tracks_it_and_saved_model_restores_it(tmp_path) -> None:
+    module = tf.Module()
+    module.v = tf.Variable(3.0)
+    module.f = nbfn.function(lambda x: module.v * x)
+    module.f(tf.constant(2.0))
+    tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert loaded.f(tf.constant(2.0)).numpy() == 6.0
+
+
+def test_it_maps_over_a_dataset() -> None:
+    f = nbfn.function(lambda x: x * 2)
+    assert list(tf.data.Dataset.range(3).map(f).as_numpy_iterator()) == [0, 2, 4]
+
+
+def test_get_concrete_function_is_no_call_and_no_retrace() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.ones([2]))
+    concrete = f.get_concrete_function(tf.TensorSpec([None]))
+    assert (f.calls, len(f.retraces)) == (1, 0)
+    assert f.traces[1].concrete_function is concrete
+    assert f.traces[1].cause.code == "requested"
+    f(tf.ones([5]))
+    assert f.traces[1].hits == 1
+
+
+def test_pickle_and_deepcopy_start_afresh() -> None:
+    f = nbfn.function(double)
+    for copied in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f)):
+        assert copied(tf.constant(2)).numpy() == 4
+        assert copied.calls == 1
+        assert copied.id != f.id
+    assert f.calls == 0
+
+
+def test_functions_called_inside_functions() -> None:
+    inner = nbfn.function(lambda x: x + 1)
+    outer = nbfn.function(lambda x: inner(inner(x)))
+    assert outer(tf.constant(1)).numpy() == 3
+    assert outer(tf.constant(5)).numpy() == 7
+    assert (outer.calls, outer.hits) == (2, 1)
+    assert len(inner.traces) == 1
+
+
+def test_evicted_traces_are_gone() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.ones([2]))
+    f(tf.ones([3]))
+    first = f.traces[0]
+    f.evict(first)
+    gc.collect()
+    assert [trace.number for trace in f.traces] == [2]
+    with pytest.raises(EvictedError, match="call the function again"):
+        first.graph_def()
+    with pytest.raises(ValueError, match="not in the cache"):
+        f.evict(first)
+    f(tf.ones([2]))
+    assert [trace.number for trace in f.traces] == [2, 3]
+
+
+def test_without_tensorflows_internals_calls_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbfn._tensorflow.tracing.cache.TraceCache", object)
+    _tensorflow.degraded.cache_clear()
+    with pytest.warns(nbfn.NbfnWarning, match="which trace serves a call"):
+        f = nbfn.function(lambda x: x * 2)
+    assert [f(tf.ones([n])).shape for n in (1, 2, 1)] == [[1], [2], [1]]
+    assert (f.calls, f.hits, len(f.traces)) == (3, 1, 2)
+    assert f.retraces[0].causes[0].code == "shape"
+    _tensorflow.degraded.cache_clear()
+
+
+def test_a_failing_recorder_never_breaks_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = nbfn.function(lambda x: x * 2)
+    monkeypatch.setattr("nbfn.functions.recording.recorder.key_of", lambda _: 1 / 0)
+    with pytest.warns(nbfn.NbfnWarning, match="could not note a call"):
+        assert f(tf.constant(2)).numpy() == 4
+    assert f(tf.constant(3)).numpy() == 6
+
+
+def test_a_recorder_that_has_failed_goes_on_at_the_next_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    f = nbfn.function(lambda x: x * 2)
+    with monkeypatch.context() as broken:
+        broken.setattr("nbfn.functions.recording.recorder.causes_of", lambda _: 1 / 0)
+        with pytest.warns(nbfn.NbfnWarning, match="could not note a call"):
+            f(tf.constant(2))
+    f(tf.constant(3))
+    assert (f.calls, f.hits) == (1, 1)
+    assert [trace.cause.sentence for trace in f.traces] == [
+        "made by a call that nbfn could not note"
+    ]
+    f(tf.constant(3))
+    f(tf.constant(1.0))
+    assert (f.calls, f.hits, [trace.hits for trace in f.traces]) == (3, 2, [2, 0])
+    assert [cause.code for cause in f.retraces[-1].causes] == ["dtype"]
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(ValueError, match="max_traces is 0"):
+        nbfn.function(lambda x: x, max_traces=0)
+    with pytest.raises(ValueError, match="on_limit is 'explode'"):
+        nbfn.function(lambda x: x, on_limit="explode")
+    with pytest.raises(TypeError, match="expected a function to trace: 3 is not a callable object"):
+        nbfn.function(3)
+    with pytest.raises(TypeError):
+        nbfn.function(lambda x: x, no_such_option=1)

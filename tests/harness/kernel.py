@@ -1,0 +1,115 @@
+"""A real kernel for tests: cells go in, outputs and comm messages come out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
+
+from tests.programs.environments import HERE, Environment
+
+
+@dataclass
+class Reply:
+    """What one cell did."""
+
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    displays: list[dict[str, Any]] = field(default_factory=list)
+    comms: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Streams, results and errors as plain text."""
+        parts = []
+        for content in self.outputs:
+            parts.append(content.get("text", ""))
+            parts.append(content.get("data", {}).get("text/plain", ""))
+            parts.append("\n".join(content.get("traceback", [])))
+        return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(part for part in parts if part))
+
+
+class Kernel:
+    """A running kernel and a client of it."""
+
+    def __init__(self, client: Any, interrupt: Callable[[], Any]) -> None:
+        self.client = client
+        self.interrupt = interrupt
+
+    def run(self, code: str, cell_id: str | None = None, timeout: float = 120) -> Reply:
+        """Runs a cell to its end."""
+        message = self.client.session.msg(
+            "execute_request",
+            {"code": code, "silent": False, "store_history": True, "user_expressions": {}},
+            metadata={"cellId": cell_id} if cell_id else {},
+        )
+        self.client.shell_channel.send(message)
+        reply = Reply()
+        while True:
+            received = self.client.get_iopub_msg(timeout=timeout)
+            kind, content = received["msg_type"], received["content"]
+            if kind.startswith("comm_"):
+                sent = received["header"]["date"].timestamp()
+                reply.comms.append({"type": kind, "time": sent, **content})
+            elif received["parent_header"].get("msg_id") != message["header"]["msg_id"]:
+                continue
+            elif kind == "status" and content["execution_state"] == "idle":
+                return reply
+            elif kind in ("display_data", "update_display_data") and _has_id(content):
+                reply.displays.append(content)
+            elif kind in ("stream", "display_data", "execute_result", "error"):
+                reply.outputs.append(content)
+
+    def comms(self, target: str) -> list[str]:
+        """Ids of the kernel's open comms of a target."""
+        message = self.client.session.msg("comm_info_request", {"target_name": target})
+        self.client.shell_channel.send(message)
+        while True:
+            received = self.client.get_shell_msg(timeout=120)
+            if received["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                return list(received["content"]["comms"])
+
+    def complete(self, code: str) -> list[str]:
+        """What the kernel offers at the end of some code."""
+        id_ = self.client.complete(code, len(code))
+        while True:
+            received = self.client.get_shell_msg(timeout=120)
+            if received["parent_header"].get("msg_id") == id_:
+                return list(received["content"]["matches"])
+
+    def send(self, kind: str, **content: Any) -> None:
+        """Sends a comm message, as a page does."""
+        self.client.shell_channel.send(self.client.session.msg(kind, content))
+
+    def received(self, timeout: float = 120) -> dict[str, Any]:
+        """The data of the next comm message on iopub."""
+        while True:
+            message = self.client.get_iopub_msg(timeout=timeout)
+            if message["msg_type"] in ("comm_msg", "comm_close"):
+                return {"kind": message["msg_type"], **message["content"].get("data", {})}
+
+
+def _has_id(content: dict[str, Any]) -> bool:
+    """Whether a display can be updated later, as one of progress is."""
+    return "display_id" in content["transient"]
+
+
+@contextmanager
+def running_kernel(environment: Environment = HERE) -> Iterator[Kernel]:
+    """Starts a kernel in an environment, and shuts it down at the end."""
+    manager = KernelManager()
+    launch = [str(environment.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    manager._kernel_spec = KernelSpec(argv=launch, display_name="tested", language="python")
+    manager.start_kernel(env=environment.variables)
+    client = manager.client()
+    try:
+        client.start_channels()
+        client.wait_for_ready(timeout=120)
+        yield Kernel(client, manager.interrupt_kernel)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)

@@ -1,0 +1,29 @@
+"""Cells as people write them in notebooks, by subject."""
+
+from __future__ import annotations
+
+from tests.notebook.cells.segments.corpus import (
+    breaking,
+    by_hand,
+    exploration,
+    images,
+    pythonic,
+    simulation,
+    tables,
+    text,
+    training,
+)
+from tests.notebook.cells.segments.corpus.story import Story
+
+STORIES: list[Story] = [
+    *exploration.STORIES,
+    *training.STORIES,
+    *simulation.STORIES,
+    *by_hand.STORIES,
+    *text.STORIES,
+    *images.STORIES,
+    *tables.STORIES,
+    *pythonic.STORIES,
+    *breaking.STORIES,
+]
+"""All of them; each has a name of its own."""

@@ -1,0 +1,56 @@
+"""The wheel, and an environment that holds nothing but what it brings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = str(Path(sys.executable).parent)
+UV = shutil.which("uv", path=BIN) or "uv"
+
+
+def without_node() -> dict[str, str]:
+    """The environment with every folder that holds node or npm off the PATH."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    kept = [f for f in folders if not any(Path(f, n).exists() for n in ("node", "npm"))]
+    return {**os.environ, "PATH": os.pathsep.join(kept), "JUPYTER_PREFER_ENV_PATH": "1"}
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [UV, "build", "--quiet", "--wheel", "--out-dir", str(folder), str(ROOT)],
+        check=True,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        },
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+    python = folder / "bin" / "python"
+    subprocess.run(
+        # Compiled now, because the first import of TensorFlow would do it, and take minutes.
+        [
+            *(UV, "pip", "install", "--quiet", "--compile-bytecode"),
+            *("--python", str(python), f"{wheel}[lab]"),
+        ],
+        check=True,
+        env=without_node(),
+    )
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
