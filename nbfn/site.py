@@ -99,6 +99,24 @@ def _is_the_users(frame: FrameType) -> bool:
     return not (f"{module}.".startswith(_NOT_THE_USERS) or GENERATED in frame.f_code.co_filename)
 
 
+_OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
+
+
+def is_user_module(module: Any) -> bool:
+    """Whether the module of this name holds the user's own code, and no library's."""
+    if module == "__main__":
+        return True
+    if not isinstance(module, str) or module.split(".")[0] in _OTHERS:
+        return False
+    return _is_outside_libraries(module)
+
+
+@functools.lru_cache(1024)
+def _is_outside_libraries(module: str) -> bool:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return isinstance(file, str) and not is_library(file)
+
+
 def is_library(file: str) -> bool:
     """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
     return file.startswith(_libraries())

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from nbfn.functions.traces.key import shorten
+MAX_TEXT = 60
+"""Characters of a value that messages show."""
 
 
 def parameters_text(python_function: Callable[..., Any]) -> str:
@@ -22,3 +23,9 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
 def count(number: int, noun: str) -> str:
     """A number of things, such as ``1 call`` and ``2 calls``."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def shorten(text: str) -> str:
+    """The text on one line of at most `MAX_TEXT` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"

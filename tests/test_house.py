@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,65 +14,122 @@ import pytest
 import nbfn
 
 PACKAGE = Path(nbfn.__file__).parent
+MAX_FILES = 12
 
-ROOMS = {
-    "nbfn": 5,
-    "notebook": 4,
-    "views": 3,
-    "sessions": 2,
-    "functions": 1,
-    "modules": 1,
-    "_tensorflow": 0,
-    "protocol": 0,
-    "work": 0,
-    "site": -1,
-    "stacks": -1,
-    "errors": -1,
-    "_version": -1,
+ORDER = {
+    "nbfn": (
+        *("_version", "errors", "text", "site", "stacks", "work", "protocol", "_tensorflow"),
+        *("functions", "modules", "sessions", "views", "notebook"),
+    ),
+    "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
+    "nbfn.functions": (
+        *("bytecode", "guards", "traces", "calls", "retraces", "recording", "signatures"),
+        *("effects", "checking", "traced", "graphs", "watching", "segments", "progress"),
+    ),
+    "nbfn.modules": (
+        *("errors", "initializers", "activations", "variables", "specs", "lifecycle", "lifting"),
+        *("transforms", "module", "layers", "containers"),
+    ),
+    "nbfn.notebook": (
+        *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
+        *("ticker", "formatters", "hooks", "extension"),
+    ),
 }
+"""The rooms of a folder from the bottom up: each may import those before it."""
 
+BESIDE = {
+    "nbfn.functions": "nbfn.modules",
+    "nbfn.modules": "nbfn.functions",
+}
+"""Rooms that do not know each other."""
 
-def room_of(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return "nbfn" if parts == ("__init__",) else parts[0]
-
-
-def imported_rooms(path: Path) -> set[str]:
-    rooms = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-            if node.module == "nbfn":
-                names = [f"nbfn.{alias.name}" for alias in node.names]
-        for name in names:
-            if name.startswith("nbfn."):
-                rooms.add(name.split(".")[1])
-    return rooms
+UPWARD = {
+    "nbfn.functions.traces.trace": (
+        "nbfn.functions.graphs.carve",
+        "nbfn.functions.retraces.diff",
+        "nbfn.functions.traced.traced_function",
+    ),
+}
+"""The exception: `Trace.carve` and `Trace.diff`."""
 
 
 def python_files() -> list[Path]:
     return [path for path in PACKAGE.rglob("*.py") if "labextension" not in path.parts]
 
 
-def test_every_file_belongs_to_a_room() -> None:
-    assert {room_of(path) for path in python_files()} <= ROOMS.keys()
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def test_imports_point_down() -> None:
-    wrong = [
-        f"{path.relative_to(PACKAGE)} imports {target}"
-        for path in python_files()
-        for target in imported_rooms(path)
-        if target != room_of(path) and ROOMS[target] >= ROOMS[room_of(path)]
-    ]
+@functools.cache
+def imports() -> Mapping[str, frozenset[str]]:
+    """The files that each file imports, late imports and those for types too."""
+    files = {module_of(path): path for path in python_files()}
+    found = {}
+    for module, path in files.items():
+        targets = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                targets |= names & files.keys() or {node.module}
+        targets -= {module, *UPWARD.get(module, ())}
+        found[module] = frozenset(targets & files.keys())
+    return found
+
+
+def circle() -> list[str]:
+    """The files of a circle of imports; empty if there is none."""
+    done: set[str] = set()
+
+    def walk(module: str, path: tuple[str, ...]) -> Iterator[str]:
+        if module in path:
+            yield from path[path.index(module) :]
+        elif module not in done:
+            for each in imports()[module]:
+                yield from walk(each, (*path, module))
+            done.add(module)
+
+    for module in imports():
+        found = list(walk(module, ()))
+        if found:
+            return found
+    return []
+
+
+def test_there_is_no_circle_of_imports() -> None:
+    assert circle() == []
+
+
+@pytest.mark.parametrize("folder", ORDER)
+def test_imports_point_down(folder: str) -> None:
+    order = ORDER[folder]
+    there = {each.stem for each in Path(PACKAGE.parent, *folder.split(".")).iterdir()}
+    rooms = there - {"__init__", "__pycache__", "py", "labextension"}
+    assert rooms == set(order)
+    depth = len(folder.split("."))
+    wrong = []
+    for module, targets in imports().items():
+        for target in targets:
+            one, other = (each.split(".")[: depth + 1] for each in (module, target))
+            if one == other or ".".join(one[:-1]) != folder or ".".join(other[:-1]) != folder:
+                continue
+            is_beside = BESIDE.get(".".join(one)) == ".".join(other)
+            if is_beside or order.index(other[-1]) > order.index(one[-1]):
+                wrong.append(f"{module} imports {target}")
     assert wrong == []
 
 
+def test_no_folder_is_crowded() -> None:
+    for folder in {path.parent for path in python_files()}:
+        files = [each for each in folder.glob("*.py") if each.name != "__init__.py"]
+        assert len(files) <= MAX_FILES, f"{folder.relative_to(PACKAGE)} has {len(files)} files"
+
+
 def test_functions_and_modules_know_no_notebook() -> None:
-    for path in [*PACKAGE.glob("functions/*.py"), *PACKAGE.glob("modules/*.py")]:
+    for path in [*PACKAGE.glob("functions/**/*.py"), *PACKAGE.glob("modules/**/*.py")]:
         text = path.read_text()
         for word in ("import IPython", "from IPython", "import anywidget", "import comm"):
             assert word not in text, f"{path.name} has `{word}`"
@@ -78,7 +137,7 @@ def test_functions_and_modules_know_no_notebook() -> None:
 
 def test_only_one_room_names_tensorflows_internals() -> None:
     for path in python_files():
-        if room_of(path) != "_tensorflow":
+        if "_tensorflow" not in path.parts:
             text = path.read_text()
             for word in ("tensorflow.python", "tensorflow.core", "tf.__internal__"):
                 assert word not in text, f"{path.name} names {word}"

@@ -4,11 +4,11 @@ from nbfn.functions.recording.refusal import TraceLimitError as TraceLimitError
 from nbfn.functions.recording.registry import delist as delist
 from nbfn.functions.recording.registry import live_functions as live_functions
 from nbfn.functions.recording.stance import stance as stance
-from nbfn.functions.retraces.explain import Cause as Cause
-from nbfn.functions.retraces.explain import Retrace as Retrace
 from nbfn.functions.traced.function import function as function
 from nbfn.functions.traced.traced_function import TracedFunction as TracedFunction
 from nbfn.functions.traces.capture import Capture as Capture
+from nbfn.functions.traces.cause import Cause as Cause
+from nbfn.functions.traces.cause import Retrace as Retrace
 from nbfn.functions.traces.trace import EvictedError as EvictedError
 from nbfn.functions.traces.trace import Trace as Trace
 from nbfn.functions.watching.activity import Doing as Doing

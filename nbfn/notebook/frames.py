@@ -15,13 +15,12 @@ from types import TracebackType
 
 from IPython.core.getipython import get_ipython
 
-import nbfn
 from nbfn.site import GENERATED
 
 _TENSORFLOW = ("tensorflow", "keras")
 _PACKAGES = (*_TENSORFLOW, "IPython", "ipykernel", "executing")
 _LIBRARY = Path(sysconfig.get_paths()["stdlib"])
-_NBFN = Path(nbfn.__file__).parent
+_NBFN = Path(__file__).parents[1]
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+?)(?:  \*+)?$')
 
 

@@ -19,7 +19,7 @@ from nbfn._version import __version__
 from nbfn.errors import tell_failure
 
 if TYPE_CHECKING:
-    from nbfn.functions.recording.record import Observed
+    from nbfn.functions.calls.record import Observed
     from nbfn.functions.segments.cell import TracedCell
 
 _Row = TypeVar("_Row", bound=protocol.Record)

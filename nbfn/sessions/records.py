@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from nbfn import protocol
 from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
-from nbfn.functions.recording.record import Observed
+from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.traces.key import Key

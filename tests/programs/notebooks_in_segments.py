@@ -2,10 +2,10 @@
 
 ``python -m tests.programs.notebooks_in_segments FOLDER`` puts ``%%tf_function`` above each cell
 that has no magic of its own and does more than define functions, and runs it twice in a row; every
-other cell runs once. Each way has a process of its own. The plain way runs twice: what differs there already
-is not deterministic, and only its names and types are compared. What differs under the magic is
-compared with a third plain run from another seed: if that differs too, random numbers are in it,
-which TensorFlow draws in another sequence inside functions.
+other cell runs once. Each way has a process of its own. The plain way runs twice: what differs
+there already is not deterministic, and only its names and types are compared. What differs under
+the magic is compared with a third plain run from another seed: if that differs too, random numbers
+are in it, which TensorFlow draws in another sequence inside functions.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from types import (
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.functions.guards.fingerprints import is_a
 from nbfn.site import GENERATED
 
 
@@ -56,7 +55,7 @@ class GraphTime:
         """This, and what these functions run and change."""
         codes, lines, holders = set(self.codes), set(self.lines), set(self.holders)
         for part in (part for function in functions for part in _parts(function)):
-            if is_a(part, FunctionType):
+            if issubclass(type(part), FunctionType):
                 codes.add(part.__code__)
                 if GENERATED in part.__code__.co_filename:
                     name = part.__code__.co_name
@@ -73,17 +72,18 @@ NOTHING = GraphTime()
 def _parts(function: Any) -> Iterator[Any]:
     """The functions of which a function is made, and the objects that are bound to them."""
     while function is not None:
-        if is_a(function, functools.partial):
+        kind = type(function)  # `isinstance` asks the value, which may run code of the user's
+        if issubclass(kind, functools.partial):
             yield from (*function.args, *function.keywords.values())
             function = function.func
-        elif is_a(function, MethodType):
+        elif issubclass(kind, MethodType):
             function = function.__func__
-        elif is_a(function, FunctionType):
+        elif issubclass(kind, FunctionType):
             yield function
             function = vars(function).get("__wrapped__")
-        elif is_a(function, (BuiltinMethodType, MethodWrapperType)):
-            if not is_a(function.__self__, ModuleType):
+        elif issubclass(kind, (BuiltinMethodType, MethodWrapperType)):
+            if not issubclass(type(function.__self__), ModuleType):
                 yield function.__self__
             return
         else:
-            function = vars(type(function)).get("__call__")
+            function = vars(kind).get("__call__")

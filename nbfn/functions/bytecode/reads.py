@@ -6,7 +6,6 @@ import dis
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dis import Instruction
@@ -19,7 +18,6 @@ from nbfn.functions.bytecode.operands import simple
 from nbfn.functions.bytecode.special_methods import special_methods
 from nbfn.functions.bytecode.text_conversions import texts
 from nbfn.functions.bytecode.value_sources import Names, comprehensions, locals_of
-from nbfn.site import is_library
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
@@ -126,21 +124,3 @@ def _codes(code: CodeType, graph_time: GraphTime) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType) and not graph_time.runs(constant):
             yield from _codes(constant, graph_time)
-
-
-_NOT_THE_USERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
-
-
-def is_the_users(module: Any) -> bool:
-    """Whether the module of this name holds the user's own code, and no library's."""
-    if module == "__main__":
-        return True
-    if not isinstance(module, str) or module.split(".")[0] in _NOT_THE_USERS:
-        return False
-    return _is_outside_libraries(module)
-
-
-@functools.lru_cache(1024)
-def _is_outside_libraries(module: str) -> bool:
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return isinstance(file, str) and not is_library(file)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from nbfn.functions.calls.interruption import Interruption
 
 if TYPE_CHECKING:
+    from nbfn.functions.calls.record import Record
     from nbfn.functions.guards.guards import Exemptions, Marks
-    from nbfn.functions.recording.record import Record
-    from nbfn.functions.retraces.explain import Cause, Wanted
+    from nbfn.functions.traces.cause import Cause, Wanted
     from nbfn.functions.traces.trace import Trace
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.functions.traces.key import shorten
+from nbfn.text import shorten
 
 _TOLERANCE = {
     tf.float64: (1e-9, 1e-10),

@@ -11,17 +11,14 @@ import contextlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.trial import Outcome, Trial
 from nbfn.functions.effects.reach import effect_on, effects_of, with_helpers
-from nbfn.functions.traces.key import shorten
+from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site
-from nbfn.text import count
-
-if TYPE_CHECKING:
-    from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.text import count, shorten
 
 
 class CheckError(NbfnError, TypeError):
@@ -90,7 +87,7 @@ class Check:
         return "\n".join([head, *lines, *(f"  note: {note}" for note in self.notes)])
 
 
-def check(function: TracedFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Check:
+def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Check:
     """Runs a function eagerly and traced, and compares.
 
     Every variable that the function reads or writes has its value back afterwards, also if one of
@@ -137,7 +134,7 @@ def check(function: TracedFunction, args: Sequence[Any], kwargs: Mapping[str, An
 class _Source:
     """Where in the source of a function and its helpers things happen."""
 
-    def __init__(self, function: TracedFunction) -> None:
+    def __init__(self, function: Recorded) -> None:
         functions = with_helpers(function.python_function)
         self.effects = effects_of(functions)
         self.files = {each.__code__.co_filename for each in functions}

@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
-from nbfn.functions.bytecode.reads import is_the_users
 from nbfn.functions.effects.reach import named
+from nbfn.site import is_user_module
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, frozenset)
 _MAX_DEPTH = 6
@@ -194,7 +194,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _is_object(value: Any) -> bool:
     """Whether this is an object of a class of the user's."""
-    return hasattr(value, "__dict__") and is_the_users(type(value).__module__)
+    return hasattr(value, "__dict__") and is_user_module(type(value).__module__)
 
 
 def _is_tracking(name: str) -> bool:

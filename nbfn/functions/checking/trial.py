@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
@@ -20,10 +20,8 @@ from nbfn.functions.checking.agreement import disagreement, disagreements
 from nbfn.functions.checking.python_state import PythonState, fingerprint
 from nbfn.functions.checking.variable_state import VariableState
 from nbfn.functions.effects.reach import named, plain, with_helpers
+from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.traces.variable_names import named_leaves, names_for
-
-if TYPE_CHECKING:
-    from nbfn.functions.traced.traced_function import TracedFunction
 
 Place = tuple[str, int]
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -95,9 +93,7 @@ class _Traced(_tensorflow.UnlistedFunction):
 class Trial:
     """The two runs of one function."""
 
-    def __init__(
-        self, function: TracedFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self._function = function
         self._specs, self._args, self._kwargs = _prepared(function, args, kwargs)
         self._functions = with_helpers(function.python_function)
@@ -217,7 +213,7 @@ def _captured(concrete: Any) -> list[Any]:
 
 
 def _prepared(
-    function: TracedFunction, args: Sequence[Any], kwargs: Mapping[str, Any]
+    function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Sequence[Any], Sequence[Any], Mapping[str, Any]]:
     """What to trace for, and the arguments as the function's input signature converts them."""
     if function.converts:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.functions.bytecode.reads import is_the_users
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.source import parameters, source_of
@@ -35,6 +34,7 @@ from nbfn.functions.effects.values import (
     names_of_function,
     package,
 )
+from nbfn.site import is_user_module
 
 MAX_FUNCTIONS = 200
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -265,7 +265,7 @@ class Walk:
                 yield self._effect("read", node, "takes from an iterator")
             elif isinstance(each, tf.data.Dataset):
                 yield self._effect("read", node, "goes through a data set")
-            elif is_the_users(type(each).__module__):
+            elif is_user_module(type(each).__module__):
                 yield from self._operators(node, known(each))
 
     def _enter(self, node: ast.With, item: ast.withitem) -> Iterator[Effect]:
@@ -350,11 +350,11 @@ class Walk:
                 continue
             found = next((vars(c)[node.attr] for c in cls.__mro__ if node.attr in vars(c)), None)
             getter = getattr(found, "fget", None) or getattr(found, "func", None)
-            if isinstance(getter, types.FunctionType) and is_the_users(getter.__module__):
+            if isinstance(getter, types.FunctionType) and is_user_module(getter.__module__):
                 yield from self._function(node, getter, [known(owner)])
             elif isinstance(owner, np.ndarray | np.generic) and self.is_own:
                 yield self._effect("number", node, "uses a NumPy array")
-            elif "__getattr__" in vars(cls) and is_the_users(cls.__module__):
+            elif "__getattr__" in vars(cls) and is_user_module(cls.__module__):
                 yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
 
     def _operators(self, node: ast.AST, value: Value) -> Iterator[Effect]:
@@ -407,7 +407,7 @@ class Walk:
             for passed in value.objects:  # whoever is given a function may call it
                 inner = rules.wrapped(passed)
                 is_function = isinstance(inner, types.FunctionType | types.MethodType)
-                is_object = callable(inner) and is_the_users(type(inner).__module__)
+                is_object = callable(inner) and is_user_module(type(inner).__module__)
                 is_bound = isinstance(getattr(inner, "__self__", None), _MUTABLE)
                 if is_function or is_object or is_bound or rules.is_traced_function(inner):
                     yield from self._callable(node, inner, [])
@@ -441,7 +441,7 @@ class Walk:
             if initializer is not None:
                 yield from self._function(node, initializer, [FRESH, *args])
         elif isinstance(value, types.MethodType):
-            if is_the_users(value.__func__.__module__):
+            if is_user_module(value.__func__.__module__):
                 function: Any = value.__func__
                 yield from self._function(node, function, [known(owner), *args])
                 return
@@ -459,7 +459,7 @@ class Walk:
             else:
                 reason = rules.reason_of_object_method(owner, value.__name__, text)
         elif isinstance(value, types.FunctionType):
-            if is_the_users(value.__module__):
+            if is_user_module(value.__module__):
                 yield from self._function(node, value, args, node.keywords)
                 return
             if package(value.__module__) in LIBRARIES:
@@ -493,7 +493,7 @@ class Walk:
         users = [
             vars(base)[name]
             for base in cls.__mro__
-            if is_the_users(base.__module__)
+            if is_user_module(base.__module__)
             for name in ("__call__", "call")
             if isinstance(vars(base).get(name), types.FunctionType)
         ]
@@ -558,7 +558,7 @@ def _library_base(cls: type) -> bool:
 def inspect_init(cls: type) -> types.FunctionType | None:
     """The user's own initializer of a class."""
     for base in cls.__mro__:
-        if is_the_users(base.__module__):
+        if is_user_module(base.__module__):
             for name in ("__init__", "__post_init__"):
                 found = vars(base).get(name)
                 if isinstance(
@@ -570,7 +570,7 @@ def inspect_init(cls: type) -> types.FunctionType | None:
 
 def _is_of_the_users(function: types.FunctionType) -> bool:
     """Whether a function's own code is the user's, and not a decorator's of a library."""
-    return is_the_users(function.__globals__.get("__name__"))
+    return is_user_module(function.__globals__.get("__name__"))
 
 
 def _defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

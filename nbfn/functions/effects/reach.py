@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
-from nbfn.functions.bytecode.reads import is_the_users, reads
+from nbfn.functions.bytecode.reads import reads
 from nbfn.functions.effects.finder import Effect, Finder
+from nbfn.site import is_user_module
 
 _MAX_FUNCTIONS = 100
 
@@ -30,7 +31,7 @@ def with_helpers(python_function: Any) -> list[Any]:
         found.append(function)
         for value in named(function).values():
             inner = plain(getattr(value, "python_function", value))
-            if isinstance(inner, FunctionType) and is_the_users(inner.__module__):
+            if isinstance(inner, FunctionType) and is_user_module(inner.__module__):
                 waiting.append(inner)
     return found
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from nbfn.functions.bytecode.reads import is_the_users
 from nbfn.functions.effects.values import (
     LIBRARIES,
     Value,
@@ -22,6 +21,7 @@ from nbfn.functions.effects.values import (
     is_tensor,
     package,
 )
+from nbfn.site import is_user_module
 
 MUTATORS = frozenset(
     {
@@ -165,7 +165,7 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
         return None
-    if not is_own and (is_the_users(cls.__module__) or package(cls.__module__) == "nbfn"):
+    if not is_own and (is_user_module(cls.__module__) or package(cls.__module__) == "nbfn"):
         return None
     known = _MODULES.get(package(cls.__module__))
     if known is not None:
@@ -291,7 +291,7 @@ def special_methods(cls: type, node: type) -> list[types.FunctionType]:
     return [
         each
         for base in cls.__mro__
-        if is_the_users(base.__module__)
+        if is_user_module(base.__module__)
         for name, each in vars(base).items()
         if isinstance(each, types.FunctionType)
         and name.startswith("__")

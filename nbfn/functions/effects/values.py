@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions.bytecode.reads import is_the_users
+from nbfn.site import is_user_module
 
 MAX_OBJECTS = 64
 """Objects that one expression may stand for before it may stand for anything."""
@@ -263,7 +263,7 @@ def _attribute(value: Any, name: str) -> Value:
         return _looked_up(value, name)
     if isinstance(found, property):
         fget = found.fget
-        if fget is not None and not is_the_users(getattr(fget, "__module__", None)):
+        if fget is not None and not is_user_module(getattr(fget, "__module__", None)):
             try:  # a library's, such as `variables` of a module
                 return known(getattr(value, name))
             except Exception:

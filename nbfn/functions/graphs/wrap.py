@@ -14,10 +14,10 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
+from nbfn.functions.calls.record import Answers, Tally, next_id
 from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
-from nbfn.functions.recording.record import Answers, Tally, next_id
 from nbfn.functions.recording.registry import enlist
-from nbfn.functions.retraces.explain import Cause
+from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import call_site
 from nbfn.text import count, parameters_text

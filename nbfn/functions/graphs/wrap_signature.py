@@ -13,7 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.functions.signatures.pattern import long_form
-from nbfn.functions.traces.key import Key, TensorLeaf, ValueLeaf, shorten
+from nbfn.functions.traces.key import Key, TensorLeaf, ValueLeaf
+from nbfn.text import shorten
 
 
 @dataclass(frozen=True)

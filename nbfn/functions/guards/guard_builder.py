@@ -24,7 +24,7 @@ from nbfn import _tensorflow
 from nbfn.functions.bytecode import special_methods as special
 from nbfn.functions.bytecode.dynamic_attributes import ANY
 from nbfn.functions.bytecode.graph_time import GraphTime
-from nbfn.functions.bytecode.reads import is_the_users, reads
+from nbfn.functions.bytecode.reads import reads
 from nbfn.functions.bytecode.value_sources import made_by
 from nbfn.functions.guards.fingerprints import (
     ABSENT,
@@ -56,6 +56,7 @@ from nbfn.functions.guards.introspection import (
 from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.functions.guards.source import Place, Survey
 from nbfn.functions.guards.unwrapping import PARTIALS, mark_of_functions, unwrapped
+from nbfn.site import is_user_module
 
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
@@ -156,7 +157,7 @@ class Surveyor:
     def _visit(self, place: Place, fetch: Fetch, value: Any) -> None:
         """Marks the value at a place, and follows it."""
         if is_a(value, ModuleType):
-            if is_the_users(value.__name__):
+            if is_user_module(value.__name__):
                 self._put(place, fetch, value, Mark(("module", serial(value)), value.__name__))
                 self._attributes_of(place.name, place.route, value, fetch)
             return
@@ -255,7 +256,7 @@ class Surveyor:
         classes = () if is_module else type(value).__mro__
         if is_a(value, type):
             classes = (*value.__mro__, *classes)
-        users = [cls for cls in classes if is_the_users(cls.__module__)]
+        users = [cls for cls in classes if is_user_module(cls.__module__)]
         storage = storage_of(classes)
         if not (users or storage or is_module or is_a(value, HOLDERS)):
             return
@@ -353,7 +354,7 @@ class Surveyor:
 
 
 def _is_library(value: Any) -> bool:
-    return is_a(value, ModuleType) and not is_the_users(value.__name__)
+    return is_a(value, ModuleType) and not is_user_module(value.__name__)
 
 
 def _is_state(value: Any) -> bool:
@@ -361,4 +362,4 @@ def _is_state(value: Any) -> bool:
     if is_content(value) or is_a(value, HOLDERS):
         return True
     cls = value if is_a(value, type) else type(value)
-    return is_the_users(cls.__module__) or any(True for _ in unwrapped(value))
+    return is_user_module(cls.__module__) or any(True for _ in unwrapped(value))

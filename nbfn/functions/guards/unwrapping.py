@@ -10,8 +10,8 @@ from typing import Any
 from nbfn import _tensorflow
 from nbfn.functions.bytecode.fingerprint import fingerprint
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.bytecode.reads import is_the_users
 from nbfn.functions.guards.fingerprints import Mark, content_of, is_a
+from nbfn.site import is_user_module
 
 _MAX_WRAPPERS = 50
 PARTIALS = (functools.partial, functools.partialmethod)
@@ -29,7 +29,7 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
         elif is_a(function, functools._lru_cache_wrapper):
             function = function.__wrapped__
         elif is_a(function, FunctionType):
-            if is_the_users(function.__globals__.get("__name__")):
+            if is_user_module(function.__globals__.get("__name__")):
                 yield function
             function = vars(function).get("__wrapped__")
         else:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nbfn import _tensorflow
+from nbfn.functions.recording.recorded import Recorded
 
 if TYPE_CHECKING:
-    from nbfn.functions.traced.traced_function import TracedFunction
     from nbfn.functions.traces.trace import Trace
 
 
@@ -38,7 +38,7 @@ class Freed:
         return f"{self.traces} traces dropped, {self.nbytes / 2**20:.1f} MiB given back"
 
 
-def evict(function: TracedFunction, trace: Trace) -> None:
+def evict(function: Recorded, trace: Trace) -> None:
     """Takes a trace out of a function's cache. Raises ValueError if it is not there."""
     recorder = function.recorder
     concrete = trace._concrete()
@@ -48,7 +48,7 @@ def evict(function: TracedFunction, trace: Trace) -> None:
     recorder.forget(concrete)
 
 
-def evict_least_recently_used(function: TracedFunction, number: int) -> None:
+def evict_least_recently_used(function: Recorded, number: int) -> None:
     """Evicts this many traces, those first that only created variables and serve no call."""
     spare = sorted(
         function.traces, key=lambda t: (t.cause.code != "variable_creation", t.last_used)
@@ -57,7 +57,7 @@ def evict_least_recently_used(function: TracedFunction, number: int) -> None:
         evict(function, trace)
 
 
-def free(function: TracedFunction) -> Freed:
+def free(function: Recorded) -> Freed:
     """Drops every trace of a function and gives the memory back to the system."""
     before = _resident()
     traces = function.traces

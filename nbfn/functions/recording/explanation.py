@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbfn import _tensorflow
-from nbfn.functions.retraces.explain import Cause, explain
-from nbfn.functions.retraces.remedy import Remedy, remedy_for
+from nbfn.functions.recording.recorded import Recorded
+from nbfn.functions.retraces.explain import explain
+from nbfn.functions.retraces.remedy import remedy_for
+from nbfn.functions.traces.cause import Cause, Remedy
 
 if TYPE_CHECKING:
-    from nbfn.functions.traced.traced_function import TracedFunction
     from nbfn.functions.traces.trace import Trace
 
 
@@ -48,7 +49,7 @@ class Explanation:
         )
 
 
-def explanation(function: TracedFunction, args: Any, kwargs: Any) -> Explanation:
+def explanation(function: Recorded, args: Any, kwargs: Any) -> Explanation:
     """What a call with these arguments would find. Raises TypeError if they do not fit."""
     recorder = function.recorder
     looked_up = _tensorflow.look_up(function, args, kwargs)

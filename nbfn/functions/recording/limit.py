@@ -16,7 +16,7 @@ from nbfn.functions.recording.refusal import RunEagerly, TraceLimitError
 from nbfn.text import count
 
 if TYPE_CHECKING:
-    from nbfn.functions.retraces.explain import Retrace
+    from nbfn.functions.traces.cause import Retrace
 
 OnLimit = Literal["warn", "raise", "evict", "eager"]
 

@@ -10,17 +10,16 @@ from typing import Any, TypeVar
 from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.calls.call import Call, this_thread
+from nbfn.functions.calls.record import Record, clock
 from nbfn.functions.guards.guards import Guards, Marks
 from nbfn.functions.recording.limit import Limit
-from nbfn.functions.recording.record import Record, clock
 from nbfn.functions.recording.refusal import RefusedError, RunEagerly
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, obey, stance_of
-from nbfn.functions.retraces.explain import Cause, Retrace, Wanted
 from nbfn.functions.retraces.remedy import remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_of
-from nbfn.functions.summaries import summaries_of
-from nbfn.functions.traces.context import here, renumbered
+from nbfn.functions.traces.cause import Cause, Retrace, Wanted
+from nbfn.functions.traces.context import here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
@@ -153,7 +152,10 @@ class Recorder(Record):
     @_harmless
     def implicit(self, function_type: Any) -> Any:
         """What the key of a trace holds besides the arguments: the call's context."""
-        return here(self.guards.key(_tensorflow.objects(function_type)), summaries_of(self))
+        return here(
+            self.guards.key(_tensorflow.objects(function_type)),
+            summaries_of(self.guards.attributes),
+        )
 
     @_harmless
     def settled(self, concrete: Any) -> Any:
@@ -171,7 +173,7 @@ class Recorder(Record):
         if learned is not None:
             steps.append(learned[0])
             self._renew_marks(learned[1])
-        context = here(self.guards.key(objects), summaries_of(self))
+        context = here(self.guards.key(objects), summaries_of(self.guards.attributes))
         if not steps:
             return context, None
         return context, functools.partial(renumbered, functools.reduce(_chained, steps))
@@ -210,7 +212,9 @@ class Recorder(Record):
         call.marks = call.wanted.marks
         if (call.counts or call.explains) and call.added == 0:
             if self.traces:
-                obey(self, call.wanted)
+                current = stance_of(self.function_id, self.own_stance)
+                name = self.spoken_name() or self.name
+                obey(current, name, call.wanted, list(self.traces.values()))
             self.limit.check(self.spoken_name() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()
@@ -222,7 +226,7 @@ class Recorder(Record):
     def wanted(self, function_type: Any) -> Wanted:
         """What a call of this type needs of a trace."""
         objects = tuple(_tensorflow.objects(function_type))
-        context = here(self.guards.key(objects), summaries_of(self))
+        context = here(self.guards.key(objects), summaries_of(self.guards.attributes))
         return Wanted(key_of(function_type), context, self.guards.marks(objects))
 
     def added(self, concrete: Any) -> None:

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nbfn.functions.recording.record import Observed
+    from nbfn.functions.calls.record import Observed
 
 _lock = threading.Lock()
 _live: weakref.WeakValueDictionary[str, Observed] = weakref.WeakValueDictionary()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from nbfn.functions.recording.refusal import RetraceError, RunEagerly
 from nbfn.functions.retraces.explain import explain
-
-if TYPE_CHECKING:
-    from nbfn.functions.recording.recorder import Recorder
-    from nbfn.functions.retraces.explain import Wanted
+from nbfn.functions.traces.cause import Wanted
+from nbfn.functions.traces.trace import Trace
 
 Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace"]
 
@@ -82,20 +80,22 @@ def stance_of(function_id: str, own: Stance | None) -> Stance:
     return _Everywhere.stance
 
 
-def obey(recorder: Recorder, wanted: Wanted) -> None:
+def obey(current: Stance, name: str, wanted: Wanted, traces: Sequence[Trace]) -> None:
     """Is asked before a retrace is made.
+
+    Args:
+        current: The stance of the call.
+        name: The function's name.
+        wanted: What the call needs.
+        traces: The traces that are there.
 
     Raises:
         RetraceError: If it may not be made.
         RunEagerly: If the call is to run eagerly instead.
     """
-    current = stance_of(recorder.function_id, recorder.own_stance)
     if current == "eager_on_retrace":
         raise RunEagerly
     if current == "fail_on_retrace":
-        causes, _ = explain(wanted, list(recorder.traces.values()))
+        causes, _ = explain(wanted, traces)
         why = "; ".join(cause.sentence for cause in causes)
-        raise RetraceError(
-            f"`{recorder.spoken_name() or recorder.name}` would retrace, and the stance is "
-            f'"fail_on_retrace": {why}'
-        )
+        raise RetraceError(f'`{name}` would retrace, and the stance is "fail_on_retrace": {why}')

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbfn.functions.bytecode.fingerprint import fingerprint
-from nbfn.functions.retraces.explain import Cause
+from nbfn.functions.traces.cause import Cause
 
 FIRST = Cause("first_trace", "first call")
 _seen: dict[tuple[str, str], tuple[tuple[str, int], int]] = {}

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from nbfn.functions.retraces.explain import Cause, Wanted, all_differences
+from nbfn.functions.retraces.explain import all_differences
 from nbfn.functions.traces.capture import Capture
-from nbfn.functions.traces.key import shorten
-from nbfn.text import count
+from nbfn.functions.traces.cause import Cause, Wanted
+from nbfn.text import count, shorten
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace

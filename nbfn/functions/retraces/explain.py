@@ -7,16 +7,14 @@ trace that is equally near.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from nbfn.functions.guards.fingerprints import is_function
 from nbfn.functions.guards.guards import Marks, changes
-from nbfn.functions.retraces.remedy import Remedy
 from nbfn.functions.traces.capture import short_device
+from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
-from nbfn.site import Site
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -34,71 +32,6 @@ _WEIGHT = {
     "dtype": 3,
     "structure": 4,
 }
-
-
-@dataclass(frozen=True)
-class Cause:
-    """One reason why a call found no trace.
-
-    Attributes:
-        code: The kind of cause, a `nbfn.protocol.CauseCode`.
-        sentence: The cause in words, with the user's own names.
-        path: Path of the argument that differs, if one does.
-        old: What the nearest trace was made for.
-        new: What the call brought.
-    """
-
-    code: str
-    sentence: str
-    path: str | None = None
-    old: str | None = None
-    new: str | None = None
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
-@dataclass(frozen=True)
-class Retrace:
-    """A call that found no trace although the function had one.
-
-    Attributes:
-        number: Its number among the function's retraces, from 1.
-        causes: Every difference from the nearest trace.
-        nearest: The numbers of all nearest traces.
-        trace: The number of the trace that the call made.
-        site: The calling cell and line.
-        trace_seconds: What tracing cost.
-        remedy: What to change, where something can be.
-    """
-
-    number: int
-    causes: tuple[Cause, ...]
-    nearest: tuple[int, ...]
-    trace: int
-    site: Site
-    trace_seconds: float
-    remedy: Remedy | None
-
-    def __str__(self) -> str:
-        reasons = "; ".join(cause.sentence for cause in self.causes)
-        text = f"retrace {self.number} ({self.site}, {self.trace_seconds * 1e3:.0f} ms): {reasons}"
-        return text if self.remedy is None else f"{text}. {self.remedy.sentence}"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a call needs of a trace.
-
-    Attributes:
-        key: The key of its arguments.
-        context: Its context; None where it is not known.
-        marks: What its guards see.
-    """
-
-    key: Key
-    context: Context | None = None
-    marks: Marks = field(default_factory=dict)
 
 
 def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:

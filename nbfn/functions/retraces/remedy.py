@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from nbfn.functions.retraces.explain import Cause
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """What to change.
-
-    Attributes:
-        sentence: The advice.
-        code: Python that works when pasted into a cell, where there is such code.
-    """
-
-    sentence: str
-    code: str | None = None
+from nbfn.functions.traces.cause import Cause, Remedy
 
 
 def remedy_for(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call
-from nbfn.functions.retraces.explain import Cause, Wanted, explain
+from nbfn.functions.retraces.explain import explain
+from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.key import Key, TensorLeaf
 
 if TYPE_CHECKING:

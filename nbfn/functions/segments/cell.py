@@ -6,8 +6,7 @@ import itertools
 import weakref
 from typing import Any
 
-from nbfn.functions.recording.record import clock
-from nbfn.functions.retraces.explain import Retrace
+from nbfn.functions.calls.record import clock
 from nbfn.functions.segments import times
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.report import Report, report
@@ -16,6 +15,7 @@ from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import AnalysedCell
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.cause import Retrace
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import Cell
 

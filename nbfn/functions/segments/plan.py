@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nbfn.functions.effects.statement import Verdict, judged
-from nbfn.functions.retraces.explain import Cause
 from nbfn.functions.segments.loops import Loop, may_be_loop
 from nbfn.functions.segments.segment import SLOWER, Segment, Surroundings
 from nbfn.functions.segments.text import RESULT, AnalysedCell, Block, Statement
+from nbfn.functions.traces.cause import Cause
 
 _HARMLESS = frozenset(
     {

@@ -22,7 +22,6 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.functions.checking.check import Check
 from nbfn.functions.effects.values import is_tensor
-from nbfn.functions.retraces.explain import Cause
 from nbfn.functions.segments.body import function_of
 from nbfn.functions.segments.numbers import Numbers
 from nbfn.functions.segments.objects import Objects
@@ -31,6 +30,7 @@ from nbfn.functions.segments.text import RESULT, Statement, names_of
 from nbfn.functions.segments.times import Times
 from nbfn.functions.traced.function import function
 from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.trace import Trace
 
 SLOWER = "its graph was slower"

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbfn.functions.recording.eviction import evict
-from nbfn.functions.retraces.explain import Cause, stale
+from nbfn.functions.recording.recorded import Recorded
+from nbfn.functions.retraces.explain import stale
 from nbfn.functions.signatures.cover import Cover, RelaxError, buckets, cover
+from nbfn.functions.traces.cause import Cause
 
 if TYPE_CHECKING:
-    from nbfn.functions.traced.traced_function import TracedFunction
     from nbfn.functions.traces.trace import Trace
 
 
-def suggest(function: TracedFunction) -> Cover:
+def suggest(function: Recorded) -> Cover:
     """The least general signature that covers the newest trace and its relatives."""
     usable = _usable(function)
     signatures = [trace.concrete_function.structured_input_signature for trace in usable]
     return cover(signatures, [trace.number for trace in usable])
 
 
-def relax(function: TracedFunction) -> Trace:
+def relax(function: Recorded) -> Trace:
     """Makes one trace that covers the others, which are evicted."""
     general = suggest(function)
     covered = [trace for trace in function.traces if trace.number in general.numbers]
@@ -42,7 +43,7 @@ def relax(function: TracedFunction) -> Trace:
     return relaxed
 
 
-def renew(function: TracedFunction) -> tuple[Trace, ...]:
+def renew(function: Recorded) -> tuple[Trace, ...]:
     """Makes new traces in place of the stale ones."""
     recorder = function.recorder
     if recorder.guards.on_stale != "retrace":
@@ -65,11 +66,11 @@ def renew(function: TracedFunction) -> tuple[Trace, ...]:
     return tuple(made)
 
 
-def _usable(function: TracedFunction) -> list[Trace]:
+def _usable(function: Recorded) -> list[Trace]:
     return [trace for trace in function.traces if trace.cause.code != "variable_creation"]
 
 
-def _trace(function: TracedFunction, general: Cover, reason: Cause) -> tuple[Any, Cover]:
+def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cover]:
     """Traces for a general signature, with its numbers as floats if whole numbers do not do."""
     attempts = [general, general.in_float()] if general.converted else [general]
     failure: Exception | None = None
@@ -84,7 +85,7 @@ def _trace(function: TracedFunction, general: Cover, reason: Cause) -> tuple[Any
     ) from failure
 
 
-def _nothing(function: TracedFunction) -> str:
+def _nothing(function: Recorded) -> str:
     causes = function.retraces[-1].causes if function.retraces else ()
     why = "; ".join(cause.sentence for cause in causes) or "their arguments differ in kind"
     return f"no signature covers more than one trace of `{function.label}`: {why}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from nbfn.functions.calls.record import Answers
 from nbfn.functions.guards.guards import changes
-from nbfn.functions.recording.record import Answers
 from nbfn.functions.recording.recorder import Recorder
 from nbfn.functions.retraces.trace_causes import VARIABLE_CREATION
 from nbfn.functions.traces.trace import Trace

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from nbfn import _tensorflow
 from nbfn.functions.recording import eviction
 from nbfn.functions.recording.eviction import Freed
+from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.recording.recorder import Recorder
 from nbfn.functions.recording.stance import Stance, checked
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.trace import Trace
-
-if TYPE_CHECKING:
-    from nbfn.functions.traced.traced_function import TracedFunction
 
 
 class Upkeep:
@@ -31,7 +29,6 @@ class Upkeep:
     def stance(self, name: Stance | None) -> None:
         self.recorder.own_stance = None if name is None else checked(name)
 
-    @_tensorflow.as_it_is
     @_tensorflow.as_it_is
     def suggest(self) -> Cover:
         """The least general signature that covers the newest trace and its relatives.
@@ -88,5 +85,5 @@ class Upkeep:
         return eviction.free(self._function)
 
     @property
-    def _function(self) -> TracedFunction:
-        return cast("TracedFunction", self)
+    def _function(self) -> Recorded:
+        return cast("Recorded", self)

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
@@ -19,6 +19,7 @@ from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
+from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards.guards import Guards
 from nbfn.functions.recording import eviction
 from nbfn.functions.recording.explanation import Explanation, explanation
@@ -27,7 +28,6 @@ from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.recording.stance import stance_of
 from nbfn.functions.retraces.definitions import first_cause
-from nbfn.functions.retraces.explain import Cause
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.pattern import long_form, pattern_of_call
 from nbfn.functions.traced.inspection import Sight, owner_of, spoken_name_of
@@ -35,13 +35,11 @@ from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.management import Upkeep
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
+from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.created_variables import Creations
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import Site, call_site
-
-if TYPE_CHECKING:
-    from nbfn.functions.checking.check import Check
 
 _ids = itertools.count(1)
 
@@ -354,8 +352,6 @@ class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
         Raises:
             CheckError: If the arguments do not fit the function.
         """
-        from nbfn.functions.checking.check import check
-
         return check(self, args, kwargs)
 
     # Methods ----------------------------------------------------------------------------

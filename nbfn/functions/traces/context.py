@@ -1,7 +1,10 @@
 """The context of a call: what its trace depends on besides its arguments.
 
 RFC "Functions, not Sessions", section "Trace Caches": the key holds the context in which the
-function is called, such as the device that ``tf.device`` asks for.
+function is called, such as the device that ``tf.device`` asks for. Section "Summaries": TensorFlow
+bakes the writer that was the default when the trace was made into it. Here the writer and the
+condition are part of the key of functions that write summaries, so that each call writes where its
+caller says.
 """
 
 from __future__ import annotations
@@ -9,6 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nbfn import _tensorflow
+from nbfn.functions.guards.fingerprints import serial
+
+_SUMMARIES = "summary"
 
 
 class Context(NamedTuple):
@@ -33,3 +39,14 @@ def here(state: int, summaries: object | None = None) -> Context:
 def renumbered(numbers: dict[int, int], context: Context | None) -> Context | None:
     """A context with the new number of its state."""
     return context and context._replace(state=numbers.get(context.state, 0))
+
+
+def summaries_of(attributes: frozenset[str]) -> object | None:
+    """What a function's key holds of the caller's summaries; None if its code names none."""
+    if _SUMMARIES not in attributes:
+        return None
+    writer, condition = _tensorflow.summary_state()
+    return (
+        None if writer is None else serial(writer),
+        condition if isinstance(condition, bool) or condition is None else serial(condition),
+    )

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbfn import _tensorflow
-
-MAX_TEXT = 60
+from nbfn.text import shorten
 
 
 @dataclass(frozen=True)
@@ -140,9 +139,3 @@ def _describe(node: _tensorflow.Container) -> str:
     if node.kind == "dict":
         return "dict with " + (", ".join(key[1:-1] for key in node.children) or "no keys")
     return node.kind
-
-
-def shorten(text: str) -> str:
-    """The text on one line of at most `MAX_TEXT` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"

@@ -12,8 +12,8 @@ from nbfn.errors import NbfnError
 from nbfn.functions.graphs.carve import carve
 from nbfn.functions.guards.guards import Marks
 from nbfn.functions.retraces.diff import TraceDiff, diff
-from nbfn.functions.retraces.explain import Cause
 from nbfn.functions.traces.capture import Capture, captures_of
+from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key, ObjectLeaf
 from nbfn.site import Cell, Site

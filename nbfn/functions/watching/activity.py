@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call, open_on
-from nbfn.functions.recording.record import Record
+from nbfn.functions.calls.record import Record
 from nbfn.functions.recording.registry import live_functions
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.stacks import stack_of

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, tell_failure
-from nbfn.functions.recording.record import Answers
+from nbfn.functions.calls.record import Answers
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.origin import origin_of

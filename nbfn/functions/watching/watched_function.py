@@ -13,11 +13,12 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call
+from nbfn.functions.calls.record import Answers, Tally, next_id
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.functions.recording.record import Answers, Tally, next_id
-from nbfn.functions.retraces.explain import Cause, Wanted, explain
-from nbfn.functions.retraces.remedy import Remedy, remedy_for
+from nbfn.functions.retraces.explain import explain
+from nbfn.functions.retraces.remedy import remedy_for
 from nbfn.functions.retraces.trace_causes import causes_of
+from nbfn.functions.traces.cause import Cause, Remedy, Wanted
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots

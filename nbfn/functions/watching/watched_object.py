@@ -9,8 +9,8 @@ from typing import Any
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.functions.retraces.explain import Retrace
 from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.cause import Retrace
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.watching.origin import closure, origin_of
 from nbfn.text import count

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from nbfn.notebook.errors.tracebacks import parsed
+from nbfn.notebook.errors.messages import parsed
 from nbfn.notebook.frames import Line, is_users, walk
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import linecache
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -16,24 +14,17 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.errors import NbfnError
+from nbfn.notebook.errors.messages import parsed
 from nbfn.notebook.frames import (
     Line,
     as_shown,
     entry_for,
-    is_frame,
     is_machinery,
     is_users,
-    lines_in,
     linked,
     walk,
-    without_machinery,
 )
 
-_IN_USER_CODE = "in user code:"
-_DETECTED = "Detected at node"
-_CREATED = "The op is created at:"
-_UNSUPPORTED = re.compile(r"Detected unsupported operations .*")
-_ATTRIBUTES = re.compile(r"\[_XlaMustCompile=[^\]]*\]|\[\](?= on )|(?<=\))\{\{node [^}]*\}\}")
 _SHOWN = (Exception, KeyboardInterrupt)
 
 
@@ -107,57 +98,6 @@ def within(line: Line, message: str) -> Line | None:
 def _runs_a_magic(entry: TracebackType) -> bool:
     """Whether a frame runs a cell magic, whose lines follow below."""
     return entry.tb_frame.f_code.co_name == "run_cell_magic"
-
-
-def parsed(error: BaseException) -> tuple[str, str, list[Line]]:
-    """Parts an error of TensorFlow into its class, what happened, and the user's lines."""
-    text = str(error)
-    name = type(error).__name__
-    if text.startswith(_IN_USER_CODE):
-        return _traced(name, text)
-    if _CREATED in text:
-        return name, *_compiled(text)
-    if _DETECTED in text:
-        return name, *_run(text)
-    return name, without_machinery(text), []
-
-
-def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
-    """A message of AutoGraph: lines of code, an empty line, the error as ``Class: message``.
-
-    Where AutoGraph cannot make an error of the same class, the message has its name.
-    """
-    body = text.removeprefix(_IN_USER_CODE).split("\n")
-    last = max((i for i, line in enumerate(body) if is_frame(line)), default=-1)
-    rest = textwrap.dedent("\n".join(body[last + 2 :])).strip("\n")
-    kind, found, message = rest.partition(":")
-    if not (found and kind.isidentifier()):
-        return name, rest, lines_in(text)
-    return kind, message.lstrip(" "), lines_in(text)
-
-
-def _run(text: str) -> tuple[str, list[Line]]:
-    """A message of the runtime: where each failing node was defined, then what happened."""
-    lines = text.split("\n")
-    last = max((i for i, line in enumerate(lines) if is_frame(line)), default=-1)
-    rest = [line for line in lines[last + 1 :] if line.strip()]
-    quoted = lines_in(text[text.index(_DETECTED) :].split("\n\n" + _DETECTED)[0])
-    return "\n".join(rest) or lines[0], _within_functions(quoted)
-
-
-def _compiled(text: str) -> tuple[str, list[Line]]:
-    """A message of XLA: what it cannot compile, and where that operation was made."""
-    what, where = text.split(_CREATED, 1)
-    said = _UNSUPPORTED.search(what)
-    frames = itertools.takewhile(is_frame, where.strip().split("\n"))
-    message = _ATTRIBUTES.sub("", said[0] if said else what.strip())
-    return message, _within_functions(lines_in("\n".join(frames)))
-
-
-def _within_functions(quoted: list[Line]) -> list[Line]:
-    """The lines without those that call the function, of which there are frames."""
-    inner = [line for line in quoted if line.function != "<module>"]
-    return inner or quoted[-1:]
 
 
 class Tracebacks:

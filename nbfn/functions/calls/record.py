@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-from nbfn.functions.retraces.explain import Cause, Retrace
-from nbfn.functions.retraces.remedy import Remedy
 from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.cause import Cause, Remedy, Retrace
 from nbfn.functions.traces.key import Key
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import Site

@@ -1,0 +1,60 @@
+"""A traced function, as what keeps it small and what looks at it from outside needs it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from nbfn.functions.recording.recorder import Recorder
+from nbfn.functions.traces.cause import Cause, Retrace
+from nbfn.functions.traces.trace import Trace
+from nbfn.site import Site
+
+
+class Recorded(Protocol):
+    """A traced function with its record.
+
+    Attributes:
+        site: Where it was defined.
+        converts: Signatures by which Python numbers of a call become tensors.
+    """
+
+    site: Site
+    converts: tuple[Any, ...]
+    _pattern: Any
+
+    @property
+    def recorder(self) -> Recorder:
+        """What is known of its calls and traces."""
+
+    @property
+    def label(self) -> str:
+        """The name to show."""
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces in the cache, oldest first."""
+
+    @property
+    def retraces(self) -> tuple[Retrace, ...]:
+        """Every miss after the first trace, newest last."""
+
+    @property
+    def owner(self) -> Any | None:
+        """The instance whose method it is."""
+
+    @property
+    def python_function(self) -> Any:
+        """The user's Python function."""
+
+    @property
+    def input_signature(self) -> Any:
+        """The signature that it is traced for; None if calls say that."""
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function."""
+
+    def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
+        """The concrete function for some arguments, traced if it is not there."""
+
+    def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]: ...
