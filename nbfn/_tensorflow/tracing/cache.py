@@ -16,10 +16,10 @@ from nbfn._tensorflow.tracing.trace_types import Container, Object, Tensor, Valu
 class CacheObserver(Protocol):
     """What is told of the look-ups in one function's trace cache, on the calling thread."""
 
-    def implicit(self, function_type: Any) -> Any:
+    def context_key(self, function_type: Any) -> Any:
         """What the key holds besides the arguments; hashable."""
 
-    def settled(self, concrete: Any) -> tuple[Any, Callable[[Any], Any] | None]:
+    def context_key_after_trace(self, concrete: Any) -> tuple[Any, Callable[[Any], Any] | None]:
         """The same once tracing has ended, and how the implicit parts of other keys change."""
 
     def found(self, concrete: Any) -> None:
@@ -104,8 +104,8 @@ class ObservedCache(DryCache):
         self._observer = observer
 
     def lookup(self, function_type: Any, context: Any = None) -> Any:
-        implicit = self._observer.implicit(function_type)
-        context = _strict(context, function_type, implicit)
+        context_key = self._observer.context_key(function_type)
+        context = _strict(context, function_type, context_key)
         found = super().lookup(function_type, context)
         if found is None and saving():
             found = self._lookup_unnamed(function_type, context)
@@ -131,10 +131,10 @@ class ObservedCache(DryCache):
     def add(self, fn: Any, context: Any = None) -> None:
         before = list(self._primary.items())
         try:
-            implicit, renewed = self._observer.settled(fn) or (None, None)
+            context_key, renewed = self._observer.context_key_after_trace(fn) or (None, None)
             if renewed is not None:
                 self._rekey(renewed)
-            super().add(fn, _strict(context, fn.function_type, implicit))
+            super().add(fn, _strict(context, fn.function_type, context_key))
             self._observer.added(fn)
         except BaseException as error:
             # After an interrupt the cache and its observer must know the same traces.
@@ -143,12 +143,12 @@ class ObservedCache(DryCache):
             raise
 
     def delete(self, function_type: Any, context: Any = None) -> bool:
-        implicit = self._observer.implicit(function_type)
-        return bool(super().delete(function_type, _strict(context, function_type, implicit)))
+        context_key = self._observer.context_key(function_type)
+        return bool(super().delete(function_type, _strict(context, function_type, context_key)))
 
     def generalize(self, context: Any, function_type: Any) -> Any:
-        implicit = self._observer.implicit(function_type)
-        return super().generalize(_strict(context, function_type, implicit), function_type)
+        context_key = self._observer.context_key(function_type)
+        return super().generalize(_strict(context, function_type, context_key), function_type)
 
     def _rekey(self, renewed: Callable[[Any], Any]) -> None:
         items = []
@@ -186,12 +186,12 @@ def _unnamed(node: Any) -> Any:
     return node.reference() if isinstance(node, Object) else node
 
 
-def _strict(context: Any, function_type: Any, implicit: Any) -> Any:
+def _strict(context: Any, function_type: Any, context_key: Any) -> Any:
     context = _outside_saving(context)
     if not hasattr(context, "_replace"):
         return context
     types = tuple(_value_types(function_type))
-    return context._replace(context=(context.context, types, implicit))
+    return context._replace(context=(context.context, types, context_key))
 
 
 def _outside_saving(context: Any) -> Any:

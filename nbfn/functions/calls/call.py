@@ -11,7 +11,7 @@ from nbfn.functions.calls.interruption import Interruption
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Record
-    from nbfn.functions.guards.guards import Exemptions, Marks
+    from nbfn.functions.guards.guards import Exemptions, Fingerprints
     from nbfn.functions.traces.cause import Cause, Wanted
     from nbfn.functions.traces.trace import Trace
 
@@ -28,7 +28,7 @@ class Call:
         trace: The trace that serves it, once that is known.
         added: Traces that it has made.
         wanted: What it needs of a trace, if none was found.
-        marks: What the guards saw before tracing began.
+        fingerprints: What the guards saw before tracing began.
         exemptions: What was exempt from the guards then.
         missed_at: When it was found that a trace must be made.
         is_tracing: Whether a trace is being made now.
@@ -45,7 +45,7 @@ class Call:
     trace: Trace | None = None
     added: int = 0
     wanted: Wanted | None = None
-    marks: Marks = field(default_factory=dict)
+    fingerprints: Fingerprints = field(default_factory=dict)
     exemptions: Exemptions | None = None
     missed_at: float = 0.0
     is_tracing: bool = False

@@ -1,7 +1,7 @@
-"""Marks of values: equal as long as a trace that read the value would be traced the same again.
+"""Fingerprints of values: equal as long as a trace that read the value would come out the same.
 
-A mark holds no object of the user's. Plain values stand for themselves, containers for what they
-hold, arrays for a fingerprint, and every other object for a serial number that dies with it.
+A fingerprint holds no object of the user's. Plain values stand for themselves, containers for what
+they hold, arrays for a checksum, and every other object for a serial number that dies with it.
 No method of a class of the user's is called: those of the classes of Python are.
 """
 
@@ -53,34 +53,34 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A mark, and the value in words for when it differs."""
+class Fingerprint:
+    """A fingerprint, and the value in words for when it differs."""
 
     content: Any
     text: str
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mark) and self.content == other.content
+        return isinstance(other, Fingerprint) and self.content == other.content
 
     def __hash__(self) -> int:
         return hash(self.content)
 
 
-ABSENT = Mark("absent", "absent")
+ABSENT = Fingerprint("absent", "absent")
 
 
-def is_function(known: Mark) -> bool:
-    """Whether a mark is that of a function of the user's."""
+def is_function(known: Fingerprint) -> bool:
+    """Whether a fingerprint is that of a function of the user's."""
     return isinstance(known.content, tuple) and known.content[:1] == ("function",)
 
 
-def mark(value: Any) -> Mark:
-    """The mark of a value."""
-    return Mark(content_of(value), _text(value))
+def fingerprint(value: Any) -> Fingerprint:
+    """The fingerprint of a value."""
+    return Fingerprint(content_of(value), _text(value))
 
 
 def content_of(value: Any) -> Any:
-    """What a mark compares; of a container no more than `MAX_PARTS` parts are looked at."""
+    """What a fingerprint compares; of a container no more than `MAX_PARTS` parts are looked at."""
     return _content(value, 0, [MAX_PARTS])
 
 

@@ -1,4 +1,4 @@
-"""Walks from a function to the places that its traces depend on.
+"""Walks from a function to the sources that its traces depend on.
 
 What is visited is what the code names, itself and through the user's own helpers and objects; code
 and objects of libraries are taken as they are. No code of the user's runs: attributes are read from
@@ -14,7 +14,7 @@ import re
 import sys
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -23,21 +23,22 @@ import numpy as np
 from nbfn import _tensorflow
 from nbfn.functions.bytecode import special_methods as special
 from nbfn.functions.bytecode.dynamic_attributes import ANY
-from nbfn.functions.bytecode.graph_time import GraphTime
+from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.functions.bytecode.reads import reads
 from nbfn.functions.bytecode.value_sources import made_by
 from nbfn.functions.guards.fingerprints import (
     ABSENT,
     MAX_PARTS,
-    Mark,
+    Fingerprint,
     content_of,
+    fingerprint,
     is_a,
     is_content,
     is_immutable,
     items_of,
-    mark,
     serial,
 )
+from nbfn.functions.guards.guard_set import GuardSet, Source
 from nbfn.functions.guards.introspection import (
     Fetch,
     as_frozen,
@@ -54,22 +55,22 @@ from nbfn.functions.guards.introspection import (
     undressed,
 )
 from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
-from nbfn.functions.guards.source import Place, Survey
-from nbfn.functions.guards.unwrapping import PARTIALS, mark_of_functions, unwrapped
+from nbfn.functions.guards.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 from nbfn.site import is_user_module
 
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_OTHERS = 200
 _OWN_NAME = re.compile(r"(\w+)(\[[^]]*\])*$")
+_MAX_ROUNDS = 4
 
 
-class Surveyor:
+class GuardBuilder:
     """One walk, with the attributes that the code found so far names."""
 
     def __init__(self, attributes: frozenset[str], graph_time: GraphTime) -> None:
         self._graph_time = graph_time
-        self.survey = Survey(attributes=attributes)
+        self.guards = GuardSet(attributes=attributes)
         self.named: frozenset[str] = frozenset()
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
         self._specials = special.ALWAYS | (attributes & special.IF_NAMED)
@@ -105,7 +106,7 @@ class Surveyor:
         seen = "leads", id(value), self._is_text(name)
         for text, lead in leads(value, fetch) if seen not in self._seen else ():
             self._seen.add(seen)
-            self._visit(Place("attribute", name + text, route + text), lead, lead())
+            self._visit(Source("attribute", name + text, route + text), lead, lead())
 
     # Code -------------------------------------------------------------------------------
 
@@ -131,18 +132,18 @@ class Surveyor:
                 self._items_by_key(name, f"{module}:{name}", fetch, read.keys[name])
                 hidden.discard(name)
             elif name in namespace or not hasattr(builtins, name):
-                self._visit(Place("global", name, f"{module}:{name}"), fetch, fetch())
+                self._visit(Source("global", name, f"{module}:{name}"), fetch, fetch())
                 hidden.discard(name)
         if hidden:
             probe = functools.partial(hides_none, namespace, frozenset(hidden))
-            self.survey._same.append((probe, True))
+            self.guards._same.append((probe, True))
         for name in sorted(read.modules):
             fetch = functools.partial(sys.modules.get, name, ABSENT)
-            self._visit(Place("module", name, f"import {name}"), fetch, fetch())
+            self._visit(Source("module", name, f"import {name}"), fetch, fetch())
         reference = weakref.ref(function)
         for i, name in enumerate(function.__code__.co_freevars):
             fetch = functools.partial(closed_over, reference, i)
-            self._visit(Place("closure", name, f"{route}<{name}>"), fetch, fetch())
+            self._visit(Source("closure", name, f"{route}<{name}>"), fetch, fetch())
 
     def _items_by_key(
         self, name: str, route: str, fetch: Fetch, keys: frozenset[str | int]
@@ -150,52 +151,56 @@ class Surveyor:
         """Visits the items of a dictionary that code reads; what else it holds may change."""
         for key in sorted(keys, key=repr):
             item = functools.partial(item_of, fetch, key)
-            self._visit(Place("global", f"{name}[{key!r}]", f"{route}[{key!r}]"), item, item())
+            self._visit(Source("global", f"{name}[{key!r}]", f"{route}[{key!r}]"), item, item())
 
     # Values -----------------------------------------------------------------------------
 
-    def _visit(self, place: Place, fetch: Fetch, value: Any) -> None:
-        """Marks the value at a place, and follows it."""
+    def _visit(self, source: Source, fetch: Fetch, value: Any) -> None:
+        """Fingerprints the value at a source, and follows it."""
         if is_a(value, ModuleType):
             if is_user_module(value.__name__):
-                self._put(place, fetch, value, Mark(("module", serial(value)), value.__name__))
-                self._attributes_of(place.name, place.route, value, fetch)
+                self._put(
+                    source, fetch, value, Fingerprint(("module", serial(value)), value.__name__)
+                )
+                self._attributes_of(source.name, source.route, value, fetch)
             return
         functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
         if value is ABSENT:
             known = ABSENT
         elif self._graph_time.changes(value):
-            self._put_identity(place, fetch, value)
+            self._put_identity(source, fetch, value)
             return
         elif functions:
-            known = mark_of_functions(functions, value, self._graph_time)
+            known = fingerprint_of_functions(functions, value, self._graph_time)
         else:
-            known = mark(value)
-        self._put(place, fetch, value, known)
-        self.follow(place.name, place.route, value, fetch)
+            known = fingerprint(value)
+        self._put(source, fetch, value, known)
+        self.follow(source.name, source.route, value, fetch)
 
-    def _put(self, place: Place, fetch: Fetch, value: Any, known: Mark) -> None:
-        self.survey.marks[place] = known
+    def _put(self, source: Source, fetch: Fetch, value: Any, known: Fingerprint) -> None:
+        self.guards.fingerprints[source] = known
         if value is ABSENT or is_immutable(value):
-            self.survey._same.append((fetch, value))
+            self.guards._same.append((fetch, value))
             return
         if is_a(value, np.ndarray) and as_frozen(fetch) is not ABSENT:
-            self.survey._weak.append((functools.partial(as_frozen, fetch), weakref.ref(value)))
+            self.guards._weak.append((functools.partial(as_frozen, fetch), weakref.ref(value)))
             return
         reference = None if is_content(value) else reference_to(value)
         if reference is None:
-            self.survey._content.append((fetch, content_of(value)))
+            self.guards._content.append((fetch, content_of(value)))
         else:
-            self.survey._weak.append((fetch, reference))
+            self.guards._weak.append((fetch, reference))
 
-    def _put_identity(self, place: Place, fetch: Fetch, value: Any) -> None:
-        """Marks a value by which object it is, whatever it holds."""
+    def _put_identity(self, source: Source, fetch: Fetch, value: Any) -> None:
+        """Fingerprints a value by which object it is, whatever it holds."""
 
         def which() -> int:
             return id(fetch())
 
-        self.survey.marks[place] = Mark(("holder", id(value)), f"another {type(value).__name__}")
-        self.survey._content.append((which, id(value)))
+        self.guards.fingerprints[source] = Fingerprint(
+            ("holder", id(value)), f"another {type(value).__name__}"
+        )
+        self.guards._content.append((which, id(value)))
 
     def _functions(self, name: str, route: str, value: Any, functions: list[FunctionType]) -> None:
         """Visits what a function of the user's leads to, and what is bound to its arguments."""
@@ -209,7 +214,7 @@ class Surveyor:
         while is_a(value, PARTIALS):
             bound = (*value.args, *value.keywords.values())
             holder = late(value)
-            self.survey._content.append(
+            self.guards._content.append(
                 (functools.partial(bound_by, holder), content_of(bound_by(holder)))
             )
             for i, item in enumerate(bound):
@@ -221,7 +226,7 @@ class Surveyor:
 
     def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
         reference = weakref.ref(function)
-        self.survey._same.append(
+        self.guards._same.append(
             (functools.partial(part_of, reference, "__code__"), function.__code__)
         )
         if self._graph_time.runs(function.__code__):
@@ -229,9 +234,9 @@ class Surveyor:
         for part in ("__defaults__", "__kwdefaults__"):
             value, fetch = getattr(function, part), functools.partial(part_of, reference, part)
             if value is None or is_immutable(value):
-                self.survey._same.append((fetch, value))
+                self.guards._same.append((fetch, value))
             else:
-                self.survey._content.append((fetch, content_of(value)))
+                self.guards._content.append((fetch, content_of(value)))
                 self.follow(name, f"{route}.{part}", value, fetch)
 
     def _items_of(self, name: str, route: str, value: Any, items: Iterable[Any]) -> None:
@@ -287,12 +292,12 @@ class Surveyor:
             for cls in users:
                 if attribute in vars(cls) and attribute not in own:
                     self._class_attribute(cls, attribute)
-                    if special.BASES not in self.survey.attributes:
+                    if special.BASES not in self.guards.attributes:
                         break
 
     def _specials_of(self, name: str, value: Any) -> frozenset[str]:
         """The special methods of an object or a class that code may run."""
-        known, specials = self.survey.attributes, self._specials
+        known, specials = self.guards.attributes, self._specials
         own_name = name.rpartition(".")[2]
         if is_a(value, type):
             specials |= special.MAKING
@@ -307,12 +312,12 @@ class Surveyor:
     def _is_text(self, name: str) -> bool:
         """Whether the value of a name becomes text; that of a container holds that of its items."""
         match = _OWN_NAME.search(name)
-        return match is not None and special.text_of(match[1]) in self.survey.attributes
+        return match is not None and special.text_of(match[1]) in self.guards.attributes
 
     def _matched_by(self, cls: type) -> frozenset[str]:
         """The attributes that a pattern reads by their positions."""
         names = vars(cls).get("__match_args__", ())
-        if "__match_args__" not in self.survey.attributes or type(names) is not tuple:
+        if "__match_args__" not in self.guards.attributes or type(names) is not tuple:
             return frozenset()
         return frozenset(each for each in names if type(each) is str)
 
@@ -323,16 +328,16 @@ class Surveyor:
         for attribute in wanted if own else ():
             if attribute in own:
                 found = functools.partial(member, holder, attribute)
-                place = Place("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
-                self._visit(place, found, own[attribute])
+                source = Source("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
+                self._visit(source, found, own[attribute])
 
     def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
         """Attributes that no code names, where code may read any; not those of libraries."""
-        if ANY not in self.survey.attributes:
+        if ANY not in self.guards.attributes:
             return []
         is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
         hidden = "_" if is_mixed else "__"
-        known = self.survey.attributes
+        known = self.guards.attributes
         return [
             name
             for name, value in sorted(own.items())
@@ -341,16 +346,16 @@ class Surveyor:
 
     def _count(self, holder: Fetch, cls: Fetch | None = None) -> None:
         probe = functools.partial(count_attributes, holder, cls)
-        self.survey._same.append((probe, probe()))
+        self.guards._same.append((probe, probe()))
 
     def _class_attribute(self, cls: type, attribute: str) -> None:
         value = vars(cls)[attribute]
         route = f"{cls.__module__}.{cls.__qualname__}.{attribute}"
-        place = Place("attribute", f"{cls.__name__}.{attribute}", route)
-        if place in self.survey.marks or is_a(value, MemberDescriptorType):
+        source = Source("attribute", f"{cls.__name__}.{attribute}", route)
+        if source in self.guards.fingerprints or is_a(value, MemberDescriptorType):
             return
         fetch = functools.partial(member, weakref.ref(cls), attribute)
-        self._visit(place, fetch, undressed(value))
+        self._visit(source, fetch, undressed(value))
 
 
 def _is_library(value: Any) -> bool:
@@ -363,3 +368,38 @@ def _is_state(value: Any) -> bool:
         return True
     cls = value if is_a(value, type) else type(value)
     return is_user_module(cls.__module__) or any(True for _ in unwrapped(value))
+
+
+def guard_set_of(
+    python_function: Callable[..., Any], owner: Any = None, graph_time: GraphTime = NOTHING
+) -> GuardSet:
+    """Finds the guards of a function, and the instance that it is a method of.
+
+    Args:
+        python_function: The function.
+        owner: The instance; None if it is no method.
+        graph_time: What its traces run at graph time, which they do not depend on.
+    """
+    return _rounds(frozenset(), [("self", owner), ("", python_function)], graph_time).guards
+
+
+def fingerprints_of_objects(
+    objects: Iterable[tuple[str, Any]], attributes: frozenset[str], graph_time: GraphTime = NOTHING
+) -> dict[Source, Fingerprint]:
+    """The fingerprints of what some objects of the user's hold, as far as code names it."""
+    return _rounds(attributes, list(objects), graph_time).guards.fingerprints
+
+
+def _rounds(
+    attributes: frozenset[str], values: list[tuple[str, Any]], graph_time: GraphTime
+) -> GuardBuilder:
+    """Walks until the code that was found names no attribute that was not looked at."""
+    for _ in range(_MAX_ROUNDS):
+        builder = GuardBuilder(attributes, graph_time)
+        for name, value in values:
+            builder.follow(name, name, value, lambda value=value: value)  # type: ignore[misc]
+        builder.walk()
+        if builder.named <= attributes:
+            break
+        attributes |= builder.named
+    return builder

@@ -1,48 +1,54 @@
-"""Surveys a function: which globals, closures, attributes and helpers its traces depend on."""
+"""Where traced code reads Python state, and whether it is still as it was."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
-from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.guards.fingerprints import Mark
-from nbfn.functions.guards.guard_builder import Surveyor
-from nbfn.functions.guards.source import Place, Survey
-
-_MAX_ROUNDS = 4
+from nbfn.functions.guards.fingerprints import Fingerprint, content_of
+from nbfn.functions.guards.introspection import Fetch
 
 
-def survey(
-    python_function: Callable[..., Any], owner: Any = None, graph_time: GraphTime = NOTHING
-) -> Survey:
-    """Surveys a function, and the instance that it is a method of.
+@dataclass(frozen=True)
+class Source:
+    """Where a value was read.
 
-    Args:
-        python_function: The function.
-        owner: The instance; None if it is no method.
-        graph_time: What its traces run at graph time, which they do not depend on.
+    Attributes:
+        kind: ``global``, ``closure``, ``attribute``, ``module``, one that the code imports, or
+            ``code``, the function's own.
+        name: The name that the user's code has for it.
+        route: The way on which it was reached, which tells sources of one name apart.
     """
-    return _rounds(frozenset(), [("self", owner), ("", python_function)], graph_time).survey
+
+    kind: str
+    name: str
+    route: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} `{self.name}`"
 
 
-def survey_objects(
-    objects: Iterable[tuple[str, Any]], attributes: frozenset[str], graph_time: GraphTime = NOTHING
-) -> dict[Place, Mark]:
-    """The marks of what some objects of the user's hold, as far as code names it."""
-    return _rounds(attributes, list(objects), graph_time).survey.marks
+@dataclass
+class GuardSet:
+    """What a function depends on besides its arguments, at one moment.
 
+    Attributes:
+        fingerprints: The fingerprint of each source.
+        attributes: Every attribute that the walked code names.
+    """
 
-def _rounds(
-    attributes: frozenset[str], values: list[tuple[str, Any]], graph_time: GraphTime
-) -> Surveyor:
-    """Surveys until the code that was found names no attribute that was not looked at."""
-    for _ in range(_MAX_ROUNDS):
-        surveyor = Surveyor(attributes, graph_time)
-        for name, value in values:
-            surveyor.follow(name, name, value, lambda value=value: value)  # type: ignore[misc]
-        surveyor.walk()
-        if surveyor.named <= attributes:
-            break
-        attributes |= surveyor.named
-    return surveyor
+    fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
+    attributes: frozenset[str] = frozenset()
+    _same: list[tuple[Fetch, Any]] = field(default_factory=list)
+    _weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
+    _content: list[tuple[Fetch, Any]] = field(default_factory=list)
+
+    def is_valid(self) -> bool:
+        """Whether nothing has changed since, by looking as little as possible."""
+        for fetch, value in self._same:
+            if fetch() is not value:
+                return False
+        for fetch, reference in self._weak:
+            if fetch() is not reference():
+                return False
+        return all(content_of(fetch()) == known for fetch, known in self._content)

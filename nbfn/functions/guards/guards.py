@@ -14,15 +14,16 @@ from typing import Any, Literal, get_args
 
 from nbfn.errors import NbfnWarning
 from nbfn.functions.bytecode.graph_time import NOTHING
-from nbfn.functions.guards.fingerprints import ABSENT, Mark
-from nbfn.functions.guards.guard_set import survey, survey_objects
-from nbfn.functions.guards.source import Place, Survey
-from nbfn.functions.guards.unwrapping import mark_of_functions, unwrapped
+from nbfn.functions.guards.fingerprints import ABSENT, Fingerprint
+from nbfn.functions.guards.guard_builder import fingerprints_of_objects, guard_set_of
+from nbfn.functions.guards.guard_set import GuardSet, Source
+from nbfn.functions.guards.unwrapping import fingerprint_of_functions, unwrapped
 
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
-Marks = Mapping[Place, Mark]
-Numbers = dict[frozenset[tuple[Place, Mark]], int]
-Exemptions = tuple[frozenset[Place], Numbers]
+Fingerprints = Mapping[Source, Fingerprint]
+Numbers = dict[frozenset[tuple[Source, Fingerprint]], int]
+Change = tuple[Source, tuple[Fingerprint, Fingerprint]]
+Exemptions = tuple[frozenset[Source], Numbers]
 
 
 def check_on_stale(on_stale: str) -> None:
@@ -45,11 +46,11 @@ class Guards:
         self.on_stale = on_stale
         self._python_function = python_function
         self._owner = owner
-        self._survey: Survey | None = None
+        self._guard_set: GuardSet | None = None
         self._state = 0
-        self._exempt: frozenset[Place] = frozenset()
+        self._exempt: frozenset[Source] = frozenset()
         self._graph_time = NOTHING
-        self._also: Marks = {}
+        self._also: Fingerprints = {}
         self._numbers: Numbers = {}
         self._lock = threading.RLock()
 
@@ -59,34 +60,34 @@ class Guards:
         if self.on_stale == "ignore":
             return 0
         try:
-            if self._survey is None or not self._survey.holds():
+            if self._guard_set is None or not self._guard_set.is_valid():
                 with self._lock:
-                    self._survey = survey(self._python_function, self._owner(), self._graph_time)
-                    self._survey.marks.update({**self._own_code(), **self._also})
-                    self._state = self._number(self._survey.marks)
+                    now = guard_set_of(self._python_function, self._owner(), self._graph_time)
+                    now.fingerprints.update({**self._own_code(), **self._also})
+                    self._guard_set, self._state = now, self._number(now.fingerprints)
         except Exception as error:  # the user's objects may do anything when they are looked at
             self._give_up(error)
             return 0
         return self._state
 
-    def _own_code(self) -> Marks:
-        """The mark of the function itself, whose code autoreload replaces."""
+    def _own_code(self) -> Fingerprints:
+        """The fingerprint of the function itself, whose code autoreload replaces."""
         functions = list(unwrapped(self._python_function))
         if not functions:
             return {}
-        place = Place("code", functions[-1].__name__)
-        return {place: mark_of_functions(functions, functions[-1])}
+        source = Source("code", functions[-1].__name__)
+        return {source: fingerprint_of_functions(functions, functions[-1])}
 
-    def also(self, marks: Marks) -> None:
+    def also(self, fingerprints: Fingerprints) -> None:
         """Guards some more, which whoever says so looks at."""
-        if marks != self._also:
+        if fingerprints != self._also:
             with self._lock:
-                self._also, self._survey = marks, None
+                self._also, self._guard_set = fingerprints, None
 
     def _give_up(self, error: Exception) -> None:
         """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""
         self.on_stale = "ignore"
-        self._survey = Survey()
+        self._guard_set = GuardSet()
         name = getattr(self._python_function, "__name__", "a function")
         warnings.warn(
             f"nbfn stopped watching what `{name}` bakes into its traces, whose calls go on as "
@@ -99,9 +100,9 @@ class Guards:
     def attributes(self) -> frozenset[str]:
         """Every attribute that the function's code names, itself and through its helpers."""
         _ = self.state
-        return frozenset() if self._survey is None else self._survey.attributes
+        return frozenset() if self._guard_set is None else self._guard_set.attributes
 
-    def marks(self, objects: Iterable[tuple[str, Any]] = ()) -> Marks:
+    def fingerprints(self, objects: Iterable[tuple[str, Any]] = ()) -> Fingerprints:
         """What is guarded now.
 
         Args:
@@ -111,82 +112,91 @@ class Guards:
             return {}
         with self._lock:
             _ = self.state
-            assert self._survey is not None
-            marks = dict(self._survey.marks)
+            assert self._guard_set is not None
+            fingerprints = dict(self._guard_set.fingerprints)
             try:
-                attributes = self._survey.attributes
-                marks.update(survey_objects(objects, attributes, self._graph_time))
+                attributes = self._guard_set.attributes
+                fingerprints.update(fingerprints_of_objects(objects, attributes, self._graph_time))
             except Exception as error:
                 self._give_up(error)
-            return self.guarded(marks)
+            return self.guarded(fingerprints)
 
-    def guarded(self, marks: Marks) -> Marks:
-        """The marks without those of exempt places."""
-        return {place: mark for place, mark in marks.items() if place not in self._exempt}
+    def guarded(self, fingerprints: Fingerprints) -> Fingerprints:
+        """The fingerprints without those of exempt sources."""
+        return {
+            source: fingerprint
+            for source, fingerprint in fingerprints.items()
+            if source not in self._exempt
+        }
 
     def key(self, objects: Iterable[tuple[str, Any]] = ()) -> int:
         """The part of a trace's key that stands for what is guarded."""
         if self.on_stale != "retrace":
             return 0
         objects = tuple(objects)
-        return self._number(self.marks(objects)) if objects else self.state
+        return self._number(self.fingerprints(objects)) if objects else self.state
 
     def learn(
         self, functions: Collection[Callable[..., Any]], objects: tuple[tuple[str, Any], ...]
-    ) -> tuple[dict[int, int], Callable[[Marks], Marks]] | None:
+    ) -> tuple[dict[int, int], Callable[[Fingerprints], Fingerprints]] | None:
         """Leaves out what some functions read, which a trace has given to ``py_function``.
 
         Args:
             functions: The functions.
-            objects: As for `marks`.
+            objects: As for `fingerprints`.
 
         Returns:
-            The new number of each old one, and what makes new marks of old ones; None if nothing is
-            newly left out.
+            The new number of each old one, and what makes new fingerprints of old ones; None if
+            nothing is newly left out.
         """
         if not functions:
             return None
         with self._lock:
-            before = self.marks(objects)
-            self._graph_time, self._survey = self._graph_time.and_of(functions), None
-            after = self.marks(objects)
+            before = self.fingerprints(objects)
+            self._graph_time, self._guard_set = self._graph_time.and_of(functions), None
+            after = self.fingerprints(objects)
             if not changes(before, after):
                 return None
 
-            def renewed(marks: Marks) -> Marks:
+            def renewed(fingerprints: Fingerprints) -> Fingerprints:
                 return {
-                    place: after[place] if before.get(place) == mark else mark
-                    for place, mark in marks.items()
-                    if place in after or place not in before
+                    source: after[source] if before.get(source) == fingerprint else fingerprint
+                    for source, fingerprint in fingerprints.items()
+                    if source in after or source not in before
                 }
 
-            old, self._numbers, self._survey = self._numbers, {}, None
-            numbers = {number: self._number(renewed(dict(marks))) for marks, number in old.items()}
+            old, self._numbers, self._guard_set = self._numbers, {}, None
+            numbers = {
+                number: self._number(renewed(dict(fingerprints)))
+                for fingerprints, number in old.items()
+            }
             return numbers | {0: 0}, renewed
 
     def exempt(
-        self, before: Marks, after: Marks, asked: Iterable[Callable[[], Any]] = ()
+        self, before: Fingerprints, after: Fingerprints, asked: Iterable[Callable[[], Any]] = ()
     ) -> dict[int, int] | None:
         """Exempts what a trace does not bake in.
 
         Args:
-            before: The marks before it was traced.
-            after: The marks after that; the traced code itself changes what differs.
+            before: The fingerprints before it was traced.
+            after: The fingerprints after that; the traced code itself changes what differs.
             asked: Functions that the trace asks at each call; what they read is read anew.
 
         Returns:
             The new number of each old one; None if nothing is newly exempt.
         """
-        free = {place for place, _ in changes(before, after)}
+        free = {source for source, _ in changes(before, after)}
         for each in asked:
-            free |= self._same_names(survey(each).marks, after)
+            free |= self._same_names(guard_set_of(each).fingerprints, after)
         free -= self._exempt
         if not free:
             return None
         with self._lock:
             old = self._numbers
-            self._exempt, self._numbers, self._survey = self._exempt | free, {}, None
-            return {number: self._number(dict(marks)) for marks, number in old.items()} | {0: 0}
+            self._exempt, self._numbers, self._guard_set = self._exempt | free, {}, None
+            return {
+                number: self._number(dict(fingerprints)) for fingerprints, number in old.items()
+            } | {0: 0}
 
     def exemptions(self) -> Exemptions:
         """What is exempt now, for `restore`."""
@@ -194,28 +204,30 @@ class Guards:
 
     def restore(self, exemptions: Exemptions) -> None:
         """Makes exempt again what was."""
-        (self._exempt, self._numbers), self._survey = exemptions, None
+        (self._exempt, self._numbers), self._guard_set = exemptions, None
 
     def exempt_only(self, exemptions: Exemptions) -> None:
         """Makes exempt only what was then; the states of before have no number any more."""
         with self._lock:
-            self._exempt, self._numbers, self._survey = exemptions[0], {}, None
+            self._exempt, self._numbers, self._guard_set = exemptions[0], {}, None
 
     @staticmethod
-    def _same_names(asked: Marks, known: Marks) -> set[Place]:
-        names = {(place.kind, place.name) for place in asked}
-        return {place for place in known if (place.kind, place.name) in names}
+    def _same_names(asked: Fingerprints, known: Fingerprints) -> set[Source]:
+        names = {(source.kind, source.name) for source in asked}
+        return {source for source in known if (source.kind, source.name) in names}
 
-    def _number(self, marks: Marks) -> int:
+    def _number(self, fingerprints: Fingerprints) -> int:
         with self._lock:
-            known = frozenset(self.guarded(marks).items())
+            known = frozenset(self.guarded(fingerprints).items())
             return self._numbers.setdefault(known, len(self._numbers) + 1)
 
 
-def changes(before: Marks, after: Marks) -> list[tuple[Place, tuple[Mark, Mark]]]:
-    """The places whose marks differ, with the old and the new mark."""
+def changes(
+    before: Fingerprints, after: Fingerprints
+) -> list[tuple[Source, tuple[Fingerprint, Fingerprint]]]:
+    """The sources whose fingerprints differ, with the old and the new fingerprint."""
     return [
-        (place, (before.get(place, ABSENT), after.get(place, ABSENT)))
-        for place in {**before, **after}
-        if before.get(place, ABSENT) != after.get(place, ABSENT)
+        (source, (before.get(source, ABSENT), after.get(source, ABSENT)))
+        for source in {**before, **after}
+        if before.get(source, ABSENT) != after.get(source, ABSENT)
     ]

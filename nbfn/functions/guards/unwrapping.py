@@ -10,7 +10,7 @@ from typing import Any
 from nbfn import _tensorflow
 from nbfn.functions.bytecode.fingerprint import fingerprint
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.guards.fingerprints import Mark, content_of, is_a
+from nbfn.functions.guards.fingerprints import Fingerprint, content_of, is_a
 from nbfn.site import is_user_module
 
 _MAX_WRAPPERS = 50
@@ -36,13 +36,13 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
             return
 
 
-def mark_of_functions(
+def fingerprint_of_functions(
     functions: list[FunctionType], value: Any, graph_time: GraphTime = NOTHING
-) -> Mark:
-    """The mark of a function of the user's, bare or dressed: its code and what it binds."""
+) -> Fingerprint:
+    """The fingerprint of a function of the user's, bare or dressed: its code and what it binds."""
     text = f"function {functions[-1].__name__}"
     if any(graph_time.runs(f.__code__) for f in functions):
-        return Mark(("function", *(fingerprint(f.__code__) for f in functions)), text)
+        return Fingerprint(("function", *(fingerprint(f.__code__) for f in functions)), text)
     parts: list[Any] = [
         (fingerprint(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
         for f in functions
@@ -51,4 +51,4 @@ def mark_of_functions(
         parts.append(content_of((value.args, value.keywords)))
     if is_a(value, MethodType):
         parts.append(content_of(value.__self__))
-    return Mark(("function", *parts), text)
+    return Fingerprint(("function", *parts), text)

@@ -11,7 +11,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
-from nbfn.functions.guards.guards import Guards, Marks
+from nbfn.functions.guards.guards import Fingerprints, Guards
 from nbfn.functions.recording.limit import Limit
 from nbfn.functions.recording.refusal import RefusedError, RunEagerly
 from nbfn.functions.recording.staleness import Staleness
@@ -150,7 +150,7 @@ class Recorder(Record):
     # The trace cache asks and tells ------------------------------------------------------
 
     @_harmless
-    def implicit(self, function_type: Any) -> Any:
+    def context_key(self, function_type: Any) -> Any:
         """What the key of a trace holds besides the arguments: the call's context."""
         return here(
             self.guards.key(_tensorflow.objects(function_type)),
@@ -158,14 +158,14 @@ class Recorder(Record):
         )
 
     @_harmless
-    def settled(self, concrete: Any) -> Any:
+    def context_key_after_trace(self, concrete: Any) -> Any:
         """The same after tracing, and how the contexts of the other traces change by that."""
         call = self.current
         objects = tuple(_tensorflow.objects(concrete.function_type))
         steps: list[dict[int, int]] = []
         if call is not None and call.missed_at:
             asked = _tensorflow.by_reference(concrete)
-            exempt = self.guards.exempt(call.marks, self.guards.marks(objects), asked)
+            exempt = self.guards.exempt(call.fingerprints, self.guards.fingerprints(objects), asked)
             if exempt is not None:
                 steps.append(exempt)
                 self._renew_marks(self.guards.guarded)
@@ -178,9 +178,9 @@ class Recorder(Record):
             return context, None
         return context, functools.partial(renumbered, functools.reduce(_chained, steps))
 
-    def _renew_marks(self, renewed: Callable[[Marks], Marks]) -> None:
+    def _renew_marks(self, renewed: Callable[[Fingerprints], Fingerprints]) -> None:
         for trace in self.traces.values():
-            trace.marks = renewed(trace.marks)
+            trace.fingerprints = renewed(trace.fingerprints)
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -209,7 +209,7 @@ class Recorder(Record):
         else:
             call.exemptions = self.guards.exemptions()
         call.wanted = self.wanted(function_type)
-        call.marks = call.wanted.marks
+        call.fingerprints = call.wanted.fingerprints
         if (call.counts or call.explains) and call.added == 0:
             if self.traces:
                 current = stance_of(self.function_id, self.own_stance)
@@ -227,7 +227,7 @@ class Recorder(Record):
         """What a call of this type needs of a trace."""
         objects = tuple(_tensorflow.objects(function_type))
         context = here(self.guards.key(objects), summaries_of(self.guards.attributes))
-        return Wanted(key_of(function_type), context, self.guards.marks(objects))
+        return Wanted(key_of(function_type), context, self.guards.fingerprints(objects))
 
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""
@@ -274,7 +274,7 @@ class Recorder(Record):
         """A trace that is not listed yet."""
         number = self._made + 1
         trace = Trace(number, concrete, wanted.key, cause, site, seconds, self.roots())
-        trace.context, trace.marks = wanted.context, wanted.marks
+        trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
         watch_state(trace, self.on_cache_change)
         trace.watch_objects(self._gone)
         return trace

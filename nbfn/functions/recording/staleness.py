@@ -31,7 +31,7 @@ class Staleness:
         """
         if guards.on_stale not in ("warn", "raise"):
             return
-        causes = stale(trace.marks, guards.marks(objects))
+        causes = stale(trace.fingerprints, guards.fingerprints(objects))
         if not causes:
             return
         what = "; ".join(cause.sentence for cause in causes)

@@ -128,7 +128,7 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
     mine, theirs = ({capture.id: capture for capture in t.captures} for t in (trace, other))
     return TraceDiff(
         numbers=(trace.number, other.number),
-        causes=all_differences(trace, Wanted(other.key, other.context, other.marks)),
+        causes=all_differences(trace, Wanted(other.key, other.context, other.fingerprints)),
         removed_captures=tuple(c for id, c in mine.items() if id not in theirs),
         added_captures=tuple(c for id, c in theirs.items() if id not in mine),
         types=_uneven(_types(old), _types(new)),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nbfn.functions.guards.fingerprints import is_function
-from nbfn.functions.guards.guards import Marks, changes
+from nbfn.functions.guards.guards import Fingerprints, changes
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.context import Context
@@ -62,7 +62,7 @@ def _score(trace: Trace, wanted: Wanted) -> int:
     score = sum(_WEIGHT.get(code, 1) for _, code in _codes(trace.key, wanted.key))
     if trace.context != wanted.context:
         score += len(list(_of_context(trace.context, wanted.context)))
-        score += len(changes(trace.marks, wanted.marks))
+        score += len(changes(trace.fingerprints, wanted.fingerprints))
     return score
 
 
@@ -71,22 +71,22 @@ def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
     return (
         *differences(trace.key, wanted.key),
         *_of_context(trace.context, wanted.context),
-        *stale(trace.marks, wanted.marks),
+        *stale(trace.fingerprints, wanted.fingerprints),
     )
 
 
-def stale(before: Marks, after: Marks) -> tuple[Cause, ...]:
+def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
     """What a trace read that has changed since."""
     causes = []
     found = changes(before, after)
     code = any(is_function(old) or is_function(new) for _, (old, new) in found)
-    for place, (old, new) in found:
-        if code and not (place in before and place in after):
+    for source, (old, new) in found:
+        if code and not (source in before and source in after):
             continue  # other code reads other things
-        sentence = f"{place} was {old.text}, is {new.text}"
+        sentence = f"{source} was {old.text}, is {new.text}"
         if old.text == new.text:
-            sentence = f"{place} has changed: {new.text}"
-        causes.append(Cause("stale", sentence, place.name, old.text, new.text))
+            sentence = f"{source} has changed: {new.text}"
+        causes.append(Cause("stale", sentence, source.name, old.text, new.text))
     return tuple(causes)
 
 

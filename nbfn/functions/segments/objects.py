@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nbfn.functions.effects.values import package
-from nbfn.functions.guards.fingerprints import Mark, serial
-from nbfn.functions.guards.source import Place
+from nbfn.functions.guards.fingerprints import Fingerprint, serial
+from nbfn.functions.guards.guard_set import Source
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
 _LEFT_OUT = frozenset({"_loss_ids", "_losses", "_called", "_saved_model_inputs_spec", "seed"})
@@ -44,12 +44,12 @@ class Objects:
         same, self._state, self._epoch = state == self._state, state, epoch
         return same
 
-    def marks(self) -> dict[Place, Mark]:
-        """Marks of their attributes, for the guards of the function."""
+    def fingerprints(self) -> dict[Source, Fingerprint]:
+        """Fingerprints of their attributes, for the guards of the function."""
         found = {}
         for number, (name, attribute, value) in enumerate(self._state):
-            place = Place("attribute", f"{name}.{attribute}", str(number))
-            found[place] = Mark(value, repr(value))
+            source = Source("attribute", f"{name}.{attribute}", str(number))
+            found[source] = Fingerprint(value, repr(value))
         return found
 
     def _now(self) -> tuple[Any, ...]:

@@ -119,7 +119,7 @@ class Segment:
         if _arrays(arguments) != self._arrays:  # a tensor's trace would serve an array as well
             return None
         if not self._objects.hold(epoch):
-            traced.recorder.guards.also(self._objects.marks())
+            traced.recorder.guards.also(self._objects.fingerprints())
         given = self._numbers.converted(arguments)
         trace = traced.serving(given)
         if trace is None and traced.traces and traced.recorder.refuses_retraces():
@@ -167,7 +167,7 @@ class Segment:
             with contextlib.suppress(TypeError):
                 self.objects[key] = value
         self._objects.watch(objects)
-        self.function.recorder.guards.also(self._objects.marks())
+        self.function.recorder.guards.also(self._objects.fingerprints())
         try:
             self._trace(self.function, arguments, after)
         finally:

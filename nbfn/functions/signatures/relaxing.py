@@ -48,10 +48,13 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
     recorder = function.recorder
     if recorder.guards.on_stale != "retrace":
         return ()
-    now = recorder.guards.marks()
+    now = recorder.guards.fingerprints()
     made = []
     for trace in function.traces:
-        causes = stale({place: trace.marks[place] for place in now if place in trace.marks}, now)
+        causes = stale(
+            {source: trace.fingerprints[source] for source in now if source in trace.fingerprints},
+            now,
+        )
         concrete = trace._concrete()
         if not causes or concrete is None:
             continue

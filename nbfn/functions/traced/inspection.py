@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Sight(Answers):
+class Inspection(Answers):
     """The record of a function, as its user reads it.
 
     Attributes:
@@ -62,10 +62,10 @@ class Sight(Answers):
 
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""
-        now = self.recorder.guards.marks()
+        now = self.recorder.guards.fingerprints()
         serving = [each for each in self.traces if each.cause.code != VARIABLE_CREATION.code]
-        places = [place for trace in serving for place, _ in changes(trace.marks, now)]
-        return list(dict.fromkeys(place.name for place in places))
+        sources = [source for trace in serving for source, _ in changes(trace.fingerprints, now)]
+        return list(dict.fromkeys(source.name for source in sources))
 
     def __repr__(self) -> str:
         recorder = self.recorder

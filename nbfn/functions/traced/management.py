@@ -15,7 +15,7 @@ from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.trace import Trace
 
 
-class Upkeep:
+class Management:
     """What may be done to a function's traces, and to how its calls trace."""
 
     recorder: Recorder

@@ -30,9 +30,9 @@ from nbfn.functions.recording.stance import stance_of
 from nbfn.functions.retraces.definitions import first_cause
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.pattern import long_form, pattern_of_call
-from nbfn.functions.traced.inspection import Sight, owner_of, spoken_name_of
+from nbfn.functions.traced.inspection import Inspection, owner_of, spoken_name_of
 from nbfn.functions.traced.local_state import with_local_variables
-from nbfn.functions.traced.management import Upkeep
+from nbfn.functions.traced.management import Management
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traces.cause import Cause
@@ -51,7 +51,7 @@ _OF_THIS_PROCESS = (
 )
 
 
-class TracedFunction(Sight, Upkeep, _Base):  # type: ignore[misc]
+class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
     """What `function` returns: a tf.function with sight.
 
     It is one for everything in TensorFlow that recognises one, and returns the same values,

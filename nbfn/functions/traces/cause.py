@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nbfn.functions.guards.guards import Marks
+from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
 from nbfn.site import Site
@@ -80,9 +80,9 @@ class Wanted:
     Attributes:
         key: The key of its arguments.
         context: Its context; None where it is not known.
-        marks: What its guards see.
+        fingerprints: What its guards see.
     """
 
     key: Key
     context: Context | None = None
-    marks: Marks = field(default_factory=dict)
+    fingerprints: Fingerprints = field(default_factory=dict)

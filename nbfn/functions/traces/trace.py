@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.graphs.carve import carve
-from nbfn.functions.guards.guards import Marks
+from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.retraces.diff import TraceDiff, diff
 from nbfn.functions.traces.capture import Capture, captures_of
 from nbfn.functions.traces.cause import Cause
@@ -47,7 +47,7 @@ class Trace:
         nbytes: Size of its GraphDef in bytes, nested functions included.
         can_be_stopped: Whether an interrupt may stop its graph while that runs.
         context: The context that it was made in.
-        marks: What it bakes in besides its arguments: a mark of each place that it read.
+        fingerprints: What it bakes in besides its arguments: that of each source that it read.
         last_used: Grows with each use of any trace; the least recently used has the lowest.
         compiled: The shapes for which XLA has compiled it, if it does.
         lost: Names of captured variables that no longer exist.
@@ -78,7 +78,7 @@ class Trace:
         self.nbytes = int(definition.ByteSize())
         self.can_be_stopped = _tensorflow.can_be_stopped(concrete, definition)
         self.context: Context | None = None
-        self.marks: Marks = {}
+        self.fingerprints: Fingerprints = {}
         self.last_used = 0
         self.compiled: set[str] = set()
         self.lost: list[str] = []
