@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from dataclasses import dataclass
@@ -97,38 +96,3 @@ def call_site() -> Site:
 def _is_the_users(frame: FrameType) -> bool:
     module = frame.f_globals.get("__name__", "")
     return not (f"{module}.".startswith(_NOT_THE_USERS) or GENERATED in frame.f_code.co_filename)
-
-
-_OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
-
-
-def is_user_module(module: Any) -> bool:
-    """Whether the module of this name holds the user's own code, and no library's."""
-    if module == "__main__":
-        return True
-    if not isinstance(module, str) or module.split(".")[0] in _OTHERS:
-        return False
-    return _is_outside_libraries(module)
-
-
-@functools.lru_cache(1024)
-def _is_outside_libraries(module: str) -> bool:
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return isinstance(file, str) and not is_library(file)
-
-
-def is_library(file: str) -> bool:
-    """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
-    return file.startswith(_libraries())
-
-
-@functools.cache
-def _libraries() -> tuple[str, ...]:
-    import site
-    import sysconfig  # takes longer than all of this file
-
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    folders = {sysconfig.get_paths()[name] for name in names}
-    folders |= {*site.getsitepackages(), site.getusersitepackages()}
-    folders.add(os.path.dirname(os.path.abspath(__file__)))
-    return ("<", *(folder + os.sep for folder in folders))

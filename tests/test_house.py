@@ -18,8 +18,8 @@ MAX_FILES = 12
 
 ORDER = {
     "nbfn": (
-        *("_version", "errors", "text", "site", "stacks", "work", "protocol", "_tensorflow"),
-        *("functions", "modules", "sessions", "views", "notebook"),
+        *("_version", "errors", "text", "code", "serial", "site", "stacks", "work", "protocol"),
+        *("_tensorflow", "functions", "modules", "sessions", "views", "notebook"),
     ),
     "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
     "nbfn.functions": (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nbfn import protocol
-from nbfn.site import is_library
+from nbfn.code import is_library
 from nbfn.work import Extent, Work, under_way
 
 if TYPE_CHECKING:

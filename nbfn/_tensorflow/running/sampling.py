@@ -13,7 +13,8 @@ from typing import Any
 from nbfn._tensorflow.autograph.source_map import original_line
 from nbfn._tensorflow.base import Function
 from nbfn._tensorflow.tracing.foreign_functions import TRACES, building_seconds, owner_of_trace
-from nbfn.site import GENERATED, is_library
+from nbfn.code import is_library
+from nbfn.site import GENERATED
 from nbfn.stacks import Line
 
 _OURS = f"{os.sep}tensorflow{os.sep}python{os.sep}"

@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 import tensorflow as tf
 
+from nbfn.code import is_user_module
 from nbfn.functions.effects.reach import named
-from nbfn.site import is_user_module
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, frozenset)
 _MAX_DEPTH = 6

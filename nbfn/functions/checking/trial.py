@@ -16,10 +16,11 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.code import plain_function
 from nbfn.functions.checking.agreement import disagreement, disagreements
 from nbfn.functions.checking.python_state import PythonState, fingerprint
 from nbfn.functions.checking.variable_state import VariableState
-from nbfn.functions.effects.reach import named, plain, with_helpers
+from nbfn.functions.effects.reach import named, with_helpers
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.traces.variable_names import named_leaves, names_for
 
@@ -155,7 +156,7 @@ class Trial:
         owner = function.owner
         if owner is not None:
             unbound = inspect.getattr_static(type(owner), function.name, None)
-            inner = getattr(unbound, "python_function", None) or plain(python_function)
+            inner = getattr(unbound, "python_function", None) or plain_function(python_function)
             python_function = functools.partial(inner, owner)
         eagerly = tf.config.functions_run_eagerly()
         tf.config.run_functions_eagerly(True)

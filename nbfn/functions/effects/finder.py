@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn.code import is_user_module
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.source import parameters, source_of
@@ -34,7 +35,6 @@ from nbfn.functions.effects.values import (
     names_of_function,
     package,
 )
-from nbfn.site import is_user_module
 
 MAX_FUNCTIONS = 200
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
+from nbfn.code import closure, is_user_module, plain_function
 from nbfn.functions.bytecode.reads import reads
 from nbfn.functions.effects.finder import Effect, Finder
-from nbfn.site import is_user_module
 
 _MAX_FUNCTIONS = 100
-
-
-def plain(python_function: Any) -> Any:
-    """The Python function itself, without decorators, and unbound."""
-    function = inspect.unwrap(python_function)
-    return getattr(function, "__func__", function)
 
 
 def with_helpers(python_function: Any) -> list[Any]:
     """A function and the functions of the user's that its code names, directly or not."""
     found: list[Any] = []
-    waiting = [plain(python_function)]
+    waiting = [plain_function(python_function)]
     while waiting and len(found) < _MAX_FUNCTIONS:
         function = waiting.pop(0)
         if not hasattr(function, "__code__") or any(each is function for each in found):
             continue
         found.append(function)
         for value in named(function).values():
-            inner = plain(getattr(value, "python_function", value))
+            inner = plain_function(getattr(value, "python_function", value))
             if isinstance(inner, FunctionType) and is_user_module(inner.__module__):
                 waiting.append(inner)
     return found
@@ -43,12 +36,7 @@ def named(function: Any) -> dict[str, Any]:
     for name in sorted(reads(function.__code__).globals | stored):
         if name in function.__globals__:
             values[name] = function.__globals__[name]
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            values[name] = cell.cell_contents
-        except ValueError:  # not bound yet
-            continue
-    return values
+    return values | closure(function)
 
 
 def effects_of(functions: Iterable[Any]) -> list[Effect]:

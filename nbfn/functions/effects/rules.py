@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from nbfn.code import is_user_module
 from nbfn.functions.effects.values import (
     LIBRARIES,
     Value,
@@ -21,7 +22,6 @@ from nbfn.functions.effects.values import (
     is_tensor,
     package,
 )
-from nbfn.site import is_user_module
 
 MUTATORS = frozenset(
     {

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.site import is_user_module
+from nbfn.code import closure, is_user_module
 
 MAX_OBJECTS = 64
 """Objects that one expression may stand for before it may stand for anything."""
@@ -296,12 +296,8 @@ def _looked_up(value: Any, name: str) -> Value:
 
 def names_of_function(function: types.FunctionType) -> Callable[[str], Value]:
     """What the names stand for that a function takes from outside itself."""
-    closed: dict[str, Value] = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            closed[name] = known(cell.cell_contents)
-        except ValueError:  # not bound yet
-            closed[name] = UNKNOWN
+    bound = {name: known(value) for name, value in closure(function).items()}
+    closed = dict.fromkeys(function.__code__.co_freevars, UNKNOWN) | bound
     return names_in(function.__globals__, closed)
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn.code import is_library
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.trace import Trace
-from nbfn.site import GENERATED, is_library
+from nbfn.site import GENERATED
 
 _CALLING = os.path.join("eager", "polymorphic_function")
 """The folder of TensorFlow that calls the Python of a function."""

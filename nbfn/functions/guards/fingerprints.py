@@ -7,12 +7,9 @@ No method of a class of the user's is called: those of the classes of Python are
 
 from __future__ import annotations
 
-import functools
 import itertools
 import marshal
 import reprlib
-import threading
-import weakref
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
@@ -25,6 +22,7 @@ import numpy as np
 
 from nbfn import _tensorflow
 from nbfn.functions.guards.arrays import fingerprint_of_array, fingerprint_of_buffer
+from nbfn.serial import serial
 
 MAX_PARTS = 2000
 MAX_DEPTH = 32
@@ -44,12 +42,6 @@ _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
 _CONTAINERS: tuple[Any, ...] = (OrderedDict, dict, *_SEQUENCES, *_SETS)
 _BUFFERS = (bytearray, array, memoryview)
-_MAX_KEPT = 1000
-
-_serials: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
-_kept: dict[int, Any] = {}
-_numbers = itertools.count(1)
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -118,31 +110,6 @@ def items_of(value: Any) -> Iterable[Any] | None:
                 return itertools.chain.from_iterable(base.items(value))
             return base.__iter__(value)  # type: ignore[no-any-return]
     return None
-
-
-def serial(value: Any) -> Any:
-    """A number that no other object has had; the address where an object cannot be watched."""
-    with _lock:
-        known = _serials.get(id(value))
-        if known is not None and known[0]() is value:
-            return known[1]
-        number = next(_numbers)
-        try:
-            reference = weakref.ref(value, functools.partial(_drop, id(value), number))
-        except TypeError:
-            # Kept for a while, so that no other object gets its address meanwhile.
-            _kept[id(value)] = value
-            if len(_kept) > _MAX_KEPT:
-                del _kept[next(iter(_kept))]
-            return "address", id(value)
-        _serials[id(value)] = reference, number
-        return number
-
-
-def _drop(key: int, number: int, _: Any) -> None:
-    known = _serials.get(key)
-    if known is not None and known[1] == number:
-        del _serials[key]
 
 
 def _content(value: Any, depth: int, left: list[int]) -> Any:

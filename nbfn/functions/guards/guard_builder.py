@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from nbfn import _tensorflow
-from nbfn.functions.bytecode import special_methods as special
+from nbfn.code import is_user_module
+from nbfn.functions.bytecode import special_methods
 from nbfn.functions.bytecode.dynamic_attributes import ANY
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.functions.bytecode.reads import reads
@@ -36,7 +37,6 @@ from nbfn.functions.guards.fingerprints import (
     is_content,
     is_immutable,
     items_of,
-    serial,
 )
 from nbfn.functions.guards.guard_set import GuardSet, Source
 from nbfn.functions.guards.introspection import (
@@ -56,7 +56,7 @@ from nbfn.functions.guards.introspection import (
 )
 from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.functions.guards.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
-from nbfn.site import is_user_module
+from nbfn.serial import serial
 
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
@@ -73,9 +73,9 @@ class GuardBuilder:
         self.guards = GuardSet(attributes=attributes)
         self.named: frozenset[str] = frozenset()
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
-        self._specials = special.ALWAYS | (attributes & special.IF_NAMED)
-        if attributes & special.TEXT - special.FORMAT:
-            self._specials |= special.TEXT
+        self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_NAMED)
+        if attributes & special_methods.TEXT - special_methods.FORMAT:
+            self._specials |= special_methods.TEXT
         self._seen: set[Any] = set()
         self._looked_for: dict[int, frozenset[str]] = {}
         self._counted: set[int] = set()
@@ -120,9 +120,13 @@ class GuardBuilder:
         namespace = function.__globals__
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
-        made = [name for name in read.globals if special.text_of(made_by(name)) in read.attributes]
+        made = [
+            name
+            for name in read.globals
+            if special_methods.text_of(made_by(name)) in read.attributes
+        ]
         if any(not _is_library(namespace.get(name)) for name in made):
-            self.named |= special.TEXT
+            self.named |= special_methods.TEXT
         module = namespace.get("__name__", "")
         hidden = {name for name in read.globals if name not in namespace}
         for name in sorted(read.globals):
@@ -272,8 +276,8 @@ class GuardBuilder:
         self._looked_for[id(value)] = specials | (before or frozenset())
         holder = reference_to(value) or fetch
         own = {} if is_a(value, type) else own_attributes(value)
-        if is_a(value, HOLDERS) and specials >= special.TEXT:  # its text names them all
-            self.named |= own.keys() | set(map(special.text_of, own))
+        if is_a(value, HOLDERS) and specials >= special_methods.TEXT:  # its text names them all
+            self.named |= own.keys() | set(map(special_methods.text_of, own))
         others = self._others(own, classes)
         self._held_by(name, route, holder, own, [*self._wanted, *storage, *others])
         # An attribute that appears later, or hides one of the class, makes the number differ.
@@ -292,7 +296,7 @@ class GuardBuilder:
             for cls in users:
                 if attribute in vars(cls) and attribute not in own:
                     self._class_attribute(cls, attribute)
-                    if special.BASES not in self.guards.attributes:
+                    if special_methods.BASES not in self.guards.attributes:
                         break
 
     def _specials_of(self, name: str, value: Any) -> frozenset[str]:
@@ -300,19 +304,19 @@ class GuardBuilder:
         known, specials = self.guards.attributes, self._specials
         own_name = name.rpartition(".")[2]
         if is_a(value, type):
-            specials |= special.MAKING
-        if special.length_of(own_name) in known:
-            specials |= special.LENGTH
-        if special.entry_of(own_name) in known:
-            specials |= special.CONTEXTS
+            specials |= special_methods.MAKING
+        if special_methods.length_of(own_name) in known:
+            specials |= special_methods.LENGTH
+        if special_methods.entry_of(own_name) in known:
+            specials |= special_methods.CONTEXTS
         if self._is_text(name):
-            specials |= special.TEXT
+            specials |= special_methods.TEXT
         return specials
 
     def _is_text(self, name: str) -> bool:
         """Whether the value of a name becomes text; that of a container holds that of its items."""
         match = _OWN_NAME.search(name)
-        return match is not None and special.text_of(match[1]) in self.guards.attributes
+        return match is not None and special_methods.text_of(match[1]) in self.guards.attributes
 
     def _matched_by(self, cls: type) -> frozenset[str]:
         """The attributes that a pattern reads by their positions."""

@@ -8,10 +8,10 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from nbfn import _tensorflow
+from nbfn.code import is_user_module
 from nbfn.functions.bytecode.fingerprint import fingerprint
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.functions.guards.fingerprints import Fingerprint, content_of, is_a
-from nbfn.site import is_user_module
 
 _MAX_WRAPPERS = 50
 PARTIALS = (functools.partial, functools.partialmethod)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
+from nbfn.code import plain_function
 from nbfn.functions.bytecode.fingerprint import fingerprint
 from nbfn.functions.traces.cause import Cause
 
@@ -18,8 +18,8 @@ def first_cause(python_function: Callable[..., Any]) -> Cause:
 
     Only a fingerprint of the code is kept, so that the old function and its graphs can be freed.
     """
-    function = inspect.unwrap(python_function)
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    function = plain_function(python_function)
+    code = getattr(function, "__code__", None)
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", "")
     if code is None or module is None:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nbfn.functions.effects.values import package
-from nbfn.functions.guards.fingerprints import Fingerprint, serial
+from nbfn.functions.guards.fingerprints import Fingerprint
 from nbfn.functions.guards.guard_set import Source
+from nbfn.serial import serial
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
 _LEFT_OUT = frozenset({"_loss_ids", "_losses", "_called", "_saved_model_inputs_spec", "seed"})

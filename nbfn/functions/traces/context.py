@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nbfn import _tensorflow
-from nbfn.functions.guards.fingerprints import serial
+from nbfn.serial import serial
 
 _SUMMARIES = "summary"
 

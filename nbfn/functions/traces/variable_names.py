@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.code import closure, plain_function
 from nbfn.errors import NbfnError
 
 MAX_DEPTH = 12
@@ -24,16 +25,11 @@ def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tu
         python_function: The function.
         owner: The instance that it is a method of, if it is one.
     """
-    function = inspect.unwrap(python_function)
-    function = getattr(function, "__func__", function)
+    function = plain_function(python_function)
     code = getattr(function, "__code__", None)
     variables = dict(getattr(function, "__globals__", {}))
     if code is not None:
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-            try:
-                yield name, cell.cell_contents
-            except ValueError:  # a name that is not bound yet
-                continue
+        yield from closure(function).items()
         yield from ((name, variables[name]) for name in code.co_names if name in variables)
     public = users_names(variables)
     if code is None and not isinstance(function, type):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
 from nbfn import _tensorflow
+from nbfn.code import closure, plain_function
 
 _LIBRARIES = ("tensorflow.", "keras.", "nbfn.", "tf_keras.", "tensorflow_estimator.")
 _TRAINER = "keras.src.backend.tensorflow.trainer"
@@ -28,8 +28,7 @@ class Origin:
 
 def origin_of(function: Any) -> Origin | None:
     """The origin of a tf.function; None if it is a library's own and nobody asked for it."""
-    python_function = inspect.unwrap(function.python_function)
-    python_function = getattr(python_function, "__func__", python_function)
+    python_function = plain_function(function.python_function)
     module = f"{getattr(python_function, '__module__', None) or ''}."
     if module == f"{_TRAINER}.":
         return _of_model(python_function)
@@ -49,16 +48,16 @@ def _of_model(python_function: Any) -> Origin:
 def model_and_step(python_function: Any) -> tuple[Any, str]:
     """The model that one of Keras's functions closes over, and its step: ``"train_step"``, ..."""
     model, step = None, None
-    for value in closure(python_function):
+    for value in closure(python_function).values():
         name = getattr(value, "__name__", "")
         if name in ("train_step", "test_step", "predict_step"):
             step = name
         if hasattr(value, "make_train_function"):
             model = value
     if step is None:
-        nested = (each for each in closure(python_function) if callable(each))
+        nested = (each for each in closure(python_function).values() if callable(each))
         for value in nested:
-            inner = inspect.unwrap(getattr(value, "python_function", value))
+            inner = plain_function(getattr(value, "python_function", value))
             if inner is not python_function and getattr(inner, "__module__", None) == _TRAINER:
                 found, step = model_and_step(inner)
                 model = model or found
@@ -66,14 +65,3 @@ def model_and_step(python_function: Any) -> tuple[Any, str]:
     if step is None:
         step = "predict_step" if "predict" in python_function.__qualname__ else "step"
     return model, step
-
-
-def closure(python_function: Any) -> list[Any]:
-    """The values that a function closes over."""
-    found = []
-    for cell in getattr(python_function, "__closure__", None) or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:  # a name that is not bound yet
-            continue
-    return found

@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.code import plain_function
 from nbfn.functions.calls.call import Call
 from nbfn.functions.calls.record import Answers, Tally, next_id
 from nbfn.functions.recording.explanation import Explanation
@@ -191,7 +192,7 @@ class WatchedFunction(Answers):
             yield name, owner
         python_function = self.python_function
         if python_function is not None:
-            yield from roots(_plain(python_function), owner)
+            yield from roots(plain_function(python_function), owner)
 
     def __repr__(self) -> str:
         tally = self.recorder
@@ -202,12 +203,6 @@ class WatchedFunction(Answers):
         return f"<nbfn.watch {self.label}{self.parameters}: {text}>"
 
 
-def _plain(python_function: Any) -> Any:
-    """The user's function itself, of which TensorFlow binds methods in its own way."""
-    function = inspect.unwrap(python_function)
-    return getattr(function, "__func__", function)
-
-
 def _label(function: Any, owner: Any) -> str:
     name = str(getattr(function, "name", None) or "function")
     return name if owner is None else f"{type(owner).__name__}.{name}"
@@ -216,7 +211,7 @@ def _label(function: Any, owner: Any) -> str:
 def _site(python_function: Any) -> Site:
     """Where a function was defined; in a notebook where it was first seen, unless this cell."""
     here = call_site()
-    code = getattr(_plain(python_function), "__code__", None)
+    code = getattr(plain_function(python_function), "__code__", None)
     if code is None or (here.cell is not None and here.file != code.co_filename):
         return here
     return Site(code.co_filename, code.co_firstlineno, here.cell)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from nbfn import _tensorflow
+from nbfn.code import closure
 from nbfn.errors import NbfnError
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.traces.capture import Capture
 from nbfn.functions.traces.cause import Retrace
 from nbfn.functions.traces.trace import Trace
-from nbfn.functions.watching.origin import closure, origin_of
+from nbfn.functions.watching.origin import origin_of
 from nbfn.text import count
 
 _OF_MODELS = ("train_function", "test_function", "predict_function")
@@ -154,6 +155,6 @@ def _within(value: Any, depth: int) -> Iterator[Any]:
             break
     if not str(getattr(value, "__module__", "")).startswith("keras."):
         return
-    for inner in closure(value):
+    for inner in closure(value).values():
         if callable(inner) and not hasattr(inner, "make_train_function"):
             yield from _within(inner, depth + 1)

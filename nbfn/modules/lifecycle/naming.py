@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import types
-import weakref
 from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from nbfn.code import closure
 from nbfn.modules.errors import NameInUseError, show_path
+from nbfn.serial import serial
 
 _TWIN = "a method"
 
@@ -168,7 +168,7 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
     if isinstance(value, (set, frozenset)):
         return ("set", frozenset(again(v) for v in value))
     if isinstance(value, types.FunctionType):
-        cells = tuple(again(_contents(c)) for c in value.__closure__ or ())
+        cells = again(closure(value))
         return (value.__code__, again(value.__defaults__), again(value.__kwdefaults__), cells)
     if isinstance(value, functools.partial):
         return (again(value.func), again(value.args), again(value.keywords))
@@ -179,7 +179,7 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
         if not exact:
             return alike
         concrete = not (tf.is_symbolic_tensor(value) or isinstance(value, tf.Variable))
-        return (*alike, np.asarray(value).tobytes() if concrete else _serial(value))
+        return (*alike, np.asarray(value).tobytes() if concrete else serial(value))
     config = getattr(value, "get_config", None)
     if callable(config) and not hasattr(value, "weights"):
         return (type(value), again(config()))
@@ -190,24 +190,3 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
     except TypeError:
         return (type(value), id(value))
     return (type(value), value)
-
-
-_serials: dict[int, tuple[Any, int]] = {}
-_numbers = itertools.count()
-
-
-def _serial(value: Any) -> int:
-    """A number for an object that, other than its ``id``, is never given to another."""
-    known = _serials.get(id(value))
-    if known is None or known[0]() is not value:
-        place = id(value)
-        known = (weakref.ref(value, lambda _: _serials.pop(place, None)), next(_numbers))
-        _serials[place] = known
-    return known[1]
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the name is not assigned yet
-        return None

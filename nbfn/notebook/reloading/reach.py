@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from types import CellType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any
+
+from nbfn.code import closure
 
 
 def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
@@ -27,7 +29,9 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
         if isinstance(value, FunctionType):
             if value.__module__ == module:
                 yield value
-            left += [*_closed_over(value), vars(value).get("__wrapped__")]
+            held = closure(value).values()  # what a decorator's function holds of what it decorates
+            left += [each for each in held if isinstance(each, FunctionType | MethodType)]
+            left.append(vars(value).get("__wrapped__"))
         elif isinstance(value, MethodType | staticmethod | classmethod):
             left.append(value.__func__)
         elif isinstance(value, property):
@@ -39,17 +43,6 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
                 left += list(type.__dict__["__dict__"].__get__(value).values())
         else:
             left.append(_wrapped(value))
-
-
-def _closed_over(function: FunctionType) -> Iterator[Any]:
-    """What a decorator's function holds of what it decorates."""
-    cells: tuple[CellType, ...] = function.__closure__ or ()
-    for cell in cells:
-        try:
-            if isinstance(cell.cell_contents, FunctionType | MethodType):
-                yield cell.cell_contents
-        except ValueError:  # the name is not bound yet
-            continue
 
 
 def _wrapped(value: Any) -> Any:

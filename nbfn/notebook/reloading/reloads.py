@@ -12,9 +12,10 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.code import is_library
 from nbfn.errors import NbfnWarning
 from nbfn.notebook.reloading.order import Earlier, put_in_order
-from nbfn.site import GENERATED, is_library
+from nbfn.site import GENERATED
 
 
 class Reloads:

@@ -1,0 +1,61 @@
+"""Functions of Python: whose code it is, what decorators hide, and what it closes over."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from typing import Any
+
+_OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
+
+
+def is_user_module(module: Any) -> bool:
+    """Whether the module of this name holds the user's own code, and no library's."""
+    if module == "__main__":
+        return True
+    if not isinstance(module, str) or module.split(".")[0] in _OTHERS:
+        return False
+    return _is_outside_libraries(module)
+
+
+@functools.lru_cache(1024)
+def _is_outside_libraries(module: str) -> bool:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return isinstance(file, str) and not is_library(file)
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
+    return file.startswith(_libraries())
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    import site
+    import sysconfig  # takes longer than all of this file
+
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = {sysconfig.get_paths()[name] for name in names}
+    folders |= {*site.getsitepackages(), site.getusersitepackages()}
+    folders.add(os.path.dirname(os.path.abspath(__file__)))
+    return ("<", *(folder + os.sep for folder in folders))
+
+
+def plain_function(function: Any) -> Any:
+    """The function itself, without decorators, and unbound."""
+    inner = inspect.unwrap(function)
+    return getattr(inner, "__func__", inner)
+
+
+def closure(function: Any) -> dict[str, Any]:
+    """What a function closes over, by name, without names that are not bound yet."""
+    found = {}
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    for name, cell in zip(getattr(code, "co_freevars", ()), cells or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return found
