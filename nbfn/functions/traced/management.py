@@ -29,7 +29,7 @@ class Management:
     def stance(self, name: Stance | None) -> None:
         self.recorder.own_stance = None if name is None else checked(name)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def suggest(self) -> Cover:
         """The least general signature that covers the newest trace and its relatives.
 
@@ -41,7 +41,7 @@ class Management:
         """
         return relaxing.suggest(self._function)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def relax(self) -> Trace:
         """Puts `suggest` to use: one trace instead of those that it covers.
 
@@ -58,7 +58,7 @@ class Management:
         """
         return relaxing.relax(self._function)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def evict(self, trace: Trace) -> None:
         """Takes a trace out of the cache; a call that needs it traces again.
 
@@ -67,7 +67,7 @@ class Management:
         """
         eviction.evict(self._function, trace)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def renew(self) -> tuple[Trace, ...]:
         """Traces anew, for the same arguments, what has baked in something that has changed since.
 
@@ -79,7 +79,7 @@ class Management:
         """
         return relaxing.renew(self._function)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def free(self) -> Freed:
         """Drops every trace and gives the memory back; the next call traces again."""
         return eviction.free(self._function)

@@ -105,7 +105,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
 
     # Calls ------------------------------------------------------------------------------
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function: as ``tf.function``'s, and recorded."""
         __tracebackhide__ = True
@@ -220,7 +220,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
         """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
         __tracebackhide__ = True
 
-        @_tensorflow.as_it_is
+        @_tensorflow.no_autograph_fast
         def told(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             return python(*args, **kwargs)
@@ -249,12 +249,12 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
 
     # Traces on request ------------------------------------------------------------------
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
         """As ``tf.function``'s: the concrete function for these values or specifications."""
         return self.request(args, kwargs)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
         """The concrete function for these values or specifications, traced if it must be.
 
@@ -272,7 +272,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
             del calls[depth:]
             self.recorder.end(call)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def learn(self, args: Sequence[Any]) -> Trace | None:
         """Makes the trace of a call that Python has served, as the call would have made it.
 
@@ -295,7 +295,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
             if excess:
                 eviction.evict_least_recently_used(self, excess)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
         """The trace for these values or specifications, made now if it is not there.
 
@@ -309,7 +309,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
         concrete = self.request(tuple(map(long_form, args)), named)
         return self.recorder.traces[id(concrete)]
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Says which trace would serve a call, or why none would; traces and runs nothing.
 
@@ -331,7 +331,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
         concrete = None if looked_up is None else looked_up.concrete
         return None if concrete is None else self.recorder.traces.get(id(concrete))
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def run(self, *args: Any, **kwargs: Any) -> Run:
         """Makes a call and records on which device each operation ran.
 
@@ -343,7 +343,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
         """
         return run(self.get_concrete_function(*args, **kwargs), args, kwargs)
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
 
@@ -356,7 +356,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
 
     # Methods ----------------------------------------------------------------------------
 
-    @_tensorflow.as_it_is
+    @_tensorflow.no_autograph_fast
     def __get__(self, instance: Any, owner: Any) -> Any:
         known = self._descriptor_cache.find(instance)
         if known is not None:

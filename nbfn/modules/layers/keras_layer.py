@@ -15,7 +15,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbfn._tensorflow import constrain
+from nbfn._tensorflow import constrain, no_autograph
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.modules.layers.keras_template import (
     Slot,
@@ -28,7 +28,7 @@ from nbfn.modules.layers.keras_template import (
     stands_for_itself,
 )
 from nbfn.modules.lifecycle import binding
-from nbfn.modules.lifecycle.methods import nowrap, opaque, wrap
+from nbfn.modules.lifecycle.methods import nowrap, wrap
 from nbfn.modules.lifecycle.naming import alike, fingerprint
 from nbfn.modules.module.module import Module
 from nbfn.modules.variables.scope import Scope
@@ -109,7 +109,7 @@ class KerasModule(Module):
         """A new Keras layer without weights, or a layer whose weights are the initial values."""
         raise NotImplementedError
 
-    @opaque
+    @no_autograph
     @wrap
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the layer.

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import unconverted
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.lifecycle import context
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.tree import leaves
@@ -45,7 +45,7 @@ def noted(fn: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@unconverted
+@no_autograph_fast
 def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
     """Keeps what a module took and gave."""
     noting, scope = context.here.noting, module._life.scope

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
-from nbfn._tensorflow import unconverted
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import PropertyError, UnboundModuleError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.interception import around
@@ -22,16 +22,6 @@ from nbfn.modules.lifecycle.last_call import begin, noted
 from nbfn.modules.lifecycle.setup import prepare
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def opaque(fn: F) -> F:
-    """Marks a function of nbfn as none of AutoGraph's business."""
-    return cast("F", tf.autograph.experimental.do_not_convert(fn))
-
-
-def marked(fn: F) -> F:
-    """The same for what is called often and calls no function of the user's that may be traced."""
-    return cast("F", unconverted(fn))
 
 
 def compact(fn: F) -> F:
@@ -93,7 +83,7 @@ def wrap(
 Entered = tuple[Callable[..., Any], Any, bool, "context.Table | None"]
 
 
-@marked
+@no_autograph_fast
 def enter(
     module: Any, label: str, compact: bool, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Entered:
@@ -149,7 +139,7 @@ def enter(
     return fn, scope_name, opened, previous
 
 
-@marked
+@no_autograph_fast
 def leave(module: Any, call: Entered) -> None:
     """After a method has run, or failed: undoes ``enter``."""
     here = context.here

@@ -12,12 +12,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nbfn._tensorflow import no_autograph
 from nbfn.modules.errors import InstanceError, MethodError, RngError, UnknownAttributeError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import attach, check_built, clone, unbound
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.interception import wanted_outputs
-from nbfn.modules.lifecycle.methods import opaque
 from nbfn.modules.variables.filters import DenyList, Filter, FilterLike
 from nbfn.modules.variables.keys import check_rngs
 from nbfn.modules.variables.scope import Scope
@@ -82,7 +82,7 @@ class Run:
         context.pop()
         self.store.closed = True
 
-    @opaque
+    @no_autograph
     def result(self, output: Any) -> Any:
         """The output; with the mutable collections if the caller named any."""
         return output if self._pure else (output, self.store.result())

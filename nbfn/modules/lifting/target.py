@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.fields import is_module
-from nbfn.modules.lifecycle.methods import enters, marked, nowrap
+from nbfn.modules.lifecycle.methods import enters, nowrap
 
 Transformation = Callable[..., Any]
 
@@ -34,7 +35,7 @@ def transformed(
     Raises:
       TransformError: the target is neither, for instance a module instance.
     """
-    call = marked(call)
+    call = no_autograph_fast(call)
     if isinstance(target, type) and hasattr(target, "__field_names__"):
         return _class(target, label, prefix, call, methods)
     if isinstance(target, functools.partial) and isinstance(target.func, type):
@@ -56,7 +57,7 @@ def transformed(
 
 
 def _function(fn: Callable[..., Any], call: Transformation, **own: Any) -> Callable[..., Any]:
-    @marked
+    @no_autograph_fast
     @functools.wraps(fn)
     def lifted(*args: Any, **kwargs: Any) -> Any:
         return call(fn, *args, **own, **kwargs)

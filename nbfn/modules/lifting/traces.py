@@ -11,9 +11,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbfn._tensorflow import Conversion, tf_function
+from nbfn._tensorflow import Conversion, no_autograph_fast, tf_function
 from nbfn.modules.lifecycle import context
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifecycle.naming import fingerprint
 from nbfn.modules.lifting.arguments import places_in
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
@@ -110,7 +109,7 @@ class _Call:
         told: list[Any] = []
         self.lift.user = Conversion(by_default=options.get("autograph", True))
 
-        @marked
+        @no_autograph_fast
         def body(variables: Any, arrays: Any, keys: Any, counts: Any) -> Any:
             values = list(self.leaves)
             for i, tensor in zip(self.arrays, arrays, strict=True):

@@ -8,11 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph
 from nbfn.modules.errors import PathNotFoundError, UnboundModuleError, did_you_mean, show_names
 from nbfn.modules.lifecycle import binding
 from nbfn.modules.lifecycle.fields import init_fields, map_modules
 from nbfn.modules.lifecycle.interception import wanted_outputs
-from nbfn.modules.lifecycle.methods import opaque
 from nbfn.modules.lifecycle.setup import inspect_hook, prepare
 from nbfn.modules.module.members import Members
 from nbfn.modules.variables.keys import check_rngs
@@ -88,7 +88,7 @@ class Bound(Members, library=True):
         """A ``tf.name_scope`` with the module's name."""
         return tf.name_scope(self.name or type(self).__name__)
 
-    @opaque
+    @no_autograph
     def reseed(self, rngs: Any) -> None:
         """Restarts random streams of a bound module, also for functions traced before.
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from nbfn._tensorflow import no_autograph
 from nbfn.modules.errors import AssignmentError, RngError, show_names
 from nbfn.modules.lifecycle import binding, context
 from nbfn.modules.lifecycle.fields import init_fields
-from nbfn.modules.lifecycle.methods import opaque
 from nbfn.modules.lifecycle.run import INIT_MUTABLE, check_instance
 from nbfn.modules.module.bound import Bound
 from nbfn.modules.module.call_shapes import call_shapes
@@ -132,7 +132,7 @@ class Live(Bound, library=True):
         carried: Carried | None = self._life.carried
         return carried
 
-    @opaque
+    @no_autograph
     def snapshot(self) -> Snapshot:
         """The present values of a bound module, for ``restore``.
 
@@ -144,7 +144,7 @@ class Live(Bound, library=True):
         rngs = {} if scope.path else as_tensors(store.rng_variables())
         return Snapshot(scope.path, variables, rngs)
 
-    @opaque
+    @no_autograph
     def restore(self, snapshot: Snapshot) -> None:
         """Assigns the values of a snapshot; variables that were made since then stay.
 

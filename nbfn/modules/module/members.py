@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import PlacementError, UnboundModuleError, show_path
 from nbfn.modules.lifecycle import context
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifecycle.naming import name_in_use
 from nbfn.modules.module.template import Template
 from nbfn.modules.variables.scope import Scope, Variable
@@ -53,7 +53,7 @@ class Members(Template, library=True):
         """
         return self._scope("path").path
 
-    @marked
+    @no_autograph_fast
     def param(self, name: str, init_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Declares a parameter, in ``setup`` or a compact method.
 
@@ -92,7 +92,7 @@ class Members(Template, library=True):
             return stored
         return scope.ensure("params", name, lambda: init_fn(scope.draw("params"), *args, **kwargs))
 
-    @marked
+    @no_autograph_fast
     def variable(
         self,
         collection: str,
@@ -128,12 +128,12 @@ class Members(Template, library=True):
             scope.ensure(collection, name, lambda: init_fn(*args, **kwargs))
         return Variable(scope, collection, name)
 
-    @marked
+    @no_autograph_fast
     def get_variable(self, collection: str, name: str, default: Any = None) -> Any:
         """The present value of a variable (tensors), or ``default`` if it does not exist."""
         return self._scope("get_variable").read(collection, name, default)
 
-    @marked
+    @no_autograph_fast
     def put_variable(self, collection: str, name: str, value: Any) -> None:
         """Writes a variable, in any method; a dict updates the entries that it has.
 
@@ -158,7 +158,7 @@ class Members(Template, library=True):
         """Whether ``init`` is running; false in ``apply``, even if everything is mutable."""
         return self._scope("is_initializing").store.initializing
 
-    @marked
+    @no_autograph_fast
     def make_rng(self, name: str = "params") -> Any:
         """Draws a new key from a random stream.
 
@@ -181,7 +181,7 @@ class Members(Template, library=True):
         """Whether the stream itself was passed."""
         return name in self._scope("has_rng").store.streams()
 
-    @marked
+    @no_autograph_fast
     def sow(
         self,
         collection: str,
@@ -221,7 +221,7 @@ class Members(Template, library=True):
         scope.write(collection, name, reduce_fn(before, value))
         return True
 
-    @marked
+    @no_autograph_fast
     def perturb(self, name: str, value: Any, collection: str = "perturbations") -> Any:
         """Adds a variable that is zero, so that gradients of an intermediate value can be taken.
 

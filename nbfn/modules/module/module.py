@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
+from nbfn._tensorflow import no_autograph
 from nbfn.modules.lifecycle import binding, context
 from nbfn.modules.lifecycle.fields import init_fields
-from nbfn.modules.lifecycle.methods import opaque
 from nbfn.modules.lifecycle.run import INIT_MUTABLE, Run, check_instance
 from nbfn.modules.module.interactive import Live
 from nbfn.modules.module.lazy import lazy_run, paths, values
@@ -238,7 +238,7 @@ class Module(Live, library=True):
             context.pop()
         return module  # type: ignore[no-any-return]
 
-    @opaque
+    @no_autograph
     def unbind(self) -> tuple[Self, dict[str, Any]]:
         """The template of a bound module, and its present variables as tensors.
 

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import UnboundModuleError
 from nbfn.modules.lifecycle import context
-from nbfn.modules.lifecycle.methods import marked, wrap
+from nbfn.modules.lifecycle.methods import wrap
 from nbfn.modules.lifecycle.naming import name_in_use
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,7 +35,7 @@ def compact_name_scope(fn: F) -> F:
     return cast("F", method)
 
 
-@marked
+@no_autograph_fast
 def _twin(module: Any, name: str) -> Any:
     """The module as it is, except for its place, which is one below."""
     life = module._life

@@ -9,9 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import tf_function
+from nbfn._tensorflow import no_autograph_fast, tf_function
 from nbfn.modules.errors import ParamShapeError, TransformError
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifting.axes import flatten, pack
 from nbfn.modules.lifting.inner_store import Inner, same_streams
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
@@ -21,7 +20,7 @@ from nbfn.modules.variables.store import Path
 _EVERYTHING = Filter.of(True)
 
 
-@marked
+@no_autograph_fast
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],
@@ -51,7 +50,7 @@ def cond(
     return _branch("nn.cond", index, [false_fun, true_fun], (module, *operands))
 
 
-@marked
+@no_autograph_fast
 def switch(index: Any, branches: Sequence[Callable[..., Any]], module: Any, *operands: Any) -> Any:
     """``branches[index](module, *operands)``; an index outside counts as the nearest inside.
 
@@ -117,7 +116,7 @@ def _traced(
     streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
     runs: list[_Run] = []
 
-    @marked
+    @no_autograph_fast
     def body(fn: Callable[..., Any]) -> Any:
         output, inner = lift.run(fn, values, {}, variables, streams, _EVERYTHING)
         run = _Run(output, inner.writes(), dict(inner.made), inner.drawn)
@@ -130,7 +129,7 @@ def _traced(
         choices: list[Callable[[], Any]] = [functools.partial(_same, each) for each in results]
     else:
         # Each is traced before the choice is made of them, because all must give the same.
-        calls = [marked(lambda fn=fn: body(fn)) for fn in branches]
+        calls = [no_autograph_fast(lambda fn=fn: body(fn)) for fn in branches]
         choices = [tf_function(call, autograph=False).get_concrete_function() for call in calls]
     output, forms = runs[0].output, {k: v for run in runs for k, v in run.writes.items()}
     _check_shared(lift, [run.made for run in runs])

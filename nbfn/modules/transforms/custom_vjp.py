@@ -8,8 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.methods import marked, nowrap
+from nbfn.modules.lifecycle.methods import nowrap
 from nbfn.modules.lifting.axes import flatten, pack
 from nbfn.modules.lifting.inner_store import same_streams
 from nbfn.modules.lifting.lifting import Lift
@@ -19,7 +20,7 @@ from nbfn.modules.variables.filters import Filter, FilterLike
 _EVERYTHING = Filter.of(True)
 
 
-@marked
+@no_autograph_fast
 def custom_vjp(
     fn: Callable[..., Any],
     forward_fn: Callable[..., Any],
@@ -60,7 +61,7 @@ def custom_vjp(
     """
     wanted = Filter.of(grad_vars)
 
-    @marked
+    @no_autograph_fast
     @functools.wraps(fn)
     def call(module: Any, *args: Any) -> Any:
         lift = Lift("nn.custom_vjp", (module,))
@@ -72,7 +73,7 @@ def custom_vjp(
         told: list[Any] = []
 
         @tf.custom_gradient
-        @marked
+        @no_autograph_fast
         def body(*tensors: Any) -> Any:
             held = {**variables, **dict(zip(watched, tensors, strict=False))}
             inputs = pack(list(args), tensors[len(watched) :])

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifting.axes import flatten, pack
 from nbfn.modules.lifting.inner_store import Inner, same_streams
 from nbfn.modules.lifting.lifting import Lift
@@ -18,7 +18,7 @@ from nbfn.modules.variables.filters import Filter, FilterLike
 _EVERYTHING = Filter.of(True)
 
 
-@marked
+@no_autograph_fast
 def vjp(
     fn: Callable[..., Any],
     module: Any,
@@ -55,7 +55,7 @@ def vjp(
     output, aux = _parted(result, has_aux, "nn.vjp")
     targets = [tf.convert_to_tensor(t) for t in flatten(output)]
 
-    @marked
+    @no_autograph_fast
     def backward(cotangent: Any) -> tuple[Any, ...]:
         given = [tf.convert_to_tensor(t) for t in flatten(cotangent)]
         found = tape.gradient(
@@ -70,7 +70,7 @@ def vjp(
     return (output, backward, aux) if has_aux else (output, backward)
 
 
-@marked
+@no_autograph_fast
 def value_and_grad(
     fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False
 ) -> tuple[Any, Any]:
@@ -113,7 +113,7 @@ def value_and_grad(
     return ((value, aux) if has_aux else value), gradients
 
 
-@marked
+@no_autograph_fast
 def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False) -> Any:
     """The gradients of the scalar ``fn(module, *primals)`` with respect to the primals.
 
@@ -132,7 +132,7 @@ def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = Fal
     return (gradients, value[1]) if has_aux else gradients
 
 
-@marked
+@no_autograph_fast
 def jvp(
     fn: Callable[..., Any],
     module: Any,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn.modules.lifecycle.methods import marked
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.lifting.traces import call_traced
 
 
-@marked
+@no_autograph_fast
 def jit(
     target: Any, methods: Sequence[str] | Mapping[str, Any] | None = None, **options: Any
 ) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifting.axes import flatten, pack
 from nbfn.modules.lifting.inner_store import Streams, own_streams, same_streams
 from nbfn.modules.lifting.lifting import Lift
@@ -16,7 +16,7 @@ from nbfn.modules.variables.filters import Filter, FilterLike
 from nbfn.modules.variables.keys import fold
 
 
-@marked
+@no_autograph_fast
 def while_loop(
     cond_fn: Callable[..., Any],
     body_fn: Callable[..., Any],
@@ -62,13 +62,13 @@ def while_loop(
         values = (module, pack(init, flat))
         return lift.run(fn, values, {}, variables, {**fixed, **own}, mutable)
 
-    @marked
+    @no_autograph_fast
     def condition(turn: Any, flat: Any, state: Any) -> Any:
         result, inner = run(cond_fn, turn, flat, state, nothing)
         drawn["condition"] = inner.drawn
         return result
 
-    @marked
+    @no_autograph_fast
     def body(turn: Any, flat: Any, state: Any) -> Any:
         carry, inner = run(body_fn, turn, flat, state, carried)
         drawn["body"] = inner.drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn.modules.lifecycle.methods import marked
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.lifting.inner_store import Inner, same_streams
 from nbfn.modules.lifting.lifting import Lift, Writes
 from nbfn.modules.lifting.target import transformed
@@ -17,7 +17,7 @@ def _same(variables: Any) -> Any:
     return variables
 
 
-@marked
+@no_autograph_fast
 def map_variables(
     target: Any,
     mapped_collections: FilterLike = "params",

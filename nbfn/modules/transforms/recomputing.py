@@ -8,9 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import record_gradient
+from nbfn._tensorflow import no_autograph_fast, record_gradient
 from nbfn.modules.lifecycle.interception import Intercepted, intercept_methods
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifting.axes import flatten, is_array, pack
 
 Policy = Callable[[Any, str], bool]
@@ -31,7 +30,7 @@ def recomputed(
     """
 
     @tf.custom_gradient
-    @marked
+    @no_autograph_fast
     def call(*tensors: Any) -> Any:
         kept: list[Any] = []
         with _around(policy, _keep, kept):

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifting.axes import COMPOSITE, flatten, is_array, pack
 from nbfn.modules.lifting.inner_store import same_streams
 from nbfn.modules.lifting.lifting import Lift
@@ -19,7 +19,7 @@ from nbfn.modules.variables.filters import Filter
 _EVERYTHING = Filter.of(True)
 
 
-@marked
+@no_autograph_fast
 def remat(
     target: Any,
     policy: Policy | None = None,
@@ -85,7 +85,7 @@ def remat(
         passed = [i for i, value in enumerate(inputs) if _is_differentiable(value)]
         told: list[Any] = []
 
-        @marked
+        @no_autograph_fast
         def body(*tensors: Any) -> Any:
             values = list(inputs)
             for i, tensor in zip(passed, tensors, strict=True):

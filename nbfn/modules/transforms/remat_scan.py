@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.methods import enters, is_entered, marked
+from nbfn.modules.lifecycle.methods import enters, is_entered
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.transforms.recomputing import Policy
 from nbfn.modules.transforms.remat import remat
@@ -14,7 +15,7 @@ from nbfn.modules.transforms.scan import scan
 from nbfn.modules.variables.filters import FilterLike
 
 
-@marked
+@no_autograph_fast
 def remat_scan(
     target: Any,
     lengths: Sequence[int],

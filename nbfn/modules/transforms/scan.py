@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifting.axes import (
     Slices,
     at,
@@ -27,7 +27,7 @@ from nbfn.modules.lifting.target import transformed
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 
-@marked
+@no_autograph_fast
 def scan(
     target: Any,
     variable_axes: Mapping[Any, int] | None = None,
@@ -230,7 +230,7 @@ class _Loop:
         turned: tuple[Any, ...] = (tf.constant(1), *state)
         for steps in sorted({int(unroll), 1}, reverse=True):  # what is left over goes one by one
 
-            @marked
+            @no_autograph_fast
             def turns(*state: Any, steps: int = steps) -> Any:
                 for _ in range(steps):
                     state = body(*state)

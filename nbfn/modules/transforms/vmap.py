@@ -7,9 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import Conversion
+from nbfn._tensorflow import Conversion, no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifecycle.methods import marked
 from nbfn.modules.lifting.axes import (
     Slices,
     at,
@@ -29,7 +28,7 @@ from nbfn.modules.lifting.target import transformed
 from nbfn.modules.variables.filters import Filter
 
 
-@marked
+@no_autograph_fast
 def vmap(
     target: Any,
     variable_axes: Mapping[Any, int | None] | None = None,
@@ -165,7 +164,7 @@ class _Mapping:
         """The output, all slices at once."""
         told: list[Any] = []
 
-        @marked
+        @no_autograph_fast
         def body(slices: Any) -> Any:
             _, inputs, stacked, keys = slices
             output, inner = self.run(inputs, stacked, keys, self._mutable())
