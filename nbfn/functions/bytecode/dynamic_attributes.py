@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dis import Instruction
-
-from nbfn.functions.bytecode.operands import NEUTRAL, arguments
 
 ANY = "*"
 _BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller", "__getattribute__"})
@@ -17,6 +16,7 @@ _ALL = frozenset({"vars", "dir", "__dict__", "asdict", "astuple"})
 _COPYING = frozenset({"copy", "dataclasses"})
 _COPIES = frozenset({"copy", "deepcopy", "replace"})
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
+_CALLS = ("PRECALL", "CALL")
 _NAMES = (*_GLOBALS, "LOAD_ATTR", "LOAD_METHOD")
 
 
@@ -51,7 +51,7 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
         elif each.argval in _BY_TEXT:
             attributes |= names
             if each.argval in _BY_NAME and name not in ("__getattr__", "__getattribute__"):
-                root = _root_of_unknown(instructions[i + 1 :], each.argval == "getattr")
+                root = _root_of_unknown(instructions[i + 1 :])
                 if root is not None:
                     (roots if root else attributes).add(root or ANY)
     return attributes, roots
@@ -62,23 +62,20 @@ def _is_path(text: str) -> bool:
     return not text.startswith("__") and all(name.isidentifier() for name in text.split("."))
 
 
-def _root_of_unknown(rest: Sequence[Instruction], has_object: bool) -> str | None:
+def _root_of_unknown(rest: Sequence[Instruction]) -> str | None:
     """Where the call that follows looks up a name that is not written out.
 
     Args:
         rest: The instructions after the function is loaded.
-        has_object: Whether the name follows an object, as in `getattr`.
 
     Returns:
-        The global whose attribute it is, or that of an attribute of it; empty if it is something
-        else; None if the name is written out.
+        The global on which it is looked up; empty if it is something else; None if the name is
+        written out.
     """
-    runs = arguments(rest)
-    if runs is None or len(runs) <= has_object:
-        return ""
-    name = runs[has_object]
-    if [each.opname for each in name if each.opname not in NEUTRAL] == ["LOAD_CONST"]:
-        return None
-    path = [each for each in runs[0] if each.opname not in NEUTRAL]
-    is_path = has_object and bool(path) and all(each.opname in _NAMES for each in path)
-    return str(path[0].argval) if is_path and path[0].opname in _GLOBALS else ""
+    given = list(itertools.takewhile(lambda each: not each.opname.startswith(_CALLS), rest))
+    loads = [each for each in given if each.opname not in ("PUSH_NULL", "CACHE", "KW_NAMES")]
+    is_path = bool(loads) and loads[-1].opname in _NAMES
+    for each in loads[-1:] if is_path else loads[-2:]:  # with a default, or without
+        if each.opname == "LOAD_CONST" and isinstance(each.argval, str):
+            return None
+    return str(loads[0].argval) if loads and loads[0].opname in _GLOBALS else ""

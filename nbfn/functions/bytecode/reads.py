@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dis
 import functools
-import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +13,7 @@ from typing import Any
 
 from nbfn.functions.bytecode.dynamic_attributes import dynamic
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.bytecode.operands import simple
 from nbfn.functions.bytecode.special_methods import special_methods
-from nbfn.functions.bytecode.text_conversions import texts
-from nbfn.functions.bytecode.value_sources import Names, comprehensions, locals_of
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
@@ -46,12 +42,11 @@ class Reads:
 
 
 @functools.lru_cache(4096)
-def reads(code: CodeType, is_traced: bool = False, graph_time: GraphTime = NOTHING) -> Reads:
+def reads(code: CodeType, graph_time: GraphTime = NOTHING) -> Reads:
     """The names that code reads.
 
     Args:
         code: The code of a function.
-        is_traced: Whether it is traced itself: its arguments are then known by their names.
         graph_time: What runs at graph time, and is left out.
     """
     names: set[str] = set()
@@ -59,20 +54,9 @@ def reads(code: CodeType, is_traced: bool = False, graph_time: GraphTime = NOTHI
     roots: set[str] = set()
     modules: set[str] = set()
     keys: dict[str, set[Any]] = {}
-    through: dict[CodeType, Names] = {}
-    cells: dict[str, Names] = {}
     for each in _codes(code, graph_time):
-        instructions = list(simple(dis.get_instructions(each)))
-        arguments: dict[str, Names] = dict.fromkeys(_parameters(each))
-        if each in through:
-            arguments[".0"] = through[each]
-        elif is_traced and each is code:
-            arguments = {name: frozenset({name}) for name in arguments}
-        shared = {name: cells[name] for name in each.co_freevars if name in cells}
-        known = locals_of(instructions, shared | arguments)
-        cells |= {name: known.get(name) for name in each.co_cellvars}
-        through |= comprehensions(instructions, known)
-        attributes |= special_methods(instructions) | texts(instructions, known)
+        instructions = list(dis.get_instructions(each))
+        attributes |= special_methods(instructions)
         named, looked_up_on = dynamic(instructions, each.co_name)
         attributes |= named
         roots |= looked_up_on
@@ -104,13 +88,6 @@ def _item_key(rest: Sequence[Instruction]) -> str | int | None:
         return None
     key = rest[0].argval
     return key if type(key) in (str, int) else None
-
-
-def _parameters(code: CodeType) -> tuple[str, ...]:
-    starred = bool(code.co_flags & inspect.CO_VARARGS) + bool(
-        code.co_flags & inspect.CO_VARKEYWORDS
-    )
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + starred]
 
 
 def _named_in_texts(code: CodeType) -> set[str]:

@@ -1,11 +1,15 @@
-"""Special methods: which of them code may run although it names none."""
+"""Special methods: which of them code may run although it names none.
+
+All operators of a class of the user's count, and others only where the code does what runs them. On
+which values it does so is not followed. ``__str__``, ``__repr__`` and ``__format__`` never count:
+what they say is mostly shown, and an object that counts something often says so in its text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dis import Instruction
-
-from nbfn.functions.bytecode.operands import NEUTRAL, PLACES, VALUES
 
 
 def _dunders(names: str, *kinds: str) -> frozenset[str]:
@@ -30,100 +34,48 @@ EQUALITY = _dunders("eq ne") | HASH
 ORDER = _dunders("lt le gt ge")
 LENGTH = _dunders("len")
 CONTEXTS = _dunders("enter exit aenter aexit")
-FORMAT = _dunders("format")
-TEXT = _dunders("repr str") | FORMAT
 MAKING = _dunders("init new post_init set_name")
 """What code runs that calls a class."""
 STORES = _dunders("setattr setitem set delitem delattr delete")
-IF_NAMED = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES | TEXT
+IF_DONE = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES
 BASES = "super()"
 """Stands for the methods that others of a class hide."""
 
 _BY_OPERATION = {
-    "STORE_ATTR": STORES,
-    "STORE_SUBSCR": STORES,
-    "DELETE_ATTR": STORES,
-    "DELETE_SUBSCR": STORES,
+    **dict.fromkeys(("STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"), STORES),
+    "BINARY_SUBSCR": HASH,
+    "CONTAINS_OP": EQUALITY,
 }
+_WITHS = ("BEFORE_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL")
+_NEUTRAL = ("COPY", "TO_BOOL", "NOP", "PUSH_NULL", "CACHE", "SWAP")
 _BY_NAME = {
     **dict.fromkeys(("sorted", "min", "max", "sort"), ORDER),
     **dict.fromkeys(("index", "count", "remove"), EQUALITY),
+    "super": frozenset({BASES}),
 }
-_COMPARES = ("COMPARE_OP", "CONTAINS_OP")
-_LOOKUPS = ("BINARY_SUBSCR", "CONTAINS_OP")
-_WITHS = ("BEFORE_WITH", "BEFORE_ASYNC_WITH", "LOAD_SPECIAL")
-_TRUTHS = ("IF_TRUE", "IF_FALSE", "IF_TRUE_OR_POP", "IF_FALSE_OR_POP", "UNARY_NOT")
-
-
-def length_of(name: str) -> str:
-    """What stands for ``__len__`` of the value of this name only."""
-    return f"__len__ {name}"
-
-
-def entry_of(name: str) -> str:
-    """What stands for ``__enter__`` and ``__exit__`` of the value of this name only."""
-    return f"__enter__ {name}"
-
-
-def text_of(name: str) -> str:
-    """What stands for the methods that turn the value of this name only into text."""
-    return f"__str__ {name}"
 
 
 def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
-    """Those that the instructions may run, besides `ALWAYS` and those that make text."""
+    """Those that the instructions may run, besides `ALWAYS`."""
     found: set[str] = set()
-    before = None
+    before = ""
     for i, each in enumerate(instructions):
         name = each.opname
-        if name in NEUTRAL:
-            continue
-        if name in _COMPARES and not (
-            before and before.opname.startswith(("LOAD_CONST", "LOAD_S"))
-        ):
+        found |= _BY_OPERATION.get(name, frozenset())
+        if name == "COMPARE_OP" and not before.startswith(("LOAD_CONST", "LOAD_SMALL")):
             found |= ORDER if each.argval in ("<", "<=", ">", ">=") else EQUALITY
-        elif name.endswith(_TRUTHS):
-            if before and before.opname.startswith(VALUES):
-                found.add(length_of(str(before.argval)))
-        elif name in _WITHS:
-            if before and before.opname in PLACES:
-                found.add(entry_of(str(before.argval)))
-            elif before and before.opname.startswith(("LOAD_FAST", "BINARY")):
-                found |= CONTEXTS
-            else:  # what a call returns: it may be of a class that the call names
-                found |= {entry_of(name) for name in named_before(instructions[:i])}
-        elif name in _BY_OPERATION:
-            found |= _BY_OPERATION[name]
-        elif each.argval == "len":
-            found.add(_measured(instructions[i + 1 :]))
+        elif name in _WITHS and not before.startswith("CALL"):  # not `with tf.name_scope(…)`
+            found |= CONTEXTS
+        elif each.argval == "len" and not _measures_a_shape(instructions[i + 1 :]):
+            found |= LENGTH
         elif isinstance(each.argval, str):
             found |= _BY_NAME.get(each.argval, frozenset())
-            if each.argval == "super":
-                found.add(BASES)
-        if name in _LOOKUPS:
-            found |= HASH
-        before = each
+        if name not in _NEUTRAL:
+            before = name
     return frozenset(found)
 
 
-def named_before(instructions: Sequence[Instruction]) -> Iterator[str]:
-    """Names in the expression that ends here."""
-    for each in reversed(instructions):
-        if each.opname.startswith(("STORE", "POP", "RETURN", "RESUME")):
-            return
-        if each.opname in PLACES:
-            yield str(each.argval)
-
-
-def _measured(rest: Sequence[Instruction]) -> str:
-    """Whose ``__len__`` a call of `len` runs: that of one name, or of any object."""
-    path = []
-    for each in rest:
-        if each.opname in ("PRECALL", "CALL"):
-            break
-        if each.opname not in NEUTRAL:
-            path.append(each)
-    is_path = bool(path) and all(each.opname.startswith(VALUES) for each in path)
-    if is_path and path[-1].opname in PLACES:
-        return length_of(str(path[-1].argval))
-    return "__len__"
+def _measures_a_shape(rest: Sequence[Instruction]) -> bool:
+    """Whether a call of `len` is one like ``len(x.shape)``, as in much code for tensors."""
+    given = itertools.takewhile(lambda each: not each.opname.startswith(("PRECALL", "CALL")), rest)
+    return any(each.argval == "shape" for each in given)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import functools
 import itertools
-import re
 import sys
 import weakref
 from collections import deque
@@ -26,7 +25,6 @@ from nbfn.functions.bytecode import special_methods
 from nbfn.functions.bytecode.dynamic_attributes import ANY
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.functions.bytecode.reads import reads
-from nbfn.functions.bytecode.value_sources import made_by
 from nbfn.functions.guards.fingerprints import (
     ABSENT,
     MAX_PARTS,
@@ -61,7 +59,6 @@ from nbfn.serial import serial
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_OTHERS = 200
-_OWN_NAME = re.compile(r"(\w+)(\[[^]]*\])*$")
 _MAX_ROUNDS = 4
 
 
@@ -73,9 +70,7 @@ class GuardBuilder:
         self.guards = GuardSet(attributes=attributes)
         self.named: frozenset[str] = frozenset()
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
-        self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_NAMED)
-        if attributes & special_methods.TEXT - special_methods.FORMAT:
-            self._specials |= special_methods.TEXT
+        self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
         self._seen: set[Any] = set()
         self._looked_for: dict[int, frozenset[str]] = {}
         self._counted: set[int] = set()
@@ -103,30 +98,23 @@ class GuardBuilder:
                 self._attributes_of(name, route, value, fetch)
 
     def _leads_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
-        seen = "leads", id(value), self._is_text(name)
+        seen = "leads", id(value)
         for text, lead in leads(value, fetch) if seen not in self._seen else ():
             self._seen.add(seen)
             self._visit(Source("attribute", name + text, route + text), lead, lead())
 
     # Code -------------------------------------------------------------------------------
 
-    def _names_of(self, function: FunctionType, route: str, is_traced: bool) -> None:
+    def _names_of(self, function: FunctionType, route: str) -> None:
         """Visits the globals and closures that a function of the user's reads."""
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        read = reads(function.__code__, is_traced, self._graph_time)
+        read = reads(function.__code__, self._graph_time)
         self.named |= read.attributes
         namespace = function.__globals__
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
-        made = [
-            name
-            for name in read.globals
-            if special_methods.text_of(made_by(name)) in read.attributes
-        ]
-        if any(not _is_library(namespace.get(name)) for name in made):
-            self.named |= special_methods.TEXT
         module = namespace.get("__name__", "")
         hidden = {name for name in read.globals if name not in namespace}
         for name in sorted(read.globals):
@@ -225,7 +213,7 @@ class GuardBuilder:
                 self.follow(f"{name}({i})", f"{route}({i})", item, late(item))
             value = value.func
         for i, each in enumerate(functions):
-            self._names_of(each, f"{route}/{i}", is_traced=not name)
+            self._names_of(each, f"{route}/{i}")
             self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
 
     def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
@@ -244,7 +232,7 @@ class GuardBuilder:
                 self.follow(name, f"{route}.{part}", value, fetch)
 
     def _items_of(self, name: str, route: str, value: Any, items: Iterable[Any]) -> None:
-        seen = -id(value), self._is_text(name)  # its attributes are seen apart
+        seen = "items", id(value)
         if seen in self._seen:
             return
         self._seen.add(seen)
@@ -269,15 +257,15 @@ class GuardBuilder:
         storage = storage_of(classes)
         if not (users or storage or is_module or is_a(value, HOLDERS)):
             return
-        specials = self._specials_of(name, value)
+        specials = self._specials
+        if is_a(value, type):
+            specials |= special_methods.MAKING | special_methods.CONTEXTS
         before = self._looked_for.get(id(value))
         if len(self._looked_for) > _MAX_OBJECTS or (before is not None and specials <= before):
             return
         self._looked_for[id(value)] = specials | (before or frozenset())
         holder = reference_to(value) or fetch
         own = {} if is_a(value, type) else own_attributes(value)
-        if is_a(value, HOLDERS) and specials >= special_methods.TEXT:  # its text names them all
-            self.named |= own.keys() | set(map(special_methods.text_of, own))
         others = self._others(own, classes)
         self._held_by(name, route, holder, own, [*self._wanted, *storage, *others])
         # An attribute that appears later, or hides one of the class, makes the number differ.
@@ -298,25 +286,6 @@ class GuardBuilder:
                     self._class_attribute(cls, attribute)
                     if special_methods.BASES not in self.guards.attributes:
                         break
-
-    def _specials_of(self, name: str, value: Any) -> frozenset[str]:
-        """The special methods of an object or a class that code may run."""
-        known, specials = self.guards.attributes, self._specials
-        own_name = name.rpartition(".")[2]
-        if is_a(value, type):
-            specials |= special_methods.MAKING
-        if special_methods.length_of(own_name) in known:
-            specials |= special_methods.LENGTH
-        if special_methods.entry_of(own_name) in known:
-            specials |= special_methods.CONTEXTS
-        if self._is_text(name):
-            specials |= special_methods.TEXT
-        return specials
-
-    def _is_text(self, name: str) -> bool:
-        """Whether the value of a name becomes text; that of a container holds that of its items."""
-        match = _OWN_NAME.search(name)
-        return match is not None and special_methods.text_of(match[1]) in self.guards.attributes
 
     def _matched_by(self, cls: type) -> frozenset[str]:
         """The attributes that a pattern reads by their positions."""
