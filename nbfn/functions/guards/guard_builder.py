@@ -72,7 +72,7 @@ class GuardBuilder:
         self._wanted = sorted(name for name in attributes if not name.startswith("__"))
         self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
         self._seen: set[Any] = set()
-        self._looked_for: dict[int, frozenset[str]] = {}
+        self._looked_at: set[int] = set()
         self._counted: set[int] = set()
         self._items_left = _MAX_ITEMS
         self._found: deque[tuple[str, str, Any, Fetch]] = deque()
@@ -249,42 +249,59 @@ class GuardBuilder:
 
     def _attributes_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         """Visits the named attributes of an object, a class or a module of the user's."""
-        is_module = is_a(value, ModuleType)
-        classes = () if is_module else type(value).__mro__
-        if is_a(value, type):
+        is_class, is_module = is_a(value, type), is_a(value, ModuleType)
+        classes: tuple[type, ...] = () if is_module else type(value).__mro__
+        if is_class:
             classes = (*value.__mro__, *classes)
         users = [cls for cls in classes if is_user_module(cls.__module__)]
         storage = storage_of(classes)
         if not (users or storage or is_module or is_a(value, HOLDERS)):
             return
-        specials = self._specials
-        if is_a(value, type):
-            specials |= special_methods.MAKING | special_methods.CONTEXTS
-        before = self._looked_for.get(id(value))
-        if len(self._looked_for) > _MAX_OBJECTS or (before is not None and specials <= before):
+        if id(value) in self._looked_at or len(self._looked_at) > _MAX_OBJECTS:
             return
-        self._looked_for[id(value)] = specials | (before or frozenset())
+        self._looked_at.add(id(value))
         holder = reference_to(value) or fetch
-        own = {} if is_a(value, type) else own_attributes(value)
+        own = {} if is_class else own_attributes(value)
         others = self._others(own, classes)
         self._held_by(name, route, holder, own, [*self._wanted, *storage, *others])
         # An attribute that appears later, or hides one of the class, makes the number differ.
         self._count(holder, weakref.ref(type(value)) if users else None)
+        self._held_by_classes(users, own, classes, is_class=is_class)
+
+    def _held_by_classes(
+        self,
+        users: list[type],
+        own: Mapping[str, Any],
+        classes: tuple[type, ...],
+        *,
+        is_class: bool,
+    ) -> None:
+        """Visits what classes of the user's hold: named attributes, and methods run unnamed.
+
+        Args:
+            users: Those of the classes that are the user's.
+            own: What the object itself holds, which hides what its classes do.
+            classes: All its classes.
+            is_class: Whether the object is a class, whose making and entering code may run.
+        """
+        specials = self._specials
+        if is_class:
+            specials |= special_methods.MAKING | special_methods.CONTEXTS
         for cls in users:
             self.named |= self._matched_by(cls)
             if id(cls) not in self._counted:
                 self._counted.add(id(cls))
                 self._count(weakref.ref(cls))
-        wanted = self._wanted
-        for cls in users:
-            more = sorted(specials & vars(cls).keys())
-            more += self._others(vars(cls), classes)
-            wanted = [*wanted, *more] if more else wanted
-        for attribute in wanted:
+        more = {name for cls in users for name in specials & vars(cls).keys()}
+        more |= {name for cls in users for name in self._others(vars(cls), classes)}
+        hides = special_methods.BASES not in self.guards.attributes
+        for attribute in [*self._wanted, *sorted(more)]:
+            if attribute in own:
+                continue
             for cls in users:
-                if attribute in vars(cls) and attribute not in own:
+                if attribute in vars(cls):
                     self._class_attribute(cls, attribute)
-                    if special_methods.BASES not in self.guards.attributes:
+                    if hides:
                         break
 
     def _matched_by(self, cls: type) -> frozenset[str]:

@@ -160,18 +160,23 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
             return self._run_python(self.python_function, args, kwargs), None
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
-            if fresh is not None and not recorder.traces:
+            if fresh is not None and not recorder.traces:  # the first call has failed
                 _tensorflow.restore_initialization(self, fresh)
-            if not locked:
+            if not locked:  # an interrupt may leave TensorFlow's lock held
                 _tensorflow.release_lock(self)
             recorder.end(call)
-            for trace in recorder.doomed():
-                eviction.evict(self, trace)
-            excess = recorder.limit.excess(len(recorder.traces)) if call.added else 0
-            if excess:
-                eviction.evict_least_recently_used(self, excess)
+            self._tidy(call)
             if self._settings.infer_signature_from_first_call and call.trace is not None:
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
+
+    def _tidy(self, call: Call) -> None:
+        """Evicts traces whose objects have died, and those beyond the limit."""
+        for trace in self.recorder.doomed():
+            eviction.evict(self, trace)
+        traces = len(self.recorder.traces)
+        excess = self.recorder.limit.excess(traces) if call.added else 0
+        if excess:
+            eviction.evict_least_recently_used(self, excess)
 
     def _call_matched(self, args: Any, kwargs: Any) -> Any:
         """Makes a call whose arguments must match a pattern."""
