@@ -32,7 +32,7 @@ export default defineConfig(
       // All are needed at once: they hold the panel's state, listen to the page, see each editor.
       'jupyter/prefer-lazy-imports': [
         'warn',
-        { ignoreImports: ['./marking', './requests', './tracker'] }
+        { ignoreImports: ['./lab/marking', './lab/requests', './lab/tracker'] }
       ],
       // Signals are connected as connect(this._onFoo, this).
       '@typescript-eslint/unbound-method': 'off',
@@ -43,7 +43,7 @@ export default defineConfig(
   },
   {
     // The views and what they stand on know no host: two thin hosts mount them.
-    files: ['src/views/**', 'src/{store,lookup,protocol}.ts'],
+    files: ['src/views/**', 'src/feed/{store,lookup,lines}.ts', 'src/protocol.ts'],
     rules: {
       'no-restricted-imports': [
         'error',
@@ -65,7 +65,7 @@ export default defineConfig(
   },
   {
     // The protocol with the kernel is tested without JupyterLab.
-    files: ['src/{session,attachment,kernel,messages,situation}.ts'],
+    files: ['src/feed/**'],
     rules: {
       'no-restricted-imports': ['error', { patterns: ['@jupyterlab/*', '@lumino/*'] }]
     }

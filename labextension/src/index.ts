@@ -6,12 +6,12 @@ import { IConsoleTracker } from '@jupyterlab/console';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-import { addCommands, CommandIDs } from './commands';
-import { keepMarking } from './marking';
-import { SessionPanel } from './panel';
-import { answerRequests } from './requests';
-import { followSettings } from './settings';
-import { SessionTracker } from './tracker';
+import { addCommands, CommandIDs } from './lab/commands';
+import { keepMarking } from './lab/marking';
+import { SessionPanel } from './lab/panel';
+import { answerRequests } from './lab/requests';
+import { followSettings } from './lab/settings';
+import { SessionTracker } from './lab/tracker';
 
 const PLUGIN_ID = 'nbfn-labextension:plugin';
 

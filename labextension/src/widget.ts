@@ -1,6 +1,6 @@
 import type { Render } from '@anywidget/types';
 import type { Snapshot } from './protocol';
-import { Store } from './store';
+import { Store } from './feed/store';
 import { mount } from './views';
 import type { ViewChoice } from './views';
 

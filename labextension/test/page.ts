@@ -1,6 +1,6 @@
 import { act } from 'preact/test-utils';
 import type { Snapshot } from '../src/protocol';
-import { Store } from '../src/store';
+import { Store } from '../src/feed/store';
 import { mount } from '../src/views';
 import type { ViewChoice } from '../src/views';
 

@@ -30,8 +30,8 @@ from typing import Any
 import keras
 
 from nbfn.notebook.cells.parse import is_definitions
-from tests.notebook.cells.segments.descriptions import Leniency, compared
-from tests.notebook.cells.segments.sides_of_cells import (
+from tests.notebook.cells.segments.comparing.descriptions import Leniency, compared
+from tests.notebook.cells.segments.comparing.sides_of_cells import (
     Failure,
     Run,
     differences_of_runs,

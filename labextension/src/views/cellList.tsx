@@ -1,17 +1,17 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { functionsOf } from '../lookup';
+import { functionsOf } from '../feed/lookup';
 import type { TracedCellRecord } from '../protocol';
-import type { KernelState } from '../store';
-import { CellLines } from './cellLines';
-import { CellReference } from './cellReference';
+import type { KernelState } from '../feed/store';
+import { CellLines } from './lists/cellLines';
+import { CellReference } from './parts/cellReference';
 import { cellIcon, cellTimes, speedup } from './cellView';
-import { useFilter } from './filter';
-import { count, duration, ratio } from './format';
-import { FunctionRow } from './functionList';
-import { Icon } from './icons';
-import { Limited } from './limited';
-import { Section } from './section';
+import { useFilter } from './parts/filter';
+import { count, duration, ratio } from './parts/format';
+import { FunctionRow } from './lists/functionList';
+import { Icon } from './parts/icons';
+import { Limited } from './parts/limited';
+import { Section } from './parts/section';
 
 /** The cells that run in segments, each with its lines and the functions of its segments. */
 export function CellList({ state }: { state: KernelState }): VNode {

@@ -1,22 +1,22 @@
 import type { VNode } from 'preact';
-import { functionsOf, retracesOf, tracesOf } from '../lookup';
+import { functionsOf, retracesOf, tracesOf } from '../feed/lookup';
 import type {
   FunctionRecord,
   RetraceRecord,
   TraceRecord,
   TracedCellRecord
 } from '../protocol';
-import type { KernelState } from '../store';
-import { CauseText } from './causeText';
-import { CellLines } from './cellLines';
-import { count, duration } from './format';
+import type { KernelState } from '../feed/store';
+import { CauseText } from './parts/causeText';
+import { CellLines } from './lists/cellLines';
+import { count, duration } from './parts/format';
 import { countsOf, FunctionDetails } from './functionView';
-import type { IconName } from './icons';
-import { Icon } from './icons';
-import { RemedyButton } from './remedyButton';
-import { Section } from './section';
+import type { IconName } from './parts/icons';
+import { Icon } from './parts/icons';
+import { RemedyButton } from './parts/remedyButton';
+import { Section } from './parts/section';
 import { Fact } from './statusLine';
-import { WorkList } from './workList';
+import { WorkList } from './lists/workList';
 
 const MAX_REASONS = 4;
 

@@ -1,15 +1,15 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { retracesOf, tracesOf } from '../lookup';
+import { retracesOf, tracesOf } from '../feed/lookup';
 import type { FunctionRecord, TraceRecord, VariableRecord } from '../protocol';
-import type { KernelState } from '../store';
-import { count } from './format';
-import { RetraceList } from './retraceList';
-import { Section } from './section';
+import type { KernelState } from '../feed/store';
+import { count } from './parts/format';
+import { RetraceList } from './lists/retraceList';
+import { Section } from './parts/section';
 import { StatusLine } from './statusLine';
-import { TraceTable } from './traceTable';
-import { VariableTable } from './variableTable';
-import { WorkList } from './workList';
+import { TraceTable } from './lists/traceTable';
+import { VariableTable } from './lists/variableTable';
+import { WorkList } from './lists/workList';
 
 /** Properties of the view of one function. */
 export interface FunctionViewProps {

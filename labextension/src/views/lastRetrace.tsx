@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
 import type { RetraceRecord } from '../protocol';
-import type { KernelState } from '../store';
-import { CellReference } from './cellReference';
-import { duration } from './format';
-import { RetraceCauses } from './retraceList';
+import type { KernelState } from '../feed/store';
+import { CellReference } from './parts/cellReference';
+import { duration } from './parts/format';
+import { RetraceCauses } from './lists/retraceList';
 
 /** The newest retrace of the session: where, what it cost, why, and what to change. */
 export function LastRetrace({

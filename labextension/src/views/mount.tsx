@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { render } from 'preact';
-import type { KernelState, Store } from '../store';
+import type { KernelState, Store } from '../feed/store';
 import { CellView } from './cellView';
 import { FunctionView } from './functionView';
 import { SessionView } from './sessionView';

@@ -1,15 +1,15 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { lastRetrace } from '../lookup';
-import type { KernelState } from '../store';
+import { lastRetrace } from '../feed/lookup';
+import type { KernelState } from '../feed/store';
 import { CellList } from './cellList';
-import { DeviceList } from './deviceList';
-import { integer } from './format';
-import { FunctionList } from './functionList';
+import { DeviceList } from './lists/deviceList';
+import { integer } from './parts/format';
+import { FunctionList } from './lists/functionList';
 import { LastRetrace } from './lastRetrace';
-import { Section } from './section';
-import { VariableTree } from './variableTree';
-import { WorkList } from './workList';
+import { Section } from './parts/section';
+import { VariableTree } from './lists/variableTree';
+import { WorkList } from './lists/workList';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
 export function SessionView({ state }: { state: KernelState | null }): VNode {

@@ -162,7 +162,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
             if fresh is not None and not recorder.traces:  # the first call has failed
                 _tensorflow.restore_initialization(self, fresh)
-            if not locked:  # an interrupt may leave TensorFlow's lock held
+            if not locked:  # TensorFlow keeps its lock when the arguments do not fit
                 _tensorflow.release_lock(self)
             recorder.end(call)
             self._tidy(call)

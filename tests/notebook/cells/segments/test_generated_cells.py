@@ -7,9 +7,13 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from tests.notebook.cells.segments.comparing.generated import SETUP, cells
+from tests.notebook.cells.segments.comparing.sides_of_cells import (
+    differences,
+    graphs_pay,
+    run_story,
+)
 from tests.notebook.cells.segments.corpus.story import Story
-from tests.notebook.cells.segments.generated import SETUP, cells
-from tests.notebook.cells.segments.sides_of_cells import differences, graphs_pay, run_story
 
 EXAMPLES = int(os.environ.get("NBFN_EXAMPLES", "25"))
 LINE = os.environ.get("NBFN_LINE", "%%tf_function step")

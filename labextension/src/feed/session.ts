@@ -1,0 +1,240 @@
+import { Attachment } from './attachment';
+import type { AnyMessage, KernelLike, MessageLike } from './kernel';
+import { isCellEnd, isPresence, listsComms } from './messages';
+import { PROTOCOL } from '../protocol';
+import type { Messages, Refused } from '../protocol';
+import { Store } from './store';
+
+/** How things stand between the page and a kernel. */
+export type SessionStatus =
+  /** The kernel is starting or restarting. */
+  | { kind: 'starting' }
+  /** The kernel has not yet answered: it is busy. */
+  | { kind: 'waiting' }
+  | { kind: 'dead' }
+  /** The kernel does not run Python. */
+  | { kind: 'foreign'; language: string }
+  /** The kernel has not loaded nbfn. */
+  | { kind: 'absent' }
+  /** Another connection of the page, now closed, handled this kernel's comms. */
+  | { kind: 'shared' }
+  /** The kernel and the page speak different protocols. */
+  | { kind: 'refused'; nbfn: string; message: string }
+  | { kind: 'attached' };
+
+const RESTARTED: readonly string[] = ['restarting', 'autorestarting', 'dead'];
+const UNREADY: readonly string[] = [...RESTARTED, 'unknown', 'starting', 'terminating'];
+
+/**
+ * The page's end of one kernel connection: finds out whether nbfn is loaded, attaches to it,
+ * and feeds the store.
+ *
+ * It asks the kernel for nbfn's presence comm when the kernel gets ready and after each cell,
+ * for as long as it is not attached. A kernel without nbfn sees only that standard question.
+ */
+export class KernelSession {
+  /** Starts to follow the kernel. */
+  constructor(kernel: KernelLike) {
+    this.kernel = kernel;
+    this.store = new Store({
+      requestSnapshot: () => this._attachment?.requestSnapshot()
+    });
+    kernel.statusChanged.connect(this._onStatus, this);
+    kernel.connectionStatusChanged.connect(this._onConnection, this);
+    kernel.anyMessage.connect(this._onMessage, this);
+    kernel.info.then(
+      info => {
+        this._language = info.language_info.name;
+        this._ask();
+        this._changed();
+      },
+      () => undefined // The kernel went away before it was ready: its status says so.
+    );
+  }
+
+  /** The connection that this session follows. */
+  readonly kernel: KernelLike;
+
+  /** What the kernel has told. */
+  readonly store: Store;
+
+  /** How things stand, read from the kernel each time. */
+  get status(): SessionStatus {
+    const { kernel } = this;
+    if (kernel.isDisposed || kernel.status === 'dead') {
+      return { kind: 'dead' };
+    }
+    if (!kernel.handleComms) {
+      return { kind: 'shared' };
+    }
+    if (UNREADY.includes(kernel.status) || this._language === null) {
+      return { kind: 'starting' };
+    }
+    if (this._language !== 'python') {
+      return { kind: 'foreign', language: this._language };
+    }
+    if (this._refused) {
+      return {
+        kind: 'refused',
+        nbfn: this._refused.nbfn,
+        message: this._refused.message
+      };
+    }
+    if (this.store.state) {
+      return { kind: 'attached' };
+    }
+    return { kind: this._answered && !this._attachment ? 'absent' : 'waiting' };
+  }
+
+  /** Calls the listener when the status may have changed, until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    const own = () => listener();
+    this._listeners.add(own);
+    return () => this._listeners.delete(own);
+  }
+
+  /** Lets go of the kernel; the comm is closed if the kernel still lives. */
+  dispose(): void {
+    if (this._isDisposed) {
+      return;
+    }
+    this._isDisposed = true;
+    const { kernel } = this;
+    kernel.statusChanged.disconnect(this._onStatus, this);
+    kernel.connectionStatusChanged.disconnect(this._onConnection, this);
+    kernel.anyMessage.disconnect(this._onMessage, this);
+    this._listeners.clear();
+    this._attachment?.close();
+    this._forget();
+  }
+
+  private _onStatus(): void {
+    if (RESTARTED.includes(this.kernel.status)) {
+      this.store.end();
+      this._forget();
+      this._answered = false;
+    } else if (!this._answered) {
+      this._ask();
+    }
+    this._changed();
+  }
+
+  private _onConnection(): void {
+    if (this.kernel.connectionStatus === 'connected') {
+      if (this._attachment?.isDisposed) {
+        this._forget();
+      }
+      // Whatever was sent while the connection was down is lost.
+      this._attachment?.requestSnapshot();
+      this._ask();
+    }
+    this._changed();
+  }
+
+  private _onMessage(_: KernelLike, { msg, direction }: AnyMessage): void {
+    if (direction !== 'recv') {
+      return;
+    }
+    if (isPresence(msg)) {
+      this._attach();
+    } else if (isCellEnd(msg)) {
+      this._ask();
+    }
+  }
+
+  /** Asks whether nbfn is loaded, unless that is known or already asked. */
+  private _ask(): void {
+    if (this._attachment || this._question || !this._isReady) {
+      return;
+    }
+    const question = this.kernel.requestCommInfo({ target_name: 'nbfn.presence' });
+    this._question = question;
+    question.then(
+      reply => {
+        // Another question, or none, means that the kernel has restarted since.
+        if (this._question === question) {
+          this._question = null;
+          this._answered = true;
+          if (listsComms(reply)) {
+            this._attach();
+          }
+          this._changed();
+        }
+      },
+      () => {
+        if (this._question === question) {
+          this._question = null;
+        }
+      }
+    );
+  }
+
+  private get _isReady(): boolean {
+    const { kernel } = this;
+    return (
+      !this._isDisposed &&
+      !kernel.isDisposed &&
+      kernel.handleComms &&
+      this._language === 'python' &&
+      !UNREADY.includes(kernel.status)
+    );
+  }
+
+  private _attach(): void {
+    if (this._attachment || !this._isReady) {
+      return;
+    }
+    this._attachment = new Attachment(this.kernel, {
+      onMessage: message => this._receive(message),
+      onClose: () => {
+        // A refusal stays true after its comm is closed; asking again would change nothing.
+        if (!this._refused) {
+          this._forget();
+          this._changed();
+        }
+      }
+    });
+  }
+
+  private _receive(message: Messages['to_client']): void {
+    if (message.type === 'refused') {
+      this._refuse(message);
+    } else if (message.type === 'snapshot' && message.protocol !== PROTOCOL) {
+      this._refuse({ nbfn: message.nbfn, message: '' });
+    } else {
+      const first = this.store.state === null;
+      this.store.receive(message);
+      if (first) {
+        this._changed();
+      }
+    }
+  }
+
+  private _refuse(refused: Pick<Refused, 'nbfn' | 'message'>): void {
+    this._refused = refused;
+    this.store.forget();
+    this._changed();
+  }
+
+  private _forget(): void {
+    this._attachment?.drop();
+    this._attachment = null;
+    this._question = null;
+    this._refused = null;
+    this.store.forget();
+  }
+
+  private _changed(): void {
+    for (const listener of [...this._listeners]) {
+      listener();
+    }
+  }
+
+  private _isDisposed = false;
+  private _language: string | null = null;
+  private _answered = false;
+  private _question: Promise<MessageLike> | null = null;
+  private _attachment: Attachment | null = null;
+  private _refused: Pick<Refused, 'nbfn' | 'message'> | null = null;
+  private readonly _listeners = new Set<() => void>();
+}

@@ -1,0 +1,178 @@
+import type {
+  DeviceRecord,
+  FunctionRecord,
+  Patch,
+  RetraceRecord,
+  Snapshot,
+  TraceRecord,
+  TracedCellRecord,
+  VariableRecord,
+  WorkRecord
+} from '../protocol';
+
+/** The tables of the state: records by id, in the order of their creation. */
+export interface Tables {
+  readonly cells: ReadonlyMap<string, TracedCellRecord>;
+  readonly functions: ReadonlyMap<string, FunctionRecord>;
+  readonly traces: ReadonlyMap<string, TraceRecord>;
+  readonly retraces: ReadonlyMap<string, RetraceRecord>;
+  readonly variables: ReadonlyMap<string, VariableRecord>;
+  readonly devices: ReadonlyMap<string, DeviceRecord>;
+  readonly work: ReadonlyMap<string, WorkRecord>;
+}
+
+/** What a kernel has told, at one moment. Never changed once made. */
+export interface KernelState extends Tables {
+  readonly epoch: string;
+  readonly seq: number;
+  /** Version of nbfn in the kernel. */
+  readonly nbfn: string;
+  /** Version of TensorFlow, or null if the kernel has not imported it. */
+  readonly tensorflow: string | null;
+}
+
+/** Options of a store. */
+export interface StoreOptions {
+  /** Called once when messages were lost; the answer should be a snapshot. */
+  requestSnapshot?: () => void;
+}
+
+/**
+ * The front end's copy of what a kernel knows.
+ *
+ * Snapshots replace it, patches advance it by one sequence number. A patch after a gap, or of
+ * an unknown epoch, is not applied: the store asks for a snapshot instead, once, until one
+ * comes. Messages of an epoch that has ended are dropped, as they were only late.
+ */
+export class Store {
+  /** Creates an empty store. */
+  constructor(options: StoreOptions = {}) {
+    this._requestSnapshot = options.requestSnapshot;
+  }
+
+  /** The newest state, or null before the first snapshot. */
+  get state(): KernelState | null {
+    return this._state;
+  }
+
+  /** Calls the listener after each change, until the returned function is called. */
+  subscribe(listener: () => void): () => void {
+    const own = () => listener();
+    this._listeners.add(own);
+    return () => this._listeners.delete(own);
+  }
+
+  /** Applies a message of the kernel, if it is the one that comes next. */
+  receive(message: Snapshot | Patch): void {
+    if (this._ended.has(message.epoch)) {
+      return;
+    }
+    if (message.type === 'snapshot') {
+      this._take(message);
+    } else {
+      this._apply(message);
+    }
+  }
+
+  /** Forgets the state; the same kernel may tell it again. */
+  forget(): void {
+    this._awaiting = false;
+    if (this._state) {
+      this._set(null);
+    }
+  }
+
+  /** Forgets the state and ends its epoch: the kernel that told it is gone. */
+  end(): void {
+    if (this._state) {
+      this._ended.add(this._state.epoch);
+    }
+    this.forget();
+  }
+
+  private _take(snapshot: Snapshot): void {
+    const old = this._state;
+    if (old?.epoch === snapshot.epoch) {
+      if (snapshot.seq < old.seq && !this._awaiting) {
+        return;
+      }
+    } else if (old) {
+      this._ended.add(old.epoch);
+    }
+    this._awaiting = false;
+    const { cells, functions, traces, retraces, variables, devices, work } =
+      snapshot.state;
+    this._set({
+      epoch: snapshot.epoch,
+      seq: snapshot.seq,
+      nbfn: snapshot.nbfn,
+      tensorflow: snapshot.tensorflow ?? null,
+      cells: new Map(Object.entries(cells ?? {})),
+      functions: new Map(Object.entries(functions ?? {})),
+      traces: new Map(Object.entries(traces ?? {})),
+      retraces: new Map(Object.entries(retraces ?? {})),
+      variables: new Map(Object.entries(variables ?? {})),
+      devices: new Map(Object.entries(devices ?? {})),
+      work: new Map(Object.entries(work ?? {}))
+    });
+  }
+
+  private _apply({ epoch, seq, tensorflow, put, removed }: Patch): void {
+    const old = this._state;
+    if (old?.epoch === epoch && seq <= old.seq) {
+      return;
+    }
+    if (old?.epoch !== epoch || seq !== old.seq + 1) {
+      if (!this._awaiting) {
+        this._awaiting = true;
+        this._requestSnapshot?.();
+      }
+      return;
+    }
+    this._set({
+      ...old,
+      seq,
+      tensorflow: tensorflow ?? old.tensorflow,
+      cells: patched(old.cells, put.cells, removed.cells),
+      functions: patched(old.functions, put.functions, removed.functions),
+      traces: patched(old.traces, put.traces, removed.traces),
+      retraces: patched(old.retraces, put.retraces, removed.retraces),
+      variables: patched(old.variables, put.variables, removed.variables),
+      devices: patched(old.devices, put.devices, removed.devices),
+      work: patched(old.work, put.work, removed.work)
+    });
+  }
+
+  private _set(state: KernelState | null): void {
+    this._state = state;
+    for (const listener of [...this._listeners]) {
+      listener();
+    }
+  }
+
+  private _state: KernelState | null = null;
+  private _awaiting = false;
+  private readonly _ended = new Set<string>();
+  private readonly _listeners = new Set<() => void>();
+  private readonly _requestSnapshot: (() => void) | undefined;
+}
+
+/** A table with the rows put and then taken out; the same table if nothing is to do. */
+function patched<T>(
+  table: ReadonlyMap<string, T>,
+  put: Record<string, T> = {},
+  removed: readonly string[] = []
+): ReadonlyMap<string, T> {
+  const rows = Object.entries(put);
+  if (rows.length === 0 && removed.length === 0) {
+    return table;
+  }
+  const next = new Map(table);
+  for (const [id, row] of rows) {
+    next.set(id, row);
+  }
+  for (const id of removed) {
+    next.delete(id);
+  }
+  return next;
+}

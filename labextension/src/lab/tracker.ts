@@ -1,0 +1,181 @@
+import type { ISessionContext } from '@jupyterlab/apputils';
+import type { Kernel } from '@jupyterlab/services';
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
+import { KernelSession } from '../feed/session';
+import type { Situation } from '../feed/situation';
+
+/** A notebook or a console: something with a kernel. */
+export interface KernelDocument {
+  readonly isDisposed: boolean;
+  readonly sessionContext: ISessionContext;
+}
+
+/** The documents of one kind: `INotebookTracker` and `IConsoleTracker` have this shape. */
+export interface Documents {
+  readonly currentWidget: KernelDocument | null;
+  readonly currentChanged: ISignal<unknown, unknown>;
+  forEach(visit: (document: KernelDocument) => void): void;
+}
+
+const STARTING: readonly string[] = ['initializing', 'starting', 'connecting'];
+
+/** Options of a session tracker. */
+export interface SessionTrackerOptions {
+  /** Each kind of document, the one that comes first in doubt first. */
+  documents: readonly Documents[];
+}
+
+/**
+ * Follows the document that the user works in, and holds one session for each kernel it met.
+ *
+ * Sessions are kept by kernel id: two notebooks may share a kernel, and one may change its own.
+ */
+export class SessionTracker {
+  /** Makes a tracker that follows nothing until it is started. */
+  constructor(options: SessionTrackerOptions) {
+    this._documents = options.documents;
+  }
+
+  /** Emitted when the current document, its kernel, or the kernel's status has changed. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  /** What the current document's kernel is up to. */
+  get situation(): Situation {
+    const context = this._context;
+    if (!context) {
+      return { kind: 'no-document' };
+    }
+    if (this._session) {
+      return { kind: 'session', session: this._session };
+    }
+    const starts = STARTING.includes(context.kernelDisplayStatus);
+    return { kind: starts ? 'starting' : 'no-kernel' };
+  }
+
+  /** Starts to follow; until then no kernel is asked anything. */
+  start(): void {
+    if (this._started) {
+      return;
+    }
+    this._started = true;
+    for (const documents of this._documents) {
+      documents.currentChanged.connect(this._onCurrentChanged, this);
+    }
+    const first = this._documents.find(documents => documents.currentWidget);
+    this._follow(first?.currentWidget ?? null);
+  }
+
+  /** Follows a document, if it is one of those that are tracked. */
+  activate(widget: unknown): void {
+    if (this._started) {
+      const document = this._all().find(one => one === widget);
+      if (document) {
+        this._follow(document);
+      }
+    }
+  }
+
+  private _onCurrentChanged(): void {
+    const alive = this._documents.flatMap(documents => documents.currentWidget ?? []);
+    // Closing the last notebook leaves the console, if there is one.
+    this._follow(alive.find(one => one !== this._document) ?? alive[0] ?? null);
+  }
+
+  private _follow(document: KernelDocument | null): void {
+    if (document === this._document) {
+      return;
+    }
+    this._document = document;
+    if (this._context) {
+      this._context.kernelChanged.disconnect(this._update, this);
+      this._context.statusChanged.disconnect(this._update, this);
+      this._context.disposed.disconnect(this._onContextDisposed, this);
+    }
+    const context = document?.sessionContext ?? null;
+    this._context = context;
+    if (context) {
+      context.kernelChanged.connect(this._update, this);
+      context.statusChanged.connect(this._update, this);
+      context.disposed.connect(this._onContextDisposed, this);
+      void context.ready.then(() => {
+        if (this._context === context && !context.isDisposed) {
+          this._update();
+        }
+      });
+    }
+    this._update();
+  }
+
+  private _onContextDisposed(): void {
+    this._context = null;
+    this._document = null;
+    this._update();
+  }
+
+  private _update(): void {
+    const kernel = this._context?.session?.kernel ?? null;
+    this._session = kernel && !kernel.isDisposed ? this._sessionOf(kernel) : null;
+    this._changed.emit();
+  }
+
+  /** The session of a kernel, on the one connection of the page that handles its comms. */
+  private _sessionOf(kernel: Kernel.IKernelConnection): KernelSession {
+    const known = this._sessions.get(kernel.id);
+    const connection = this._commConnection(kernel);
+    if (known?.kernel === connection) {
+      return known;
+    }
+    known?.dispose();
+    const session = new KernelSession(connection);
+    session.onChange(() => {
+      if (this._session === session) {
+        this._changed.emit();
+      }
+    });
+    this._sessions.set(kernel.id, session);
+    connection.disposed.connect(() => {
+      session.dispose();
+      if (this._sessions.get(kernel.id) === session) {
+        this._sessions.delete(kernel.id);
+      }
+      if (this._session === session) {
+        this._update();
+      }
+    });
+    return session;
+  }
+
+  private _commConnection(kernel: Kernel.IKernelConnection): Kernel.IKernelConnection {
+    if (kernel.handleComms) {
+      return kernel;
+    }
+    const others = this._all().flatMap(one => one.sessionContext.session?.kernel ?? []);
+    return (
+      others.find(one => one.id === kernel.id && one.handleComms && !one.isDisposed) ??
+      kernel
+    );
+  }
+
+  private _all(): KernelDocument[] {
+    const all: KernelDocument[] = [];
+    for (const documents of this._documents) {
+      documents.forEach(one => {
+        if (!one.isDisposed) {
+          all.push(one);
+        }
+      });
+    }
+    return all;
+  }
+
+  private readonly _documents: readonly Documents[];
+  private readonly _sessions = new Map<string, KernelSession>();
+  private readonly _changed = new Signal<this, void>(this);
+  private _started = false;
+  private _document: KernelDocument | null = null;
+  private _context: ISessionContext | null = null;
+  private _session: KernelSession | null = null;
+}

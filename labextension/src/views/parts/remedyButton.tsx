@@ -1,0 +1,71 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Remedy } from '../../protocol';
+import { insertCell } from './actions';
+import { Icon } from './icons';
+import { Sentence } from './sentence';
+
+/** Properties of a remedy. */
+export interface RemedyButtonProps {
+  remedy: Remedy;
+  /** Id of the cell that needs the remedy, where known. */
+  cellId?: string | null | undefined;
+}
+
+type Outcome = 'none' | 'copied' | 'shown';
+
+/**
+ * A remedy as a button that puts its code into a new cell; plain text if it has no code.
+ *
+ * Where no host inserts cells the code is copied, and where it cannot be copied it is shown.
+ */
+export function RemedyButton({ remedy, cellId }: RemedyButtonProps): VNode {
+  const [outcome, setOutcome] = useState<Outcome>('none');
+  const { sentence, code } = remedy;
+  if (!code) {
+    return (
+      <span class="nbfn-Remedy nbfn-mod-text">
+        <span>
+          <Sentence text={sentence} />
+        </span>
+      </span>
+    );
+  }
+  const apply = async (from: Element): Promise<void> => {
+    if (insertCell(from, cellId ? { code, cellId } : { code })) {
+      setOutcome('none');
+    } else {
+      setOutcome((await copied(code)) ? 'copied' : 'shown');
+    }
+  };
+  return (
+    <span class="nbfn-Remedy">
+      <button
+        type="button"
+        class="nbfn-Button"
+        title={`Insert a cell:\n${code}`}
+        onClick={event => void apply(event.currentTarget)}
+      >
+        <Icon name="insert" />
+        <span>
+          <Sentence text={sentence} />
+        </span>
+      </button>
+      <span class="nbfn-Remedy-outcome" role="status">
+        {outcome === 'copied' && 'Copied: paste it into a cell.'}
+        {outcome === 'shown' && 'Copy this into a cell:'}
+      </span>
+      {outcome === 'shown' && <pre class="nbfn-Remedy-code">{code}</pre>}
+    </span>
+  );
+}
+
+async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // No clipboard on an insecure page, or no permission.
+    return false;
+  }
+}

@@ -1,0 +1,30 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Leaf } from '../../protocol';
+
+const FIRST = 3;
+
+/** A trace's signature: one line for each leaf, the first few until asked for all. */
+export function Signature({ leaves }: { leaves: readonly Leaf[] }): VNode {
+  const [all, setAll] = useState(false);
+  if (leaves.length === 0) {
+    return <span class="nbfn-Muted">no arguments</span>;
+  }
+  const rest = leaves.length - FIRST;
+  const folded = !all && rest > 1;
+  return (
+    <span class="nbfn-Signature">
+      {(folded ? leaves.slice(0, FIRST) : leaves).map(leaf => (
+        <span class="nbfn-Signature-leaf" key={leaf.path}>
+          <code class="nbfn-Signature-path">{leaf.path}</code>{' '}
+          <code class="nbfn-Signature-type">{leaf.type}</code>{' '}
+        </span>
+      ))}
+      {folded && (
+        <button type="button" class="nbfn-mod-link" onClick={() => setAll(true)}>
+          {`${rest} more`}
+        </button>
+      )}
+    </span>
+  );
+}

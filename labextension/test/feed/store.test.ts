@@ -1,0 +1,176 @@
+import { describe, expect, it, vi } from 'vitest';
+import { lastRetrace, retracesOf, tracesOf } from '../../src/feed/lookup';
+import type { Patch } from '../../src/protocol';
+import { Store } from '../../src/feed/store';
+import { fn, retrace, snapshot, table, trace, variable, work } from '../records';
+
+function patch(values: Partial<Patch> = {}): Patch {
+  return { type: 'patch', epoch: 'epoch-1', seq: 2, put: {}, removed: {}, ...values };
+}
+
+function filled() {
+  const requestSnapshot = vi.fn();
+  const store = new Store({ requestSnapshot });
+  store.receive(snapshot({ functions: table(fn()), traces: table(trace()) }));
+  return { store, requestSnapshot };
+}
+
+describe('Store', () => {
+  it('is empty before the first snapshot', () => {
+    expect(new Store().state).toBeNull();
+  });
+
+  it('takes a snapshot whole', () => {
+    const { store } = filled();
+    store.receive(snapshot({ functions: table(fn({ id: 'f2' })) }, { seq: 9 }));
+    expect([...(store.state?.functions.keys() ?? [])]).toEqual(['f2']);
+    expect(store.state?.traces.size).toBe(0);
+    expect(store.state?.tensorflow).toBe('2.21.0');
+  });
+
+  it('puts and removes the rows of a patch, and leaves the old state alone', () => {
+    const { store } = filled();
+    const before = store.state;
+    store.receive(
+      patch({
+        put: {
+          traces: table(trace({ id: 't2', number: 2 })),
+          variables: table(variable())
+        },
+        removed: { traces: ['t1'] }
+      })
+    );
+    expect([...(store.state?.traces.keys() ?? [])]).toEqual(['t2']);
+    expect(store.state?.variables.get('v1')?.name).toBe('model/hidden/kernel');
+    expect([...(before?.traces.keys() ?? [])]).toEqual(['t1']);
+    expect(store.state?.functions).toBe(before?.functions);
+  });
+
+  it('takes in work, and takes it out when it is done', () => {
+    const { store } = filled();
+    store.receive(patch({ put: { work: table(work()) } }));
+    expect(store.state?.work.get('trace-1')?.done).toBe(50);
+    store.receive(patch({ seq: 3, removed: { work: ['trace-1'] } }));
+    expect(store.state?.work.size).toBe(0);
+  });
+
+  it('learns which TensorFlow the kernel has imported since', () => {
+    const { store } = filled();
+    store.receive(snapshot({}, { seq: 2, tensorflow: null }));
+    store.receive(patch({ seq: 3, tensorflow: '2.19.1' }));
+    expect(store.state?.tensorflow).toBe('2.19.1');
+    store.receive(patch({ seq: 4 }));
+    expect(store.state?.tensorflow).toBe('2.19.1');
+  });
+
+  it('takes out a row that the same patch puts', () => {
+    const { store } = filled();
+    store.receive(
+      patch({
+        put: { traces: table(trace({ id: 't2' })) },
+        removed: { traces: ['t2'] }
+      })
+    );
+    expect(store.state?.traces.has('t2')).toBe(false);
+    expect(store.state?.seq).toBe(2);
+  });
+
+  it('keeps the order of creation when a row changes', () => {
+    const { store } = filled();
+    store.receive(patch({ put: { functions: table(fn({ id: 'f2' })) } }));
+    store.receive(patch({ seq: 3, put: { functions: table(fn({ calls: 99 })) } }));
+    expect([...(store.state?.functions.keys() ?? [])]).toEqual(['f1', 'f2']);
+    expect(store.state?.functions.get('f1')?.calls).toBe(99);
+  });
+
+  it('asks once for a snapshot after a gap, and goes on from it', () => {
+    const { store, requestSnapshot } = filled();
+    store.receive(patch({ seq: 4, put: { functions: table(fn({ calls: 50 })) } }));
+    store.receive(patch({ seq: 5 }));
+    expect(requestSnapshot).toHaveBeenCalledTimes(1);
+    expect(store.state?.functions.get('f1')?.calls).toBe(2);
+    store.receive(snapshot({ functions: table(fn({ calls: 60 })) }, { seq: 5 }));
+    store.receive(patch({ seq: 6, put: { functions: table(fn({ calls: 61 })) } }));
+    expect(store.state?.functions.get('f1')?.calls).toBe(61);
+    store.receive(patch({ seq: 8 }));
+    expect(requestSnapshot).toHaveBeenCalledTimes(2);
+  });
+
+  it('drops a patch that it already has', () => {
+    const { store, requestSnapshot } = filled();
+    store.receive(patch({ put: { functions: table(fn({ calls: 3 })) } }));
+    store.receive(patch({ put: { functions: table(fn({ calls: 1 })) } }));
+    expect(store.state?.functions.get('f1')?.calls).toBe(3);
+    expect(requestSnapshot).not.toHaveBeenCalled();
+  });
+
+  it('asks for a snapshot when a patch is of an unknown epoch', () => {
+    const { store, requestSnapshot } = filled();
+    store.receive(patch({ epoch: 'epoch-2' }));
+    expect(requestSnapshot).toHaveBeenCalledTimes(1);
+    expect(store.state?.epoch).toBe('epoch-1');
+  });
+
+  it('drops late messages of an epoch that another has replaced', () => {
+    const { store, requestSnapshot } = filled();
+    store.receive(snapshot({}, { epoch: 'epoch-2' }));
+    store.receive(patch({ put: { functions: table(fn()) } }));
+    store.receive(snapshot({ functions: table(fn()) }, { seq: 100 }));
+    expect(store.state?.epoch).toBe('epoch-2');
+    expect(store.state?.functions.size).toBe(0);
+    expect(requestSnapshot).not.toHaveBeenCalled();
+  });
+
+  it('drops a snapshot that a newer patch has overtaken', () => {
+    const { store } = filled();
+    store.receive(patch({ put: { functions: table(fn({ calls: 7 })) } }));
+    store.receive(snapshot({ functions: table(fn({ calls: 2 })) }, { seq: 1 }));
+    expect(store.state?.functions.get('f1')?.calls).toBe(7);
+  });
+
+  it('ends an epoch for good, but only forgets one that may come back', () => {
+    const { store } = filled();
+    store.forget();
+    expect(store.state).toBeNull();
+    store.receive(snapshot({ functions: table(fn()) }));
+    expect(store.state?.functions.size).toBe(1);
+    store.end();
+    store.receive(snapshot({ functions: table(fn()) }, { seq: 50 }));
+    expect(store.state).toBeNull();
+  });
+
+  it('tells listeners of changes until they leave', () => {
+    const { store } = filled();
+    const listener = vi.fn();
+    const stop = store.subscribe(listener);
+    store.receive(patch());
+    store.receive(patch());
+    expect(listener).toHaveBeenCalledTimes(1);
+    stop();
+    store.receive(patch({ seq: 3 }));
+    expect(listener).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('lookup', () => {
+  it('finds the traces and retraces of a function in the order of creation', () => {
+    const store = new Store();
+    store.receive(
+      snapshot({
+        functions: table(fn(), fn({ id: 'f2' })),
+        traces: table(
+          trace(),
+          trace({ id: 't2', function: 'f2' }),
+          trace({ id: 't3', number: 2 })
+        ),
+        retraces: table(retrace(), retrace({ id: 'r2', function: 'f2' }))
+      })
+    );
+    const { state } = store;
+    if (!state) throw new Error('no state');
+    expect(tracesOf(state, 'f1').map(row => row.id)).toEqual(['t1', 't3']);
+    expect(tracesOf(state, 'gone')).toEqual([]);
+    expect(retracesOf(state, 'f2').map(row => row.id)).toEqual(['r2']);
+    expect(lastRetrace(state)?.id).toBe('r2');
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { State } from '../../src/protocol';
+import { Store } from '../../src/feed/store';
+import { mount } from '../../src/views';
+import { drawn, one, open, page, type, words } from '../page';
+import { fn, retraced, snapshot, table, trace, variable, work } from '../records';
+
+const CHOICE = { view: 'session' } as const;
+
+function shown(state: State) {
+  return page(snapshot(state), CHOICE);
+}
+
+/** The section with this title. */
+function section(element: HTMLElement, title: string): HTMLElement {
+  const fitting = [...element.querySelectorAll<HTMLElement>('.nbfn-Section')].find(
+    candidate => words(one(candidate, '.nbfn-Section-title')) === title
+  );
+  if (!fitting) throw new Error(`no section ${title}`);
+  return fitting;
+}
+
+function rows(element: HTMLElement): HTMLElement[] {
+  return [...element.querySelectorAll<HTMLElement>('.nbfn-Row')];
+}
+
+describe('SessionView', () => {
+  it('lists functions, and their traces when opened', async () => {
+    const { element } = shown(retraced());
+    const functions = section(element, 'Functions');
+    const row = one(functions, '.nbfn-Row');
+    expect(words(row)).toBe('train_step(images, labels) 2 traces');
+    await open(row);
+    expect(words(row)).toContain('2 calls 1 hit 1 retrace In [2], line 1');
+    const traces = [...row.querySelectorAll('.nbfn-Trace')].map(words);
+    expect(traces).toHaveLength(2);
+    expect(traces[1]).toContain(
+      'float32[64, 784] 1 hit 312 ms to trace In [3], line 1'
+    );
+  });
+
+  it('shows the last retrace of all functions with its remedy', () => {
+    const { element } = shown(retraced());
+    const last = section(element, 'Last retrace');
+    expect(words(last)).toContain('images float32[32, 784] → float32[64, 784]');
+    expect(words(one(last, '.nbfn-Remedy button'))).toBe('Leave the batch size open');
+  });
+
+  it('groups the captured variables by owner', () => {
+    const { element } = shown({
+      variables: table(
+        variable(),
+        variable({ id: 'v2', name: 'model/hidden/bias', shape: [128], nbytes: 512 }),
+        variable({ id: 'v3', name: 'step', shape: [], nbytes: 8, trainable: false })
+      )
+    });
+    const captured = section(element, 'Captured variables');
+    const group = one(captured, '.nbfn-Row');
+    expect(words(one(group, 'summary'))).toBe('model/hidden 2 variables, 402 kB');
+    expect([...group.querySelectorAll('.nbfn-Variable')].map(words)).toEqual([
+      'kernel float32[784, 128] CPU:0 401 kB',
+      'bias float32[128] CPU:0 512 B'
+    ]);
+    expect(words(captured)).toContain('step float32[] CPU:0 8 B not trainable');
+  });
+
+  it('lists the devices and the versions', () => {
+    const id = '/job:localhost/replica:0/task:0/device:GPU:0';
+    const { element } = shown({ devices: table({ id, kind: 'GPU' }) });
+    expect(words(one(section(element, 'Devices'), 'li'))).toBe('GPU:0');
+    expect(words(one(element, '.nbfn-Footer'))).toBe('nbfn 0.1.0, TensorFlow 2.21.0');
+  });
+
+  it('begins with what is under way, as text and not as HTML', () => {
+    const sentence = 'exporting to <b>model</b>: 3 s, step 2 of 5';
+    const { element } = shown({
+      work: table(work({ kind: 'export', function: null, sentence }))
+    });
+    const view = one(element, '.nbfn-SessionView');
+    expect(words(view)).toMatch(/^exporting to <b>model<\/b>/);
+    expect(view.firstElementChild?.querySelector('b')).toBeNull();
+  });
+
+  it('says in each section when there is nothing', () => {
+    const { element } = shown({});
+    expect([...element.querySelectorAll('.nbfn-Empty')].map(words)).toEqual([
+      'No function has been traced yet.',
+      'No call has retraced.',
+      'No trace has captured a variable.',
+      'TensorFlow has not been started yet.'
+    ]);
+  });
+
+  it('draws little of 1,000 functions, 10,000 traces and 100,000 variables', async () => {
+    const functions = Array.from({ length: 1000 }, (_, n) =>
+      fn({ id: `f${n}`, name: `step_${n}`, traces: 10 })
+    );
+    const traces = Array.from({ length: 10_000 }, (_, n) =>
+      trace({ id: `t${n}`, function: `f${n % 1000}` })
+    );
+    const variables = Array.from({ length: 100_000 }, (_, n) =>
+      variable({ id: `v${n}`, name: `model/layer_${n % 5000}/kernel_${n}` })
+    );
+    const { element, store } = shown({
+      functions: table(...functions),
+      traces: table(...traces),
+      variables: table(...variables)
+    });
+    expect(element.querySelectorAll('*').length).toBeLessThan(1500);
+    expect(rows(section(element, 'Functions'))).toHaveLength(50);
+
+    const captured = section(element, 'Captured variables');
+    await type(one(captured, 'input[type=search]'), 'layer_4321 kernel_94321');
+    expect(words(one(captured, '[role=status]'))).toBe('1 found');
+    await open(one(captured, '.nbfn-Row'));
+    expect(words(one(captured, '.nbfn-Variable-name'))).toBe('kernel_94321');
+
+    store.receive({
+      type: 'patch',
+      epoch: 'epoch-1',
+      seq: 2,
+      put: { functions: table(fn({ id: 'f0', name: 'renamed' })) },
+      removed: {}
+    });
+    await drawn();
+    expect(words(rows(section(element, 'Functions'))[0] ?? element)).toContain(
+      'renamed'
+    );
+    expect((one(captured, 'input') as HTMLInputElement).value).toBe(
+      'layer_4321 kernel_94321'
+    );
+  });
+
+  it('draws nothing while nobody sees it, and catches up', async () => {
+    const { element, store, mounted } = shown({});
+    mounted.setActive(false);
+    store.receive(snapshot(retraced(), { seq: 2 }));
+    await drawn();
+    expect(words(element)).not.toContain('train_step');
+    mounted.setActive(true);
+    await drawn();
+    expect(words(element)).toContain('train_step');
+  });
+
+  it('leaves nothing behind', () => {
+    const store = new Store();
+    store.receive(snapshot(retraced()));
+    const stop = vi.fn();
+    vi.spyOn(store, 'subscribe').mockReturnValue(stop);
+    const element = document.createElement('div');
+    const mounted = mount(element, store, CHOICE);
+    expect(element.childNodes).not.toHaveLength(0);
+    mounted.dispose();
+    expect(element.childNodes).toHaveLength(0);
+    expect(stop).toHaveBeenCalledOnce();
+  });
+});
