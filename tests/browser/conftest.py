@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    find = [sys.executable, str(ROOT / "tests" / "chromium.py")]
+    find = [sys.executable, str(ROOT / "tests" / "harness" / "chromium.py")]
     path = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
     if path == "None":
         pytest.fail("no chromium: python tests/harness/chromium.py --install")

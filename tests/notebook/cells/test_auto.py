@@ -33,6 +33,7 @@ def test_what_runs_once_is_not_traced_and_a_loop_is(run, auto) -> None:
     run("for i in range(6):\n    z = tf.sin(x) * 2.0\n    print(i)")
     once, loop = auto()
     assert (once.traces, len(loop.traces)) == ((), 1)
+    assert set(once.lines.values()) == {"has run once"}
     assert loop.hits >= 3
 
 

@@ -88,3 +88,14 @@ def test_three_misses_without_a_hit_are_enough(notebook, shell) -> None:
     notebook("x = tf.ones([3])")
     notebook(CELL)
     assert step.hits == 5, "what is there serves"
+
+
+def test_traces_that_never_served_are_not_looked_up_again(notebook, shell) -> None:
+    for size in range(2, 8):
+        notebook(f"x = tf.ones([{size}])")
+        notebook(CELL)
+    step = shell.user_ns["step"]
+    assert (step.hits, step.lines[3]) == (0, "needs a new trace at each run")
+    notebook("x = tf.ones([2])")
+    notebook(CELL)
+    assert step.hits == 0

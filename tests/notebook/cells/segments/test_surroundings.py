@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
+import threading
+import warnings
+
 import pytest
+
+from nbfn.functions.segments import segment
 
 CELL = "%%tf_function step\ny = tf.sin(x)\nprint('now')\nz = y * 2.0"
 
@@ -101,3 +109,30 @@ def test_syntax_errors_are_those_of_a_plain_cell(ready, refused, text: str) -> N
     plain = refused(f"\n{text}").split("\n")[-2:]
     traced = refused(f"%%tf_function step\n{text}").split("\n")[-2:]
     assert plain == traced
+
+
+def test_other_threads_print_warn_and_log_while_a_segment_is_traced() -> None:
+    def say(name: str) -> None:
+        print(name)  # noqa: T201
+        warnings.warn(name, stacklevel=1)
+        logging.getLogger("tensorflow").warning(name)
+
+    logged: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: logged.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("tensorflow").addHandler(handler)
+    shown = io.StringIO()
+    try:
+        with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(shown):
+            warnings.simplefilter("always")
+            with segment._quietly() as printed:
+                say("this")
+                other = threading.Thread(target=say, args=("other",))
+                other.start()
+                other.join()
+            say("after")
+    finally:
+        logging.getLogger("tensorflow").removeHandler(handler)
+    assert printed.getvalue() == "this\n"
+    assert shown.getvalue() == "other\nafter\n"
+    assert [str(each.message) for each in warned] == logged == ["other", "after"]
