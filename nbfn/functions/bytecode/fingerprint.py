@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
+import sys
 import weakref
 from types import CodeType
 from typing import Any
@@ -32,7 +34,7 @@ def fingerprint(code: CodeType) -> str:
         code.co_argcount,
         code.co_posonlyargcount,
         code.co_kwonlyargcount,
-        _text(code.co_consts),
+        _text(_without_docstring(code)),
     )
     digest = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     # By address, as code that is equal may differ in its lines, and so in its references.
@@ -45,6 +47,16 @@ def _drop(key: int, gone: weakref.ReferenceType[CodeType]) -> None:
     found = _known.get(key)
     if found is not None and found[0] is gone:
         del _known[key]
+
+
+def _without_docstring(code: CodeType) -> tuple[Any, ...]:
+    """The constants of code, with a placeholder for what only documents it."""
+    if sys.version_info >= (3, 13):
+        has_docstring = bool(code.co_flags & inspect.CO_HAS_DOCSTRING)
+    else:  # lambdas and comprehensions, whose names begin with "<", have none
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+        has_docstring = bool(is_function) and isinstance(code.co_consts[0], str)
+    return (None, *code.co_consts[1:]) if has_docstring else code.co_consts
 
 
 def _text(constant: Any) -> str:

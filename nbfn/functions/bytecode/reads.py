@@ -5,20 +5,25 @@ from __future__ import annotations
 import dis
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from dis import Instruction
 from types import CodeType
-from typing import Any
 
 from nbfn.functions.bytecode.dynamic_attributes import dynamic
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
+from nbfn.functions.bytecode.parts import Part, part_read
+from nbfn.functions.bytecode.shown import shown
 from nbfn.functions.bytecode.special_methods import special_methods
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
+_CLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _BY_TEXT = frozenset({"globals", "eval", "exec"})
 _NAME = re.compile(r"[^\W\d]\w*")
+
+Named = str | tuple[str, Part]
+"""The name of an attribute, or its name and the part of it that is read."""
 
 
 @dataclass(frozen=True)
@@ -28,66 +33,80 @@ class Reads:
     Attributes:
         globals: Names that are looked up in the module, or among the builtins.
         attributes: Names that are looked up on some object; `ANY` among them if it may be any.
-            The special methods that the code may run though it names none are there too.
+            Where only parts of an attribute are read, its name with each of them stands there. The
+            special methods that the code may run though it names none are there too.
         roots: Those of the globals on which attributes of any name are looked up.
         modules: Modules that are imported by their full names.
-        keys: Those of the globals of which only items are read, by keys that are written out.
+        parts: Those of the globals, and of the names closed over, of which only parts are read.
+        written: Those that the code itself writes.
     """
 
     globals: frozenset[str]
-    attributes: frozenset[str]
+    attributes: frozenset[Named]
     roots: frozenset[str]
     modules: frozenset[str]
-    keys: Mapping[str, frozenset[str | int]]
+    parts: Mapping[str, frozenset[Part]]
+    written: frozenset[str]
 
 
 @functools.lru_cache(4096)
-def reads(code: CodeType, graph_time: GraphTime = NOTHING) -> Reads:
+def reads(
+    code: CodeType, graph_time: GraphTime = NOTHING, loggers: frozenset[str] = frozenset()
+) -> Reads:
     """The names that code reads.
 
     Args:
         code: The code of a function.
         graph_time: What runs at graph time, and is left out.
+        loggers: The globals that are loggers: what is logged is no part of a trace.
     """
     names: set[str] = set()
-    attributes: set[str] = set()
+    attributes: set[Named] = set()
     roots: set[str] = set()
     modules: set[str] = set()
-    keys: dict[str, set[Any]] = {}
+    written: set[str] = set()
+    used: dict[str, set[Part | None]] = defaultdict(set)
+    used_attributes: dict[str, set[Part | None]] = defaultdict(set)
     for each in _codes(code, graph_time):
         instructions = list(dis.get_instructions(each))
         attributes |= special_methods(instructions)
         named, looked_up_on = dynamic(instructions, each.co_name)
         attributes |= named
         roots |= looked_up_on
+        hidden = shown(instructions, loggers)
         for i, instruction in enumerate(instructions):
-            name = instruction.opname
-            if name in _GLOBALS:
-                names.add(str(instruction.argval))
-                key = _item_key(instructions[i + 1 : i + 3])
-                keys.setdefault(str(instruction.argval), set()).add(key)
-                if instruction.argval in _BY_TEXT:
+            name, value = instruction.opname, instruction.argval
+            if i in hidden:
+                continue
+            if name in _GLOBALS or name in _CLOSED:
+                used[value].add(part_read(instructions, i))
+                if name in _GLOBALS:
+                    names.add(value)
+                if value in _BY_TEXT:
                     in_texts = _named_in_texts(each)
                     names |= in_texts
-                    keys |= {other: {None} for other in in_texts}
+                    for other in in_texts:
+                        used[other].add(None)
             elif name in _ATTRIBUTES:
-                attributes.add(str(instruction.argval))
+                used_attributes[value].add(part_read(instructions, i))
             elif name == "IMPORT_NAME":
-                modules.add(str(instruction.argval))
+                modules.add(value)
             elif name == "MATCH_CLASS":
                 attributes.add("__match_args__")
                 attributes |= set(instructions[i - 1].argval or ())
-    items = {name: frozenset(each) for name, each in keys.items() if None not in each}
-    globals_, others = frozenset(names), frozenset(attributes)
-    return Reads(globals_, others, frozenset(roots), frozenset(modules), items)
-
-
-def _item_key(rest: Sequence[Instruction]) -> str | int | None:
-    """The key under which an item is read of what has just been loaded; None if it is not."""
-    if [each.opname for each in rest] != ["LOAD_CONST", "BINARY_SUBSCR"]:
-        return None
-    key = rest[0].argval
-    return key if type(key) in (str, int) else None
+            elif name == "STORE_GLOBAL" or (name == "STORE_DEREF" and value in code.co_freevars):
+                written.add(value)
+    for name, found in used_attributes.items():
+        attributes |= {name} if None in found else {(name, part) for part in found if part}
+    parts = {n: frozenset(p for p in found if p) for n, found in used.items() if None not in found}
+    return Reads(
+        frozenset(names),
+        frozenset(attributes),
+        frozenset(roots),
+        frozenset(modules),
+        parts,
+        frozenset(written),
+    )
 
 
 def _named_in_texts(code: CodeType) -> set[str]:

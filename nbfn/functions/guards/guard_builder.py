@@ -10,10 +10,12 @@ from __future__ import annotations
 import builtins
 import functools
 import itertools
+import logging
 import sys
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -24,7 +26,8 @@ from nbfn.code import is_user_module
 from nbfn.functions.bytecode import special_methods
 from nbfn.functions.bytecode.dynamic_attributes import ANY
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.bytecode.reads import reads
+from nbfn.functions.bytecode.parts import Part
+from nbfn.functions.bytecode.reads import Named, reads
 from nbfn.functions.guards.fingerprints import (
     ABSENT,
     MAX_PARTS,
@@ -44,11 +47,12 @@ from nbfn.functions.guards.introspection import (
     closed_over,
     count_attributes,
     hides_none,
-    item_of,
     late,
     member,
     own_attributes,
+    part_fetched,
     part_of,
+    parts_of,
     reference_to,
     undressed,
 )
@@ -65,11 +69,16 @@ _MAX_ROUNDS = 4
 class GuardBuilder:
     """One walk, with the attributes that the code found so far names."""
 
-    def __init__(self, attributes: frozenset[str], graph_time: GraphTime) -> None:
+    def __init__(self, attributes: frozenset[Named], graph_time: GraphTime) -> None:
         self._graph_time = graph_time
         self.guards = GuardSet(attributes=attributes)
-        self.named: frozenset[str] = frozenset()
-        self._wanted = sorted(name for name in attributes if not name.startswith("__"))
+        self.named: frozenset[Named] = frozenset()
+        names = {name if isinstance(name, str) else name[0] for name in attributes}
+        self._wanted = sorted(name for name in names if not name.startswith("__"))
+        self._parts: dict[str, set[Part]] = defaultdict(set)
+        for name in attributes:
+            if not isinstance(name, str) and name[0] not in attributes:
+                self._parts[name[0]].add(name[1])
         self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
         self._seen: set[Any] = set()
         self._looked_at: set[int] = set()
@@ -110,7 +119,7 @@ class GuardBuilder:
         if id(function) in self._seen:
             return
         self._seen.add(id(function))
-        read = reads(function.__code__, self._graph_time)
+        read = reads(function.__code__, self._graph_time, _loggers(function))
         self.named |= read.attributes
         namespace = function.__globals__
         if any(not _is_library(namespace.get(root)) for root in read.roots):
@@ -120,11 +129,11 @@ class GuardBuilder:
         for name in sorted(read.globals):
             fetch = functools.partial(namespace.get, name, ABSENT)
             value = namespace.get(name)
-            if type(value) is dict and name in read.keys and not self._graph_time.changes(value):
-                self._items_by_key(name, f"{module}:{name}", fetch, read.keys[name])
+            if name in read.written:
                 hidden.discard(name)
             elif name in namespace or not hasattr(builtins, name):
-                self._visit(Source("global", name, f"{module}:{name}"), fetch, fetch())
+                source = Source("global", name, f"{module}:{name}")
+                self._visit_read(source, fetch, value, read.parts.get(name, ()))
                 hidden.discard(name)
         if hidden:
             probe = functools.partial(hides_none, namespace, frozenset(hidden))
@@ -135,15 +144,21 @@ class GuardBuilder:
         reference = weakref.ref(function)
         for i, name in enumerate(function.__code__.co_freevars):
             fetch = functools.partial(closed_over, reference, i)
-            self._visit(Source("closure", name, f"{route}<{name}>"), fetch, fetch())
+            if name not in read.written:
+                source = Source("closure", name, f"{route}<{name}>")
+                self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
 
-    def _items_by_key(
-        self, name: str, route: str, fetch: Fetch, keys: frozenset[str | int]
+    def _visit_read(
+        self, source: Source, fetch: Fetch, value: Any, parts: Collection[Part]
     ) -> None:
-        """Visits the items of a dictionary that code reads; what else it holds may change."""
-        for key in sorted(keys, key=repr):
-            item = functools.partial(item_of, fetch, key)
-            self._visit(Source("global", f"{name}[{key!r}]", f"{route}[{key!r}]"), item, item())
+        """Visits what code reads of a value: some parts of it, or all; the rest may change."""
+        if not parts or not parts_of(value, parts) or self._graph_time.changes(value):
+            self._visit(source, fetch, value)
+            return
+        for part in sorted(parts, key=str):
+            found = functools.partial(part_fetched, fetch, part)
+            at = replace(source, name=f"{source.name}{part}", route=f"{source.route}{part}")
+            self._visit(at, found, found())
 
     # Values -----------------------------------------------------------------------------
 
@@ -292,7 +307,7 @@ class GuardBuilder:
             if id(cls) not in self._counted:
                 self._counted.add(id(cls))
                 self._count(weakref.ref(cls))
-        more = {name for cls in users for name in specials & vars(cls).keys()}
+        more = {name for cls in users for name in vars(cls) if name in specials}
         more |= {name for cls in users for name in self._others(vars(cls), classes)}
         hides = special_methods.BASES not in self.guards.attributes
         for attribute in [*self._wanted, *sorted(more)]:
@@ -319,7 +334,8 @@ class GuardBuilder:
             if attribute in own:
                 found = functools.partial(member, holder, attribute)
                 source = Source("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
-                self._visit(source, found, own[attribute])
+                parts = self._parts.get(attribute, ())
+                self._visit_read(source, found, own[attribute], parts)
 
     def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
         """Attributes that no code names, where code may read any; not those of libraries."""
@@ -374,14 +390,16 @@ def guard_set_of(
 
 
 def fingerprints_of_objects(
-    objects: Iterable[tuple[str, Any]], attributes: frozenset[str], graph_time: GraphTime = NOTHING
+    objects: Iterable[tuple[str, Any]],
+    attributes: frozenset[Named],
+    graph_time: GraphTime = NOTHING,
 ) -> dict[Source, Fingerprint]:
     """The fingerprints of what some objects of the user's hold, as far as code names it."""
     return _rounds(attributes, list(objects), graph_time).guards.fingerprints
 
 
 def _rounds(
-    attributes: frozenset[str], values: list[tuple[str, Any]], graph_time: GraphTime
+    attributes: frozenset[Named], values: list[tuple[str, Any]], graph_time: GraphTime
 ) -> GuardBuilder:
     """Walks until the code that was found names no attribute that was not looked at."""
     for _ in range(_MAX_ROUNDS):
@@ -393,3 +411,11 @@ def _rounds(
             break
         attributes |= builder.named
     return builder
+
+
+def _loggers(function: FunctionType) -> frozenset[str]:
+    """The globals of a function's code that are loggers, or the module of them."""
+    values = ((name, function.__globals__.get(name)) for name in function.__code__.co_names)
+    return frozenset(
+        name for name, value in values if value is logging or is_a(value, logging.Logger)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbfn.functions.bytecode.reads import Named
 from nbfn.functions.guards.fingerprints import Fingerprint, content_of
 from nbfn.functions.guards.introspection import Fetch
 
@@ -38,7 +39,7 @@ class GuardSet:
     """
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
-    attributes: frozenset[str] = frozenset()
+    attributes: frozenset[Named] = frozenset()
     _same: list[tuple[Fetch, Any]] = field(default_factory=list)
     _weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
     _content: list[tuple[Fetch, Any]] = field(default_factory=list)

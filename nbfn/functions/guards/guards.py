@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from nbfn.errors import NbfnWarning
 from nbfn.functions.bytecode.graph_time import NOTHING
+from nbfn.functions.bytecode.reads import Named
 from nbfn.functions.guards.fingerprints import ABSENT, Fingerprint
 from nbfn.functions.guards.guard_builder import fingerprints_of_objects, guard_set_of
 from nbfn.functions.guards.guard_set import GuardSet, Source
@@ -97,7 +98,7 @@ class Guards:
         )
 
     @property
-    def attributes(self) -> frozenset[str]:
+    def attributes(self) -> frozenset[Named]:
         """Every attribute that the function's code names, itself and through its helpers."""
         _ = self.state
         return frozenset() if self._guard_set is None else self._guard_set.attributes

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CellType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
 from nbfn import _tensorflow
+from nbfn.functions.bytecode.parts import Part
 from nbfn.functions.guards.arrays import is_frozen
 from nbfn.functions.guards.fingerprints import ABSENT, is_a
 
@@ -140,7 +141,26 @@ def member(holder: Fetch, attribute: str) -> Any:
     return found
 
 
-def item_of(fetch: Fetch, key: str | int) -> Any:
-    """An item of a dictionary; `ABSENT` if there is none."""
+def parts_of(value: Any, parts: Iterable[Part]) -> bool:
+    """Whether these parts can be looked at by themselves: the class is Python's or NumPy's."""
+    kinds = {part.kind for part in parts}
+    if type(value) in (dict, list, tuple):
+        return "attribute" not in kinds
+    if type(value) in (set, frozenset):
+        return kinds == {"length"}
+    return type(value) is np.ndarray and "item" not in kinds
+
+
+def part_fetched(fetch: Fetch, part: Part) -> Any:
+    """A part of a value; `ABSENT` if there is none."""
     value = fetch()
-    return value.get(key, ABSENT) if type(value) is dict else ABSENT
+    if not parts_of(value, [part]):
+        return ABSENT
+    if part.kind == "length":
+        return len(value)
+    if part.kind == "attribute":
+        return getattr(value, str(part.name))
+    try:
+        return value[part.name]
+    except (LookupError, TypeError):
+        return ABSENT

@@ -19,20 +19,22 @@ from nbfn import _tensorflow
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
+from nbfn.functions.calls.record import Answers
 from nbfn.functions.checking.check import Check, check
-from nbfn.functions.guards.guards import Guards
+from nbfn.functions.guards.guards import Guards, changes
 from nbfn.functions.recording import eviction
+from nbfn.functions.recording.eviction import Freed
 from nbfn.functions.recording.explanation import Explanation, explanation
 from nbfn.functions.recording.recorder import Recorder
 from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
-from nbfn.functions.recording.stance import stance_of
+from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import first_cause
+from nbfn.functions.retraces.trace_causes import VARIABLE_CREATION
+from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.pattern import long_form, pattern_of_call
-from nbfn.functions.traced.inspection import Inspection, owner_of, spoken_name_of
 from nbfn.functions.traced.local_state import with_local_variables
-from nbfn.functions.traced.management import Management
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traces.cause import Cause
@@ -40,6 +42,7 @@ from nbfn.functions.traces.created_variables import Creations
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import Site, call_site
+from nbfn.text import count, parameters_text
 
 _ids = itertools.count(1)
 
@@ -51,7 +54,7 @@ _OF_THIS_PROCESS = (
 )
 
 
-class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
+class TracedFunction(Answers, _Base):  # type: ignore[misc]
     """What `function` returns: a tf.function with sight.
 
     It is one for everything in TensorFlow that recognises one, and returns the same values,
@@ -69,6 +72,7 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
     """
 
     strategy: Any = None
+    recorder: Recorder  # type: ignore[assignment]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -102,6 +106,56 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
         self._descriptor_cache = Instances()
         _tensorflow.mute_tracing_warning(self)
         enlist(self)
+
+    # What is known of it ----------------------------------------------------------------
+
+    @property
+    def owner(self) -> Any | None:
+        """The instance whose method it is; None if it is no method, or the instance is gone."""
+        return self._owner() if self._owner is not None else None
+
+    @property
+    def parameters(self) -> str:
+        """Its parameters as text, such as ``(images, labels, training=True)``."""
+        return parameters_text(self.python_function)
+
+    def spoken_name(self) -> str | None:
+        """The expression by which code can refer to it, such as ``train_step`` or ``model.step``.
+
+        Returns:
+            None if no name leads to it.
+        """
+        owner = self.owner
+        for name, value in self.recorder.roots():
+            if value is self:
+                return name
+            if owner is not None and value is owner and name != "self":
+                return f"{name}.{self.name}"
+        return None if owner is not None else self.known_as
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces in the cache, oldest first."""
+        with self.recorder.lock:
+            return tuple(self.recorder.traces.values())
+
+    def changed_globals(self) -> list[str]:
+        """Names of what traces in the cache have baked in and that has changed since."""
+        now = self.recorder.guards.fingerprints()
+        serving = [each for each in self.traces if each.cause.code != VARIABLE_CREATION.code]
+        sources = [source for trace in serving for source, _ in changes(trace.fingerprints, now)]
+        return list(dict.fromkeys(source.name for source in sources))
+
+    def __repr__(self) -> str:
+        recorder = self.recorder
+        counts = (
+            (recorder.calls, "call"),
+            (recorder.hits, "hit"),
+            (len(recorder.traces), "trace"),
+            (recorder.retrace_count, "retrace"),
+        )
+        text = ", ".join(count(number, noun) for number, noun in counts)
+        return f"<nbfn.function {self.label}{self.parameters}: {text}>"
 
     # Calls ------------------------------------------------------------------------------
 
@@ -359,6 +413,72 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
         """
         return check(self, args, kwargs)
 
+    # What keeps it small ----------------------------------------------------------------
+
+    @property
+    def stance(self) -> Stance | None:
+        """Its own stance, which goes before `nbfn.stance`; None if it has none."""
+        return self.recorder.own_stance
+
+    @stance.setter
+    def stance(self, name: Stance | None) -> None:
+        self.recorder.own_stance = None if name is None else checked(name)
+
+    @_tensorflow.no_autograph_fast
+    def suggest(self) -> Cover:
+        """The least general signature that covers the newest trace and its relatives.
+
+        Returns:
+            The signature; ``str`` of it can be read and pasted.
+
+        Raises:
+            RelaxError: If there is no trace yet.
+        """
+        return relaxing.suggest(self)
+
+    @_tensorflow.no_autograph_fast
+    def relax(self) -> Trace:
+        """Puts `suggest` to use: one trace instead of those that it covers.
+
+        The new trace is made at once, and serves every size that differed; Python numbers that
+        differed become tensors, now and in later calls. The covered traces are evicted, and so is
+        the one that created variables, which serves no call. A single trace stays as it is.
+
+        Returns:
+            The trace that covers the others.
+
+        Raises:
+            RelaxError: If there is no trace yet, if no signature covers two traces, or if the code
+                cannot be traced for the signature.
+        """
+        return relaxing.relax(self)
+
+    @_tensorflow.no_autograph_fast
+    def evict(self, trace: Trace) -> None:
+        """Takes a trace out of the cache; a call that needs it traces again.
+
+        Raises:
+            ValueError: If the trace is none of this function's.
+        """
+        eviction.evict(self, trace)
+
+    @_tensorflow.no_autograph_fast
+    def renew(self) -> tuple[Trace, ...]:
+        """Traces anew, for the same arguments, what has baked in something that has changed since.
+
+        The stale traces are evicted. With another `on_stale` than ``"retrace"`` nothing is done, as
+        the old values are wanted.
+
+        Returns:
+            The new traces.
+        """
+        return relaxing.renew(self)
+
+    @_tensorflow.no_autograph_fast
+    def free(self) -> Freed:
+        """Drops every trace and gives the memory back; the next call traces again."""
+        return eviction.free(self)
+
     # Methods ----------------------------------------------------------------------------
 
     @_tensorflow.no_autograph_fast
@@ -393,3 +513,15 @@ class TracedFunction(Inspection, Management, _Base):  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**_tensorflow.new_cache(), **state})
         self.start_recording(state.get("_settings"))
+
+
+def owner_of(function: weakref.ReferenceType[Any]) -> Any | None:
+    """The `owner` of a function that is held weakly."""
+    alive = function()
+    return None if alive is None else alive.owner
+
+
+def spoken_name_of(function: weakref.ReferenceType[Any]) -> str | None:
+    """The `spoken_name` of a function that is held weakly."""
+    alive = function()
+    return None if alive is None else alive.spoken_name()

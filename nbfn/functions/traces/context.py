@@ -9,7 +9,8 @@ caller says.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from nbfn import _tensorflow
 from nbfn.serial import serial
@@ -41,7 +42,7 @@ def renumbered(numbers: dict[int, int], context: Context | None) -> Context | No
     return context and context._replace(state=numbers.get(context.state, 0))
 
 
-def summaries_of(attributes: frozenset[str]) -> object | None:
+def summaries_of(attributes: Collection[Any]) -> object | None:
     """What a function's key holds of the caller's summaries; None if its code names none."""
     if _SUMMARIES not in attributes:
         return None

@@ -1,0 +1,59 @@
+"""Which part of a value code reads, where that is plain to see: an item, the length, the shape.
+
+``CFG["lr"]`` and ``CFG.get("lr")`` read one item, ``len(big)`` the length, ``arr.shape[0]`` the
+shape. Everything else reads the whole value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dis import Instruction
+from typing import NamedTuple
+
+SHAPES = ("shape", "dtype", "ndim", "size")
+CALLS = ("PRECALL", "CALL")
+_PATH = ("LOAD_GLOBAL", "LOAD_FAST", "LOAD_DEREF", "LOAD_ATTR")
+
+
+class Part(NamedTuple):
+    """A part of a value.
+
+    Attributes:
+        kind: ``"item"``, ``"length"`` or ``"attribute"``.
+        name: The key of the item, or the name of the attribute.
+    """
+
+    kind: str
+    name: str | int = ""
+
+    def __str__(self) -> str:
+        return {"item": f"[{self.name!r}]", "length": ".__len__()"}.get(self.kind, f".{self.name}")
+
+
+LENGTH = Part("length")
+
+
+def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
+    """The part that is read of what an instruction loads; None if it is the whole value."""
+    first, second = [*instructions[index + 1 : index + 3], None, None][:2]
+    if first is None or second is None:
+        return None
+    is_key = type(second.argval) in (str, int) and second.opname == "LOAD_CONST"
+    if first.opname == "LOAD_CONST" and second.opname == "BINARY_SUBSCR":
+        return Part("item", first.argval) if type(first.argval) in (str, int) else None
+    if first.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        if first.argval == "get" and is_key:
+            return Part("item", second.argval)
+        if first.argval in SHAPES and second.opname not in CALLS:
+            return Part("attribute", first.argval)
+    if first.opname in CALLS and first.arg == 1:
+        before = index
+        while before and instructions[before].opname == "LOAD_ATTR":
+            before -= 1
+        if before and instructions[before].opname in _PATH and _loads_len(instructions[before - 1]):
+            return LENGTH
+    return None
+
+
+def _loads_len(instruction: Instruction) -> bool:
+    return instruction.opname == "LOAD_GLOBAL" and instruction.argval == "len"

@@ -1,0 +1,44 @@
+"""What code only shows: the arguments of `print` and of loggers, and the messages of assertions."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Collection, Sequence
+from dis import Instruction
+
+_CALLS = ("PRECALL", "CALL", "CALL_KW")
+_LEVELS = frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"})
+
+
+def shown(instructions: Sequence[Instruction], loggers: Collection[str]) -> set[int]:
+    """The indices of the instructions that make what is only shown.
+
+    Args:
+        instructions: The instructions of one function.
+        loggers: The globals that are loggers, or the module of them.
+    """
+    found: set[int] = set()
+    for i, each in enumerate(instructions):
+        before = instructions[i - 1].argval if i else None
+        is_print = each.opname == "LOAD_GLOBAL" and each.argval == "print"
+        if each.opname == "LOAD_ASSERTION_ERROR":
+            raises = (j for j in range(i, len(instructions)) if "RAISE" in instructions[j].opname)
+            found |= set(range(i, next(raises, i)))
+        elif is_print or (each.argval in _LEVELS and before in loggers):
+            found |= _arguments(instructions, i)
+    return found
+
+
+def _arguments(instructions: Sequence[Instruction], index: int) -> set[int]:
+    """Those that make the arguments of the function that one of them loads."""
+    depth = 0
+    for i in range(index + 1, len(instructions)):
+        each = instructions[i]
+        if each.opname == "PUSH_NULL":
+            continue
+        if each.opname in _CALLS and each.arg == depth - (each.opname == "CALL_KW"):
+            return set(range(index + 1, i))
+        if "JUMP" in each.opname or "RETURN" in each.opname:
+            break  # an argument is made on several ways
+        depth += dis.stack_effect(each.opcode, each.arg)
+    return set()
