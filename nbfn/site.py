@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
+
+from nbfn.errors import NbfnWarning
 
 _NOT_THE_USERS = ("nbfn.", "tensorflow.", "keras.", "contextlib", "importlib.", "IPython.")
 GENERATED = "__autograph_generated_file"
@@ -91,6 +94,19 @@ def call_site() -> Site:
     if innermost is not None:
         return Site(innermost.f_code.co_filename, innermost.f_lineno)
     return Site(None, None, running.cell if running else None)
+
+
+def warn(message: str) -> None:
+    """Gives a warning of nbfn's at the line of the user's code that is running."""
+    site = call_site()
+    if site.file is None:
+        warnings.warn(message, NbfnWarning, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, NbfnWarning, site.file, site.line or 1, registry=_warned)
+
+
+_warned: dict[Any, Any] = {}
+"""What Python keeps of warnings that are shown once for a line."""
 
 
 def _is_the_users(frame: FrameType) -> bool:

@@ -8,17 +8,16 @@ them. What the traced code changes itself is exempt.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, get_args
 
-from nbfn.errors import NbfnWarning
 from nbfn.functions.bytecode.graph_time import NOTHING
 from nbfn.functions.bytecode.reads import Named
 from nbfn.functions.guards.fingerprints import ABSENT, Fingerprint
 from nbfn.functions.guards.guard_builder import fingerprints_of_objects, guard_set_of
 from nbfn.functions.guards.guard_set import GuardSet, Source
 from nbfn.functions.guards.unwrapping import fingerprint_of_functions, unwrapped
+from nbfn.site import warn
 
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
 Fingerprints = Mapping[Source, Fingerprint]
@@ -90,11 +89,9 @@ class Guards:
         self.on_stale = "ignore"
         self._guard_set = GuardSet()
         name = getattr(self._python_function, "__name__", "a function")
-        warnings.warn(
+        warn(
             f"nbfn stopped watching what `{name}` bakes into its traces, whose calls go on as "
-            f"usual: {error!r}",
-            NbfnWarning,
-            stacklevel=2,
+            f"usual: {error!r}"
         )
 
     @property

@@ -5,14 +5,13 @@ RFC "Functions, not Sessions", section "Trace Caches" ("too many traces").
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from nbfn.errors import NbfnWarning
 from nbfn.functions.recording.refusal import RunEagerly, TraceLimitError
+from nbfn.site import warn
 from nbfn.text import count
 
 if TYPE_CHECKING:
@@ -71,11 +70,9 @@ class Limit:
             return
         self._warned = True
         advice = f" {retrace.remedy.sentence}." if retrace.remedy else ""
-        warnings.warn(
+        warn(
             f"`{name}` has {traces} traces (max_traces is {self.max_traces}). "
-            f"The last one: {retrace.causes[0].sentence}.{advice}",
-            NbfnWarning,
-            stacklevel=2,
+            f"The last one: {retrace.causes[0].sentence}.{advice}"
         )
 
     def excess(self, traces: int) -> int:
@@ -104,10 +101,8 @@ class Limit:
             if (cause.code, cause.path) == (code, path)
         )
         remedy = retraces[-1].remedy
-        warnings.warn(
+        warn(
             f"`{name}` has retraced {len(retraces)} times in {count(calls, 'call')}; "
             f"{often} of them share a cause: {newest.sentence}."
-            + (f" {remedy.sentence}." if remedy else ""),
-            NbfnWarning,
-            stacklevel=2,
+            + (f" {remedy.sentence}." if remedy else "")
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from nbfn.errors import NbfnWarning
 from nbfn.functions.guards.guards import Guards
 from nbfn.functions.recording.refusal import StaleTraceError
 from nbfn.functions.retraces.explain import stale
+from nbfn.site import warn
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -42,4 +41,4 @@ class Staleness:
             )
         if (trace.number, what) not in self._warned:
             self._warned.add((trace.number, what))
-            warnings.warn(f"{text}; the call uses the old value", NbfnWarning, stacklevel=2)
+            warn(f"{text}; the call uses the old value")

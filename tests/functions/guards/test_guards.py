@@ -233,8 +233,10 @@ def test_on_stale_warn_uses_the_old_value_and_says_so_once(space) -> None:
     f = nbfn.function(space["deep"], autograph=False, on_stale="warn")
     assert float(f(tf.constant(2.0))) == 2.0
     space["number"] = 5
-    with pytest.warns(nbfn.NbfnWarning, match=r"trace 1 of `deep` is stale: global `number` was 1"):
+    told = r"trace 1 of `deep` is stale: global `number` was 1"
+    with pytest.warns(nbfn.NbfnWarning, match=told) as warned:
         assert float(f(tf.constant(2.0))) == 2.0
+    assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert float(f(tf.constant(2.0))) == 2.0

@@ -252,8 +252,10 @@ def test_the_limit_warns_once_with_the_cause() -> None:
     f = nbfn.function(lambda step: tf.constant(step), max_traces=2)
     f(0)
     f(1)
-    with pytest.warns(nbfn.NbfnWarning, match="has 3 traces.*`step`: Python value was 1, is 2"):
+    told = "has 3 traces.*`step`: Python value was 1, is 2"
+    with pytest.warns(nbfn.NbfnWarning, match=told) as warned:
         f(2)
+    assert (warned[0].filename, f.retraces[-1].site.line) == (__file__, warned[0].lineno)
     f(3)
 
 
