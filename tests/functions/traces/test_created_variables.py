@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +30,8 @@ def test_a_later_creation_names_both_places() -> None:
     with pytest.raises(VariableCreationError) as caught:
         f(tf.ones([2]))
     text = " ".join(str(caught.value).split())
-    assert f"creates the variable `late` at test_creation.py, line {first + 5}" in text
-    assert f"created `early` at test_creation.py, line {first + 3}" in text
+    assert f"creates the variable `late` at {Path(__file__).name}, line {first + 5}" in text
+    assert f"created `early` at {Path(__file__).name}, line {first + 3}" in text
     assert "local_state=True" in text
     assert f(tf.ones([1])).numpy().tolist() == [1.0]
 
