@@ -90,7 +90,7 @@ class Plan:
         steps: The steps of each block.
         segments: The segments, by the texts of their statements.
         stance: The stance of the cell.
-        lazily: Whether only what runs again is traced.
+        lazily: Whether only what runs often is traced.
         checks: Whether each new trace is compared with Python.
         source: The text that the cell was made of.
         file: The file under which tracebacks find it now.
@@ -204,6 +204,8 @@ class Plan:
             return False
         if self.is_all(segment) and not (self.lazily or isinstance(segment, Loop)):
             return True
+        if self.lazily and not segment.times.repays_a_trace():
+            return False
         return segment.times.is_worth_a_trace()
 
     def is_to_stay_python(self, segment: Segment) -> bool:

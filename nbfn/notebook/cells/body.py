@@ -37,7 +37,7 @@ def in_segments(
         options: What the magic's line says.
         shell: The shell.
         kept: What the cell was when it last ran.
-        lazily: Whether only what runs again is traced.
+        lazily: Whether only what runs often is traced.
     """
     relaxing = f"{MAGIC} {name} --relax" if name else f"{MAGIC} --relax"
     surroundings = Surroundings(shell.user_ns, cell.compiled, dict(options.function), relaxing)

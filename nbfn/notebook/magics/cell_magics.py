@@ -227,7 +227,7 @@ class CellMagics(Magics):
     def tf_auto(self, line: str) -> None:
         """Run every cell that follows in segments, if it has no cell magic of its own.
 
-        Only what runs a second time is traced, so that a cell which runs once costs nothing.
+        Only what runs often is traced, so that a cell which runs once costs nothing.
 
         Examples::
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from nbfn.functions.segments import times
+from nbfn.functions.segments.cell import live_cells
 from nbfn.functions.segments.times import CALL, COLD, Times
 
 CELL = "%%tf_function step\nprint(1)\ny = helper(x)\nprint(2)"
@@ -99,3 +100,14 @@ def test_traces_that_never_served_are_not_looked_up_again(notebook, shell) -> No
     notebook("x = tf.ones([2])")
     notebook(CELL)
     assert step.hits == 0
+
+
+def test_under_auto_a_trace_has_to_repay_itself(notebook, clock) -> None:
+    notebook("%tf_auto on")
+    try:
+        for seconds, turns, traces in ((0.01, 9, 0), (0.01, 14, 1), (0.6, 5, 1)):
+            clock["python"] = seconds
+            notebook(f"for i in range({turns}):\n    print(i)\n    y = helper(x) + {seconds}")
+            assert len(live_cells()[-1].traces) == traces, (seconds, turns)
+    finally:
+        notebook("%tf_auto off")
