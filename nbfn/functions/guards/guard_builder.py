@@ -158,7 +158,11 @@ class GuardBuilder:
         for part in sorted(parts, key=str):
             found = functools.partial(part_fetched, fetch, part)
             at = replace(source, name=f"{source.name}{part}", route=f"{source.route}{part}")
-            self._visit(at, found, found())
+            if part.kind == "item":
+                self._visit(at, found, found())
+            else:  # lengths and shapes are other objects at each look
+                self.guards.fingerprints[at] = fingerprint(found())
+                self.guards._content.append((found, content_of(found())))
 
     # Values -----------------------------------------------------------------------------
 

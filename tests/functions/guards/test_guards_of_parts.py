@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.guards import guards
 
 THREE = tf.constant(3.0)
 
@@ -66,6 +67,21 @@ def test_parts(body: str, other: str, read: str) -> None:
     assert (len(f.traces), now) == (2, float(space["f"](THREE)))
     assert now != before
     assert "CFG" not in body or "['lr']" in str(f.retraces[-1])
+
+
+def test_a_part_that_stays_costs_no_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, f = traced("return x * CFG.get('lr') * len(BIG) * ARR.shape[0] * LR")
+    space["BIG"].extend([1.0] * 1000)
+    f(THREE)
+    f(THREE)
+    walks = []
+    known = guards.guard_set_of
+    monkeypatch.setattr(guards, "guard_set_of", lambda *a: walks.append(a) or known(*a))
+    f(THREE)
+    assert not walks
+    space["BIG"].append(1.0)
+    f(THREE)
+    assert walks
 
 
 @pytest.mark.parametrize(
