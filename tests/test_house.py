@@ -1,17 +1,17 @@
-"""The rooms of the package and who may know whom: imports point down only."""
+"""The rooms of the package and who may know whom: imports point down only.
+
+``labextension/test/house.test.ts`` holds the same for the front end.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
-import os
-import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +19,6 @@ import nbfn
 
 PACKAGE = Path(nbfn.__file__).parent
 ROOT = PACKAGE.parent
-SOURCES = ROOT / "labextension" / "src"
 MAX_FILES = 12
 
 ORDER = {
@@ -42,9 +41,6 @@ ORDER = {
     ),
 }
 """The rooms of a folder from the bottom up: each may import those before it."""
-
-FRONT_END = ("protocol", "feed", "views", "lab", "widget", "index")
-"""The same for the front end."""
 
 BESIDE = {
     "nbfn.functions": "nbfn.modules",
@@ -89,23 +85,7 @@ def imports() -> Mapping[str, frozenset[str]]:
     return found
 
 
-@functools.cache
-def front_end() -> Mapping[str, frozenset[str]]:
-    """The same of the front end, by path under its ``src``."""
-    files = {str(path.relative_to(SOURCES)): path for path in SOURCES.rglob("*.ts*")}
-    found = {}
-    for name, path in files.items():
-        targets = set()
-        for target in re.findall(r"from '(\.[^']+)'", path.read_text()):
-            base = os.path.normpath(Path(name).parent / target)
-            there = [base + end for end in (".ts", ".tsx", "/index.ts") if base + end in files]
-            assert there, f"{name} imports {target}, which is not there"
-            targets |= {there[0]}
-        found[name] = frozenset(targets)
-    return found
-
-
-def circle(graph: Mapping[str, frozenset[str]]) -> list[str]:
+def circle() -> list[str]:
     """The files of a circle of imports; empty if there is none."""
     done: set[str] = set()
 
@@ -113,32 +93,19 @@ def circle(graph: Mapping[str, frozenset[str]]) -> list[str]:
         if module in path:
             yield from path[path.index(module) :]
         elif module not in done:
-            for each in graph[module]:
+            for each in imports()[module]:
                 yield from walk(each, (*path, module))
             done.add(module)
 
-    for module in graph:
+    for module in imports():
         found = list(walk(module, ()))
         if found:
             return found
     return []
 
 
-@pytest.mark.parametrize("graph", [imports, front_end])
-def test_there_is_no_circle_of_imports(graph: Any) -> None:
-    assert circle(graph()) == []
-
-
-def test_imports_of_the_front_end_point_down() -> None:
-    rooms = {name: name.split("/")[0].split(".")[0] for name in front_end()}
-    assert set(rooms.values()) == set(FRONT_END)
-    wrong = [
-        f"{name} imports {target}"
-        for name, targets in front_end().items()
-        for target in targets
-        if FRONT_END.index(rooms[target]) > FRONT_END.index(rooms[name])
-    ]
-    assert wrong == []
+def test_there_is_no_circle_of_imports() -> None:
+    assert circle() == []
 
 
 @pytest.mark.parametrize("folder", ORDER)
@@ -164,8 +131,8 @@ def test_no_folder_is_crowded() -> None:
     tests = [path for path in ROOT.glob("tests/**/*.py") if ".ipynb" not in path.name]
     counts = Counter(
         str(path.parent.relative_to(ROOT))
-        for path in (*python_files(), *tests, *SOURCES.rglob("*.ts*"))
-        if path.stem not in ("__init__", "index", "conftest")
+        for path in (*python_files(), *tests)
+        if path.stem not in ("__init__", "conftest")
     )
     assert {folder: n for folder, n in counts.items() if n > MAX_FILES} == {}
 

@@ -45,7 +45,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const tracker = new SessionTracker({
       documents: consoles ? [notebooks, consoles] : [notebooks]
     });
-    const panel = new SessionPanel({ tracker, translator: translator ?? undefined });
+    const panel = new SessionPanel({ tracker, trans });
     app.shell.add(panel, 'right', { rank: 600, type: 'nbfn' });
     restorer?.add(panel, panel.id);
 

@@ -1,8 +1,8 @@
 import type { Render } from '@anywidget/types';
-import type { Snapshot } from './protocol';
 import { Store } from './feed/store';
-import { mount } from './views';
+import type { Snapshot } from './protocol';
 import type { ViewChoice } from './views';
+import { mount } from './views';
 
 /** What the Python widget synchronises. */
 interface Traits {

@@ -1,8 +1,8 @@
 import { act } from 'preact/test-utils';
-import type { Snapshot } from '../src/protocol';
 import { Store } from '../src/feed/store';
-import { mount } from '../src/views';
+import type { Snapshot } from '../src/protocol';
 import type { ViewChoice } from '../src/views';
+import { mount } from '../src/views';
 
 /** A view on the page, with the store behind it. */
 export function page(first: Snapshot, choice: ViewChoice) {

@@ -1,8 +1,10 @@
+import type { Attach, Messages, RequestSnapshot } from '../protocol';
+import { PROTOCOL } from '../protocol';
 import type { CommLike, KernelLike } from './kernel';
 import { messageIn } from './messages';
-import { PROTOCOL } from '../protocol';
-import type { Attach, Messages, RequestSnapshot } from '../protocol';
-import { VERSION } from './version';
+
+/** Version of the front end; a test holds it equal to that of package.json. */
+export const VERSION = '0.1.0';
 
 /** How long to wait for a subshell, which a setting or an old kernel may never start. */
 const SUBSHELL_MS = 1000;

@@ -1,5 +1,5 @@
-import type { MessageLike } from './kernel';
 import type { Messages } from '../protocol';
+import type { MessageLike } from './kernel';
 
 const TYPES: readonly string[] = ['snapshot', 'patch', 'refused'];
 

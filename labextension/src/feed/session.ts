@@ -1,8 +1,8 @@
+import type { Messages, Refused } from '../protocol';
+import { PROTOCOL } from '../protocol';
 import { Attachment } from './attachment';
 import type { AnyMessage, KernelLike, MessageLike } from './kernel';
 import { isCellEnd, isPresence, listsComms } from './messages';
-import { PROTOCOL } from '../protocol';
-import type { Messages, Refused } from '../protocol';
 import { Store } from './store';
 
 /** How things stand between the page and a kernel. */

@@ -1,25 +1,9 @@
-import type {
-  DeviceRecord,
-  FunctionRecord,
-  Patch,
-  RetraceRecord,
-  Snapshot,
-  TraceRecord,
-  TracedCellRecord,
-  VariableRecord,
-  WorkRecord
-} from '../protocol';
+import type { Patch, Removed, Snapshot, State } from '../protocol';
 
 /** The tables of the state: records by id, in the order of their creation. */
-export interface Tables {
-  readonly cells: ReadonlyMap<string, TracedCellRecord>;
-  readonly functions: ReadonlyMap<string, FunctionRecord>;
-  readonly traces: ReadonlyMap<string, TraceRecord>;
-  readonly retraces: ReadonlyMap<string, RetraceRecord>;
-  readonly variables: ReadonlyMap<string, VariableRecord>;
-  readonly devices: ReadonlyMap<string, DeviceRecord>;
-  readonly work: ReadonlyMap<string, WorkRecord>;
-}
+export type Tables = {
+  readonly [Name in keyof State]-?: ReadonlyMap<string, Required<State>[Name][string]>;
+};
 
 /** What a kernel has told, at one moment. Never changed once made. */
 export interface KernelState extends Tables {
@@ -100,20 +84,12 @@ export class Store {
       this._ended.add(old.epoch);
     }
     this._awaiting = false;
-    const { cells, functions, traces, retraces, variables, devices, work } =
-      snapshot.state;
     this._set({
       epoch: snapshot.epoch,
       seq: snapshot.seq,
       nbfn: snapshot.nbfn,
       tensorflow: snapshot.tensorflow ?? null,
-      cells: new Map(Object.entries(cells ?? {})),
-      functions: new Map(Object.entries(functions ?? {})),
-      traces: new Map(Object.entries(traces ?? {})),
-      retraces: new Map(Object.entries(retraces ?? {})),
-      variables: new Map(Object.entries(variables ?? {})),
-      devices: new Map(Object.entries(devices ?? {})),
-      work: new Map(Object.entries(work ?? {}))
+      ...patchedTables({}, snapshot.state)
     });
   }
 
@@ -133,13 +109,7 @@ export class Store {
       ...old,
       seq,
       tensorflow: tensorflow ?? old.tensorflow,
-      cells: patched(old.cells, put.cells, removed.cells),
-      functions: patched(old.functions, put.functions, removed.functions),
-      traces: patched(old.traces, put.traces, removed.traces),
-      retraces: patched(old.retraces, put.retraces, removed.retraces),
-      variables: patched(old.variables, put.variables, removed.variables),
-      devices: patched(old.devices, put.devices, removed.devices),
-      work: patched(old.work, put.work, removed.work)
+      ...patchedTables(old, put, removed)
     });
   }
 
@@ -157,9 +127,25 @@ export class Store {
   private readonly _requestSnapshot: (() => void) | undefined;
 }
 
+function patchedTables(
+  tables: Partial<Tables>,
+  put: State,
+  removed: Removed = {}
+): Tables {
+  return {
+    cells: patched(tables.cells, put.cells, removed.cells),
+    functions: patched(tables.functions, put.functions, removed.functions),
+    traces: patched(tables.traces, put.traces, removed.traces),
+    retraces: patched(tables.retraces, put.retraces, removed.retraces),
+    variables: patched(tables.variables, put.variables, removed.variables),
+    devices: patched(tables.devices, put.devices, removed.devices),
+    work: patched(tables.work, put.work, removed.work)
+  };
+}
+
 /** A table with the rows put and then taken out; the same table if nothing is to do. */
 function patched<T>(
-  table: ReadonlyMap<string, T>,
+  table: ReadonlyMap<string, T> = new Map<string, T>(),
   put: Record<string, T> = {},
   removed: readonly string[] = []
 ): ReadonlyMap<string, T> {

@@ -1,5 +1,5 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
-import type { INotebookTracker } from '@jupyterlab/notebook';
+import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { NotebookActions } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { findCell } from './cells';
@@ -85,8 +85,6 @@ export function addCommands({ app, notebooks, panelId, trans }: CommandOptions):
   });
 }
 
-type Panel = NonNullable<INotebookTracker['currentWidget']>;
-
 async function insertCell(
   notebooks: INotebookTracker,
   code: string,
@@ -108,7 +106,7 @@ async function insertCell(
   await show(panel, index);
 }
 
-async function show({ content }: Panel, index: number): Promise<void> {
+async function show({ content }: NotebookPanel, index: number): Promise<void> {
   content.deselectAll();
   content.activeCellIndex = index;
   const cell = content.activeCell;

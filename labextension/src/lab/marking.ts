@@ -3,9 +3,9 @@ import { CodeMirrorEditor } from '@jupyterlab/codemirror';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import { NotebookActions } from '@jupyterlab/notebook';
 import { ViewPlugin } from '@codemirror/view';
-import { markLines } from './gutter';
-import type { TracedCellRecord } from '../protocol';
 import type { KernelSession } from '../feed/session';
+import type { TracedCellRecord } from '../protocol';
+import { markLines } from './gutter';
 import type { SessionTracker } from './tracker';
 
 /** A magic of nbfn at the beginning of a line. */

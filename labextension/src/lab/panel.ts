@@ -1,26 +1,25 @@
-import type { ITranslator, TranslationBundle } from '@jupyterlab/translation';
-import { nullTranslator } from '@jupyterlab/translation';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
-import { nbfnIcon } from './icon';
-import { sentence } from '../feed/situation';
 import type { KernelSession } from '../feed/session';
-import type { SessionTracker } from './tracker';
 import type { Mounted } from '../views';
+import { nbfnIcon } from './icon';
+import { sentence } from './situation';
+import type { SessionTracker } from './tracker';
 
 /** Options of a session panel. */
 export interface SessionPanelOptions {
   tracker: SessionTracker;
-  translator?: ITranslator | undefined;
+  trans: TranslationBundle;
 }
 
 /** The sidebar panel: the session of the active notebook's kernel, or why there is none. */
 export class SessionPanel extends Widget {
   /** Makes a panel that follows the tracker while it is visible. */
-  constructor(options: SessionPanelOptions) {
+  constructor({ tracker, trans }: SessionPanelOptions) {
     super();
-    this._tracker = options.tracker;
-    this._trans = (options.translator ?? nullTranslator).load('nbfn');
+    this._tracker = tracker;
+    this._trans = trans;
     this.id = 'nbfn-session-panel';
     this.addClass('nbfn-Panel');
     this.title.icon = nbfnIcon;

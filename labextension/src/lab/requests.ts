@@ -1,9 +1,9 @@
 import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { CommandRegistry } from '@lumino/commands';
+import type { InsertCell, RevealCell } from '../views/parts/actions';
+import { INSERT_CELL, REVEAL_CELL } from '../views/parts/actions';
 import { cellAround, findCell } from './cells';
 import { CommandIDs } from './commands';
-import { INSERT_CELL, REVEAL_CELL } from '../views/parts/actions';
-import type { InsertCell, RevealCell } from '../views/parts/actions';
 
 /** Answers what views on the page ask for, be they in the panel or in a cell's output. */
 export function answerRequests(

@@ -3,7 +3,7 @@ import type { Kernel } from '@jupyterlab/services';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 import { KernelSession } from '../feed/session';
-import type { Situation } from '../feed/situation';
+import type { Situation } from './situation';
 
 /** A notebook or a console: something with a kernel. */
 export interface KernelDocument {

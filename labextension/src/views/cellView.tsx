@@ -1,22 +1,18 @@
 import type { VNode } from 'preact';
-import { functionsOf, retracesOf, tracesOf } from '../feed/lookup';
-import type {
-  FunctionRecord,
-  RetraceRecord,
-  TraceRecord,
-  TracedCellRecord
-} from '../protocol';
+import { functionsOf, retracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
-import { CauseText } from './parts/causeText';
-import { CellLines } from './lists/cellLines';
-import { count, duration } from './parts/format';
+import type { FunctionRecord, RetraceRecord, TracedCellRecord } from '../protocol';
 import { countsOf, FunctionDetails } from './functionView';
-import type { IconName } from './parts/icons';
+import { CellLines } from './lists/cellLines';
+import { cellIcon, cellTimes, isOfLastRun } from './lists/cellRun';
+import { WorkList } from './lists/workList';
+import { CauseText } from './parts/causeText';
+import { Fact } from './parts/fact';
+import { count, duration } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';
 import { Section } from './parts/section';
-import { Fact } from './statusLine';
-import { WorkList } from './lists/workList';
+import { StatusText } from './statusLine';
 
 const MAX_REASONS = 4;
 
@@ -88,10 +84,7 @@ function Retraced({
 }): VNode {
   return (
     <div class="nbfn-StatusLine">
-      <p class="nbfn-StatusLine-text">
-        <Icon name="retrace" />
-        <strong class="nbfn-StatusLine-word">Retraced</strong>{' '}
-        <code>{state.functions.get(retrace.function)?.name}</code>
+      <StatusText kind="retrace" name={state.functions.get(retrace.function)?.name}>
         {': '}
         {retrace.causes.map((cause, index) => (
           <Fact key={index}>
@@ -99,7 +92,7 @@ function Retraced({
           </Fact>
         ))}
         <Fact>{`${duration(retrace.trace_seconds)} to trace`}</Fact>
-      </p>
+      </StatusText>
       {retrace.remedy && !retrace.settled && (
         <RemedyButton remedy={retrace.remedy} cellId={retrace.cell?.id} />
       )}
@@ -133,46 +126,4 @@ function CellDetails({
       ))}
     </>
   );
-}
-
-/** What happened in the last run: the most notable of what its graphs tell. */
-export function cellIcon(state: KernelState, cell: TracedCellRecord): IconName {
-  const has = (rows: typeof retracesOf | typeof tracesOf): boolean =>
-    cell.segments.some(segment => {
-      const newest = rows(state, segment.function).at(-1);
-      return newest !== undefined && isOfLastRun(cell, newest);
-    });
-  if (cell.segments.length === 0) {
-    return 'idle';
-  }
-  return has(retracesOf) ? 'retrace' : has(tracesOf) ? 'trace' : 'hit';
-}
-
-function isOfLastRun(
-  cell: TracedCellRecord,
-  row: RetraceRecord | TraceRecord
-): boolean {
-  const run = cell.cell?.execution_count;
-  return run != null && row.cell?.execution_count === run;
-}
-
-/** How long the last run took, and how long it would have taken as Python. */
-export function cellTimes(state: KernelState, cell: TracedCellRecord): string {
-  const took = duration(cell.seconds);
-  if (speedup(state, cell) !== null) {
-    return `${took}, eager ${duration(cell.eager_seconds)}`;
-  }
-  return hasTraced(state, cell) ? `${took} with tracing` : took;
-}
-
-/** How many times faster than Python the last run was; null if that cannot be compared. */
-export function speedup(state: KernelState, cell: TracedCellRecord): number | null {
-  const { seconds, eager_seconds: eager } = cell;
-  const known = seconds > 0 && eager !== seconds && !hasTraced(state, cell);
-  return known ? eager / seconds : null;
-}
-
-function hasTraced(state: KernelState, cell: TracedCellRecord): boolean {
-  const icon = cellIcon(state, cell);
-  return icon !== 'idle' && (icon !== 'hit' || cell.runs === 1);
 }

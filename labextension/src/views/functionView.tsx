@@ -1,15 +1,15 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { retracesOf, tracesOf } from '../feed/lookup';
-import type { FunctionRecord, TraceRecord, VariableRecord } from '../protocol';
 import type { KernelState } from '../feed/store';
-import { count } from './parts/format';
+import type { FunctionRecord, TraceRecord, VariableRecord } from '../protocol';
 import { RetraceList } from './lists/retraceList';
+import { TraceTable } from './lists/traceTable';
+import { VariableTable } from './lists/variables';
+import { WorkList } from './lists/workList';
+import { count } from './parts/format';
 import { Section } from './parts/section';
 import { StatusLine } from './statusLine';
-import { TraceTable } from './lists/traceTable';
-import { VariableTable } from './lists/variableTable';
-import { WorkList } from './lists/workList';
 
 /** Properties of the view of one function. */
 export interface FunctionViewProps {

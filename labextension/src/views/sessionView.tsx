@@ -2,14 +2,15 @@ import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { lastRetrace } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
-import { CellList } from './cellList';
-import { DeviceList } from './lists/deviceList';
-import { integer } from './parts/format';
+import type { DeviceRecord } from '../protocol';
+import { CellList } from './lists/cellList';
 import { FunctionList } from './lists/functionList';
-import { LastRetrace } from './lastRetrace';
-import { Section } from './parts/section';
-import { VariableTree } from './lists/variableTree';
+import { LastRetrace } from './lists/retraceList';
+import { VariableTree } from './lists/variables';
 import { WorkList } from './lists/workList';
+import { device, integer } from './parts/format';
+import { Limited } from './parts/limited';
+import { Section } from './parts/section';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
 export function SessionView({ state }: { state: KernelState | null }): VNode {
@@ -76,5 +77,30 @@ function Session({ state }: { state: KernelState }): VNode {
         {state.tensorflow !== null && `, TensorFlow ${state.tensorflow}`}
       </p>
     </div>
+  );
+}
+
+/** The devices that TensorFlow can place operations on. */
+function DeviceList({
+  devices
+}: {
+  devices: ReadonlyMap<string, DeviceRecord>;
+}): VNode {
+  const all = useMemo(() => [...devices.values()], [devices]);
+  if (all.length === 0) {
+    return <p class="nbfn-Empty">TensorFlow has not been started yet.</p>;
+  }
+  return (
+    <Limited items={all} step={50}>
+      {visible => (
+        <ul class="nbfn-Devices">
+          {visible.map(one => (
+            <li key={one.id} class="nbfn-Device" title={one.id}>
+              <code>{device(one.id)}</code>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Limited>
   );
 }

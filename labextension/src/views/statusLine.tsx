@@ -3,6 +3,7 @@ import { retracesOf, tracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { Cause, FunctionRecord, RetraceRecord, TraceRecord } from '../protocol';
 import { CauseText } from './parts/causeText';
+import { Fact } from './parts/fact';
 import { count, duration, integer } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';
@@ -55,18 +56,14 @@ export interface StatusLineProps {
 /** One line that says what the last call was: a hit, the first trace, or a retrace and why. */
 export function StatusLine({ state, fn }: StatusLineProps): VNode {
   const status = statusOf(state, fn);
-  const icon = status.kind;
   const retrace = openRetrace(state, fn);
   const before = status.kind === 'retrace' ? null : retrace?.causes[0];
   return (
     <div class={`nbfn-StatusLine nbfn-mod-${status.kind}`}>
-      <p class="nbfn-StatusLine-text" role="status" aria-live="polite">
-        <Icon name={icon} />
-        <strong class="nbfn-StatusLine-word">{WORDS[status.kind]}</strong>{' '}
-        <code>{fn.name}</code>
+      <StatusText kind={status.kind} name={fn.name} live>
         {isFirst(status) || status.kind === 'idle' ? ' ' : ': '}
         {story(status, fn)}
-      </p>
+      </StatusText>
       {before && (
         <p class="nbfn-Muted">
           <Fact>retraced before</Fact>
@@ -75,6 +72,31 @@ export function StatusLine({ state, fn }: StatusLineProps): VNode {
       )}
       {retrace?.remedy && <RemedyButton remedy={retrace.remedy} cellId={fn.cell?.id} />}
     </div>
+  );
+}
+
+/** The text of such a line: what happened, to which function, and the facts about it. */
+export function StatusText({
+  kind,
+  name,
+  live = false,
+  children
+}: {
+  kind: Status['kind'];
+  name: string | undefined;
+  /** Whether screen readers read a change aloud. */
+  live?: boolean;
+  children: ComponentChildren;
+}): VNode {
+  return (
+    <p
+      class="nbfn-StatusLine-text"
+      {...(live && { role: 'status', 'aria-live': 'polite' })}
+    >
+      <Icon name={kind} />
+      <strong class="nbfn-StatusLine-word">{WORDS[kind]}</strong> <code>{name}</code>
+      {children}
+    </p>
   );
 }
 
@@ -132,9 +154,4 @@ function story(status: Status, fn: FunctionRecord): ComponentChildren {
 /** Whether "for the first time" is all that there is to say of why it traced. */
 function isFirst(status: Status): boolean {
   return status.kind === 'trace' && !notableCause(status.trace);
-}
-
-/** One fact of the line; the space keeps words apart where styles do not. */
-export function Fact({ children }: { children: ComponentChildren }): VNode {
-  return <span class="nbfn-Fact">{children} </span>;
 }

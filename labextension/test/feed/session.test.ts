@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import metadata from '../../package.json';
-import { PROTOCOL } from '../../src/protocol';
+import { VERSION } from '../../src/feed/attachment';
 import { KernelSession } from '../../src/feed/session';
-import { VERSION } from '../../src/feed/version';
-import { FakeKernel, message, settle } from './fakeKernel';
+import { PROTOCOL } from '../../src/protocol';
 import { fn, snapshot, table } from '../records';
+import { FakeKernel, message, settle } from './fakeKernel';
 
 const ATTACH = { how: 'open', type: 'attach', protocol: PROTOCOL, nbfn: VERSION };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { lastRetrace, retracesOf, tracesOf } from '../../src/feed/lookup';
-import type { Patch } from '../../src/protocol';
 import { Store } from '../../src/feed/store';
+import type { Patch } from '../../src/protocol';
 import { fn, retrace, snapshot, table, trace, variable, work } from '../records';
 
 function patch(values: Partial<Patch> = {}): Patch {

@@ -1,8 +1,8 @@
 import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { describe, expect, it } from 'vitest';
-import { markLines } from '../../src/lab/gutter';
 import { linesAbove } from '../../src/feed/lines';
+import { markLines } from '../../src/lab/gutter';
 import type { TracedCellRecord } from '../../src/protocol';
 import { tracedCell } from '../records';
 

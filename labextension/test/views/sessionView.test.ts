@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { State } from '../../src/protocol';
 import { Store } from '../../src/feed/store';
+import type { State } from '../../src/protocol';
 import { mount } from '../../src/views';
 import { drawn, one, open, page, type, words } from '../page';
 import { fn, retraced, snapshot, table, trace, variable, work } from '../records';

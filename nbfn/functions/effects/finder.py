@@ -37,8 +37,22 @@ from nbfn.functions.effects.values import (
 )
 
 MAX_FUNCTIONS = 200
-_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
+
+
+_PYTHON: dict[type, Reason] = {
+    **dict.fromkeys((ast.Import, ast.ImportFrom), Reason("unknown", "imports")),
+    ast.ClassDef: Reason("unknown", "defines a class"),
+    ast.AsyncFunctionDef: Reason("unknown", "defines a coroutine"),
+    **dict.fromkeys((ast.AsyncFor, ast.AsyncWith), Reason("unknown", "awaits")),
+    **dict.fromkeys((ast.Await, ast.Yield, ast.YieldFrom), Reason("unknown", "awaits or yields")),
+}
+_PYTHON_OF_A_CELL: dict[type, Reason] = {
+    ast.Assert: Reason("unknown", "asserts"),
+    ast.Raise: Reason("unknown", "raises"),
+    ast.JoinedStr: Reason("number", "formats a text"),
+    ast.Lambda: Reason("make", "makes a function"),
+}
 
 
 @dataclass(frozen=True)
@@ -143,64 +157,84 @@ class Walk:
     def block(self, body: Sequence[ast.stmt]) -> Iterator[Effect]:
         """What is Python's in statements."""
         for statement in body:
-            yield from self.statement(statement)
+            yield from self.visit(statement)
 
-    def statement(self, node: ast.stmt) -> Iterator[Effect]:
-        """What is Python's in a statement, which also gives its names their values."""
+    def visit(self, node: ast.AST) -> Iterator[Effect]:
+        """What is Python's in a statement, which gives names their values, or in an expression."""
+        told = _PYTHON.get(type(node))
+        if told is None and self.is_own:
+            told = _PYTHON_OF_A_CELL.get(type(node))
+        if told is not None:
+            yield self._found(told, node)
         match node:
+            case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.AsyncFunctionDef():
+                return
+            case ast.Raise() | ast.Await() | ast.Yield() | ast.YieldFrom():
+                return
+            case ast.AsyncFor() | ast.AsyncWith():
+                return
             case ast.Assign():
-                yield from self._expressions(node.value)
+                yield from self.visit(node.value)
                 for target in node.targets:
                     yield from self._store(target, node.value)
+            case ast.AnnAssign() if node.value is not None:
+                yield from self.visit(node.value)
+                yield from self._store(node.target, node.value)
             case ast.AnnAssign():
-                if node.value is not None:
-                    yield from self._expressions(node.value)
-                    yield from self._store(node.target, node.value)
+                return
+            case ast.NamedExpr():
+                yield from self.visit(node.value)
+                yield from self._store(node.target, node.value)
             case ast.AugAssign():
-                yield from self._expressions(node.value)
+                yield from self.visit(node.value)
                 yield from self._augment(node)
+            case ast.Delete():
+                for target in node.targets:
+                    yield from self._store(target, None)
+            case ast.Global() | ast.Nonlocal():
+                self._shared |= set(node.names)
             case ast.For():
                 yield from self._loop(node, node.target, node.iter)
-                yield from self.block([*node.body, *node.orelse])
-            case ast.While() | ast.If():
-                yield from self._expressions(node.test)
                 yield from self.block([*node.body, *node.orelse])
             case ast.With():
                 for item in node.items:
                     yield from self._enter(node, item)
                 yield from self.block(node.body)
-            case ast.Try():
-                if self._finder.strict and node.handlers:
-                    yield self._effect("unknown", node, "catches errors")
-                handlers = [each for handler in node.handlers for each in handler.body]
-                yield from self.block([*node.body, *handlers, *node.orelse, *node.finalbody])
+            case ast.Assert():
+                yield from self.visit(node.test)
             case ast.FunctionDef():
                 self.scope.assign(node.name, FUNCTION)
                 inner = dict.fromkeys(parameters(node.args), UNKNOWN)
                 yield from self._inside(inner).block(node.body)
-            case ast.Global() | ast.Nonlocal():
-                self._shared |= set(node.names)
-            case ast.Delete():
-                for target in node.targets:
-                    yield from self._store(target, None)
-            case ast.Assert():
-                if self.is_own:
-                    yield self._effect("unknown", node, "asserts")
-                yield from self._expressions(node.test)
-            case ast.Raise():
-                if self.is_own:
-                    yield self._effect("unknown", node, "raises")
-            case ast.Match():
-                yield from self._expressions(node.subject)
-                yield from self.block([each for case in node.cases for each in case.body])
-            case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.AsyncFunctionDef():
-                what = "imports" if "Import" in type(node).__name__ else "defines a class"
-                yield self._effect("unknown", node, what)
-            case ast.Return() | ast.Expr():
-                if node.value is not None:
-                    yield from self._expressions(node.value)
-            case ast.AsyncFor() | ast.AsyncWith():
-                yield self._effect("unknown", node, "awaits")
+            case ast.Lambda():
+                inner = dict.fromkeys(parameters(node.args), UNKNOWN)
+                yield from self._inside(inner).visit(node.body)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                yield from self._comprehension(node)
+            case ast.Call():
+                yield from self._call(node)
+            case _:
+                if isinstance(node, ast.Try) and node.handlers and self._finder.strict:
+                    yield self._effect("unknown", node, "catches errors")
+                yield from self._children(node)
+
+    def _children(self, node: ast.AST) -> Iterator[Effect]:
+        """What is Python's in the parts of a node, and in what is done with them."""
+        for child in ast.iter_child_nodes(node):
+            yield from self.visit(child)
+        if isinstance(node, ast.Attribute):
+            yield from self._property(node)
+        elif isinstance(node, ast.BinOp | ast.Subscript | ast.Compare | ast.UnaryOp):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    yield from self._operators(node, self.scope.value(child))
+        if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
+            yield self._effect("number", node, "formats a text")
+
+    def _formats(self, node: ast.BinOp) -> bool:
+        """Whether it is a text, ``%`` and what goes into it."""
+        texts = self.scope.value(node.left).objects if isinstance(node.op, ast.Mod) else ()
+        return any(isinstance(each, str) for each in texts)
 
     def _inside(self, own: Mapping[str, Value]) -> Walk:
         """A walk of a function, lambda or comprehension that is nested in this code."""
@@ -238,7 +272,7 @@ class Walk:
             if target.id in self._shared:
                 yield self._effect("write", target, f"writes the name `{target.id}`")
         elif isinstance(target, ast.Attribute | ast.Subscript):
-            yield from self._expressions(target.value)
+            yield from self.visit(target.value)
             owner = self.scope.value(target.value)
             if owner is not FRESH or self.is_own:
                 what = f"stores into `{ast.unparse(target.value)}`"
@@ -257,7 +291,7 @@ class Walk:
         yield from self._assign(node.target, value if value.is_constant else TENSOR)
 
     def _loop(self, node: ast.AST, target: ast.expr, iterated: ast.expr) -> Iterator[Effect]:
-        yield from self._expressions(iterated)
+        yield from self.visit(iterated)
         for each, value in self.scope.targets(target, iterated):
             yield from self._assign(each, value)
         for each in self.scope.value(iterated).objects:
@@ -269,7 +303,7 @@ class Walk:
                 yield from self._operators(node, known(each))
 
     def _enter(self, node: ast.With, item: ast.withitem) -> Iterator[Effect]:
-        yield from self._expressions(item.context_expr)
+        yield from self.visit(item.context_expr)
         called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
         function = self.scope.value(called) if called is not None else UNKNOWN
         allowed = (tf.GradientTape, tf.name_scope, tf.device, tf.control_dependencies)
@@ -281,64 +315,16 @@ class Walk:
 
     # Expressions --------------------------------------------------------------------------
 
-    def _expressions(self, node: ast.expr) -> Iterator[Effect]:
-        match node:
-            case ast.Call():
-                yield from self._call(node)
-            case ast.Lambda():
-                inner = dict.fromkeys(parameters(node.args), UNKNOWN)
-                if self.is_own:
-                    yield self._effect("make", node, "makes a function")
-                yield from self._inside(inner)._expressions(node.body)
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                yield from self._comprehension(node)
-            case ast.NamedExpr():
-                yield from self._expressions(node.value)
-                yield from self._store(node.target, node.value)
-            case ast.JoinedStr():
-                if self.is_own:
-                    yield self._effect("number", node, "formats a text")
-                for each in node.values:
-                    if isinstance(each, ast.FormattedValue):
-                        yield from self._expressions(each.value)
-            case ast.Await() | ast.Yield() | ast.YieldFrom():
-                yield self._effect("unknown", node, "awaits or yields")
-            case ast.Attribute():
-                yield from self._expressions(node.value)
-                yield from self._property(node)
-            case ast.BinOp():
-                yield from self._parts(node)
-                for operand in (node.left, node.right):
-                    yield from self._operators(node, self.scope.value(operand))
-                texts = self.scope.value(node.left)
-                is_text = any(isinstance(each, str) for each in texts.objects)
-                if isinstance(node.op, ast.Mod) and self.is_own and is_text:
-                    yield self._effect("number", node, "formats a text")
-            case ast.Subscript() | ast.Compare() | ast.UnaryOp():
-                yield from self._parts(node)
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        yield from self._operators(node, self.scope.value(child))
-            case _:
-                yield from self._parts(node)
-
-    def _parts(self, node: ast.AST) -> Iterator[Effect]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                yield from self._expressions(child)
-            elif isinstance(child, ast.keyword):
-                yield from self._expressions(child.value)
-
     def _comprehension(self, node: Any) -> Iterator[Effect]:
         inner = self._inside({})
         for each in node.generators:
             yield from inner._loop(node, each.target, each.iter)
             for condition in each.ifs:
-                yield from inner._expressions(condition)
+                yield from inner.visit(condition)
         for name in ("key", "value", "elt"):
             part = getattr(node, name, None)
             if part is not None:
-                yield from inner._expressions(part)
+                yield from inner.visit(part)
 
     def _property(self, node: ast.Attribute) -> Iterator[Effect]:
         """What the user's properties do."""
@@ -371,13 +357,13 @@ class Walk:
 
     def _call(self, node: ast.Call) -> Iterator[Effect]:
         if isinstance(node.func, ast.Attribute):
-            yield from self._expressions(node.func.value)
+            yield from self.visit(node.func.value)
             name = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
             if name in self.tapes and node.func.attr in ("gradient", "jacobian", "watch"):
                 yield from self._arguments(node)
                 return
         elif not isinstance(node.func, ast.Name):
-            yield from self._expressions(node.func)
+            yield from self.visit(node.func)
         yield from self._arguments(node)
         called = self.scope.of(node.func)
         if self.is_own and self._takes_arrays(node) and not self._is_of_a_library(called):
@@ -402,7 +388,7 @@ class Walk:
 
     def _arguments(self, node: ast.Call) -> Iterator[Effect]:
         for each in (*node.args, *(keyword.value for keyword in node.keywords)):
-            yield from self._expressions(each)
+            yield from self.visit(each)
             value = self.scope.value(each)
             for passed in value.objects:  # whoever is given a function may call it
                 inner = rules.wrapped(passed)

@@ -46,7 +46,7 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
         return Verdict(None if is_tape else "enters a context")
     finder = Finder(namespace)
     walk = Walk(scope, finder, is_own=True, tapes=tapes)
-    found = list(walk.statement(node))
+    found = list(walk.visit(node))
     if found:  # what the outermost call does is found last
         told = found[-1] if found[-1].reason.is_effect else found[0]
         return Verdict(str(told))

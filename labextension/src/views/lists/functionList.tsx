@@ -1,8 +1,9 @@
 import type { VNode } from 'preact';
 import { tracesOf } from '../../feed/lookup';
-import type { FunctionRecord, TraceRecord } from '../../protocol';
 import type { KernelState } from '../../feed/store';
+import type { FunctionRecord, TraceRecord } from '../../protocol';
 import { CellReference } from '../parts/cellReference';
+import { Fact } from '../parts/fact';
 import { useFilter } from '../parts/filter';
 import { count, duration, integer } from '../parts/format';
 import { Icon } from '../parts/icons';
@@ -72,13 +73,13 @@ function FunctionSummary({
   return (
     <>
       <div class="nbfn-Facts">
-        <span class="nbfn-Fact">{`${count(fn.calls, 'call')} `}</span>
-        <span class="nbfn-Fact">{`${count(fn.hits, 'hit')} `}</span>
-        <span class="nbfn-Fact">{`${count(fn.retraces, 'retrace')} `}</span>
+        <Fact>{count(fn.calls, 'call')}</Fact>
+        <Fact>{count(fn.hits, 'hit')}</Fact>
+        <Fact>{count(fn.retraces, 'retrace')}</Fact>
         {fn.cell && (
-          <span class="nbfn-Fact">
+          <Fact>
             <CellReference cell={fn.cell} />
-          </span>
+          </Fact>
         )}
       </div>
       <Limited items={tracesOf(state, fn.id)} step={20}>
@@ -103,12 +104,12 @@ function TraceItem({ trace }: { trace: TraceRecord }): VNode {
       <div class="nbfn-Trace-body">
         <Signature leaves={trace.signature} />
         <div class="nbfn-Facts">
-          <span class="nbfn-Fact">{`${count(trace.hits, 'hit')} `}</span>
-          <span class="nbfn-Fact">{`${duration(trace.trace_seconds)} to trace `}</span>
+          <Fact>{count(trace.hits, 'hit')}</Fact>
+          <Fact>{`${duration(trace.trace_seconds)} to trace`}</Fact>
           {trace.cell && (
-            <span class="nbfn-Fact">
+            <Fact>
               <CellReference cell={trace.cell} />
-            </span>
+            </Fact>
           )}
         </div>
       </div>

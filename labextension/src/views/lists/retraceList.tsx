@@ -1,7 +1,9 @@
-import type { VNode } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
+import type { KernelState } from '../../feed/store';
 import type { RetraceRecord } from '../../protocol';
 import { CauseText } from '../parts/causeText';
 import { CellReference } from '../parts/cellReference';
+import { Fact } from '../parts/fact';
 import { duration, integer } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { RemedyButton } from '../parts/remedyButton';
@@ -18,7 +20,9 @@ export function RetraceList({
         <ol class="nbfn-List" reversed>
           {visible.map(retrace => (
             <li key={retrace.id} class="nbfn-Retrace">
-              <RetraceHead retrace={retrace} />
+              <RetraceFacts retrace={retrace}>
+                <Fact>{`Retrace ${integer(retrace.number)}`}</Fact>
+              </RetraceFacts>
               <RetraceCauses retrace={retrace} />
             </li>
           ))}
@@ -28,22 +32,55 @@ export function RetraceList({
   );
 }
 
-function RetraceHead({ retrace }: { retrace: RetraceRecord }): VNode {
+/** The newest retrace of the session: where, what it cost, why, and what to change. */
+export function LastRetrace({
+  state,
+  retrace
+}: {
+  state: KernelState;
+  retrace: RetraceRecord | null;
+}): VNode {
+  if (!retrace) {
+    return <p class="nbfn-Empty">No call has retraced.</p>;
+  }
+  const name = state.functions.get(retrace.function)?.name;
+  return (
+    <div class="nbfn-Retrace">
+      <RetraceFacts retrace={retrace}>
+        {name && (
+          <Fact>
+            <code>{name}</code>
+          </Fact>
+        )}
+      </RetraceFacts>
+      <RetraceCauses key={retrace.id} retrace={retrace} />
+    </div>
+  );
+}
+
+/** What a retrace cost and where it was, after what tells it from others. */
+function RetraceFacts({
+  retrace,
+  children
+}: {
+  retrace: RetraceRecord;
+  children: ComponentChildren;
+}): VNode {
   return (
     <div class="nbfn-Facts">
-      <span class="nbfn-Fact">{`Retrace ${integer(retrace.number)} `}</span>
-      <span class="nbfn-Fact">{`${duration(retrace.trace_seconds)} to trace `}</span>
+      {children}
+      <Fact>{`${duration(retrace.trace_seconds)} to trace`}</Fact>
       {retrace.cell && (
-        <span class="nbfn-Fact">
-          <CellReference cell={retrace.cell} />{' '}
-        </span>
+        <Fact>
+          <CellReference cell={retrace.cell} />
+        </Fact>
       )}
     </div>
   );
 }
 
 /** The causes of a retrace, and its remedy. */
-export function RetraceCauses({ retrace }: { retrace: RetraceRecord }): VNode {
+function RetraceCauses({ retrace }: { retrace: RetraceRecord }): VNode {
   return (
     <>
       <ul class="nbfn-Causes">

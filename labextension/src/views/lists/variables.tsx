@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { VariableRecord } from '../../protocol';
+import { Fact } from '../parts/fact';
 import { useFilter } from '../parts/filter';
 import { count, device, shape, size } from '../parts/format';
 import { Limited } from '../parts/limited';
@@ -73,22 +74,15 @@ function VariableItem({ variable }: { variable: VariableRecord }): VNode {
     <li class="nbfn-Variable" title={variable.name}>
       <code class="nbfn-Variable-name">{ownName(variable.name)}</code>{' '}
       <span class="nbfn-Facts">
-        <span class="nbfn-Fact">
-          <code>{variable.dtype + shape(variable.shape)}</code>{' '}
-        </span>
-        <span
-          class="nbfn-Fact"
-          title={variable.device}
-        >{`${device(variable.device)} `}</span>
-        {variable.nbytes != null && (
-          <span class="nbfn-Fact">{`${size(variable.nbytes)} `}</span>
-        )}
-        {variable.kind && variable.kind !== 'variable' && (
-          <span class="nbfn-Fact">{`${variable.kind} `}</span>
-        )}
+        <Fact>
+          <code>{variable.dtype + shape(variable.shape)}</code>
+        </Fact>
+        <Fact title={variable.device}>{device(variable.device)}</Fact>
+        {variable.nbytes != null && <Fact>{size(variable.nbytes)}</Fact>}
+        {variable.kind && variable.kind !== 'variable' && <Fact>{variable.kind}</Fact>}
         {variable.kind !== 'tensor' &&
           variable.kind !== 'resource' &&
-          !variable.trainable && <span class="nbfn-Fact">not trainable</span>}
+          !variable.trainable && <Fact>not trainable</Fact>}
       </span>
     </li>
   );
@@ -115,4 +109,52 @@ function grouped(variables: readonly VariableRecord[]): Group[] {
     group.nbytes += variable.nbytes ?? 0;
   }
   return [...groups.values()];
+}
+
+/** Captured variables as a table. */
+export function VariableTable({
+  variables
+}: {
+  variables: readonly VariableRecord[];
+}): VNode {
+  return (
+    <Limited items={variables} step={20}>
+      {visible => (
+        <div class="nbfn-Scroll">
+          <table class="nbfn-Table">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Shape</th>
+                <th scope="col">Type</th>
+                <th scope="col">Device</th>
+                <th scope="col" class="nbfn-mod-number">
+                  Size
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {visible.map(variable => (
+                <tr key={variable.id}>
+                  <th scope="row">
+                    <code>{variable.name}</code>
+                  </th>
+                  <td>
+                    <code>{shape(variable.shape)}</code>
+                  </td>
+                  <td>
+                    <code>{variable.dtype}</code>
+                  </td>
+                  <td title={variable.device}>{device(variable.device)}</td>
+                  <td class="nbfn-mod-number">
+                    {variable.nbytes == null ? '' : size(variable.nbytes)}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Limited>
+  );
 }

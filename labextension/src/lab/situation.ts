@@ -1,4 +1,5 @@
-import type { KernelSession, SessionStatus } from './session';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { KernelSession } from '../feed/session';
 
 /** What the panel is about: no document, a document without a kernel, or a kernel. */
 export type Situation =
@@ -7,27 +8,17 @@ export type Situation =
   | { kind: 'starting' }
   | { kind: 'session'; session: KernelSession };
 
-/** The part of a translation bundle that the sentences need. */
-export interface Translate {
-  __(text: string, ...values: string[]): string;
-}
-
 /** The sentence that stands in place of the view, or null if there is something to view. */
-export function sentence(situation: Situation, trans: Translate): string | null {
-  switch (situation.kind) {
+export function sentence(
+  situation: Situation,
+  trans: TranslationBundle
+): string | null {
+  const status = situation.kind === 'session' ? situation.session.status : situation;
+  switch (status.kind) {
     case 'no-document':
       return trans.__('Open a notebook to see its TensorFlow functions.');
     case 'no-kernel':
       return trans.__('There is no kernel: start one to see its TensorFlow functions.');
-    case 'starting':
-      return trans.__('The kernel is starting.');
-    case 'session':
-      return statusSentence(situation.session.status, trans);
-  }
-}
-
-function statusSentence(status: SessionStatus, trans: Translate): string | null {
-  switch (status.kind) {
     case 'attached':
       return null;
     case 'starting':

@@ -1,17 +1,18 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { functionsOf } from '../feed/lookup';
-import type { TracedCellRecord } from '../protocol';
-import type { KernelState } from '../feed/store';
-import { CellLines } from './lists/cellLines';
-import { CellReference } from './parts/cellReference';
-import { cellIcon, cellTimes, speedup } from './cellView';
-import { useFilter } from './parts/filter';
-import { count, duration, ratio } from './parts/format';
-import { FunctionRow } from './lists/functionList';
-import { Icon } from './parts/icons';
-import { Limited } from './parts/limited';
-import { Section } from './parts/section';
+import { functionsOf } from '../../feed/lookup';
+import type { KernelState } from '../../feed/store';
+import type { TracedCellRecord } from '../../protocol';
+import { CellReference } from '../parts/cellReference';
+import { Fact } from '../parts/fact';
+import { useFilter } from '../parts/filter';
+import { count, duration, ratio } from '../parts/format';
+import { Icon } from '../parts/icons';
+import { Limited } from '../parts/limited';
+import { Section } from '../parts/section';
+import { CellLines } from './cellLines';
+import { cellIcon, cellTimes, speedup } from './cellRun';
+import { FunctionRow } from './functionList';
 
 /** The cells that run in segments, each with its lines and the functions of its segments. */
 export function CellList({ state }: { state: KernelState }): VNode {
@@ -56,9 +57,9 @@ function CellRow({
       {() => (
         <>
           <div class="nbfn-Facts">
-            <span class="nbfn-Fact">{`${cell.sentence} `}</span>
-            <span class="nbfn-Fact">{`${count(cell.runs, 'run')} `}</span>
-            <span class="nbfn-Fact">{cellTimes(state, cell)}</span>
+            <Fact>{cell.sentence}</Fact>
+            <Fact>{count(cell.runs, 'run')}</Fact>
+            <Fact>{cellTimes(state, cell)}</Fact>
           </div>
           <CellLines cell={cell} />
           {functionsOf(state, cell).map(fn => (
