@@ -12,6 +12,7 @@ import tensorflow as tf
 import nbfn
 from nbfn import protocol
 from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.segments.report import Report
 from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
 from nbfn.sessions.feed import Feed
@@ -288,7 +289,7 @@ def test_a_cell_that_is_traced_lazily_is_sent_once_it_has_a_graph(feed) -> None:
     client = Client(feed)
     cell = traced_cell("x = slow(x)", lazily=True)
     seen = []
-    for _ in range(4):
+    for _ in range(14):
         cell()
         feed.flush()
         seen.append(cell.id in client.state["cells"])
@@ -301,7 +302,7 @@ def test_a_cell_that_cannot_be_shown_now_is_sent_later(feed, monkeypatch) -> Non
     cell = traced_cell("y = x + 1")
     cell()
     with monkeypatch.context() as running:
-        running.setattr(type(cell), "report", property(_changes_size))
+        running.setattr(Report, "python_lines", _changes_size)
         feed.flush()
     assert cell.id not in client.state["cells"]
     feed.flush()

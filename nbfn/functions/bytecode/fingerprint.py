@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import sys
 import weakref
 from types import CodeType
 from typing import Any
@@ -51,8 +50,9 @@ def _drop(key: int, gone: weakref.ReferenceType[CodeType]) -> None:
 
 def _without_docstring(code: CodeType) -> tuple[Any, ...]:
     """The constants of code, with a placeholder for what only documents it."""
-    if sys.version_info >= (3, 13):
-        has_docstring = bool(code.co_flags & inspect.CO_HAS_DOCSTRING)
+    flag = getattr(inspect, "CO_HAS_DOCSTRING", 0)  # from Python 3.14 on
+    if flag:
+        has_docstring = bool(code.co_flags & flag)
     else:  # lambdas and comprehensions, whose names begin with "<", have none
         is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
         has_docstring = bool(is_function) and isinstance(code.co_consts[0], str)

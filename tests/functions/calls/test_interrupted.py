@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 rate = 2.0
-traced_how_often = traced_for_more = 0
+traced = {"how often": 0, "for more": 0}
 
 
 @dataclass
@@ -104,15 +104,14 @@ def checked() -> World:
     return world
 
 
-def that_writes_a_global() -> World:
+def that_changes_a_global() -> World:
     v = tf.Variable(0.0)
 
     @nbfn.function
     def f(x: tf.Tensor, n: int) -> tf.Tensor:
-        global traced_how_often, traced_for_more
-        traced_how_often += 1
+        traced["how often"] += 1
         if n > 1:
-            traced_for_more += 1
+            traced["for more"] += 1
         v.assign_add(1.0)
         return x * rate + float(n)
 
@@ -159,7 +158,7 @@ KINDS: dict[str, Callable[[], World]] = {
     "reducing": lambda: plain(reduce_retracing=True),
     "compiled": lambda: plain(jit_compile=True),
     "checked": checked,
-    "writes a global": that_writes_a_global,
+    "changes a global": that_changes_a_global,
     "local state": with_local_state,
     "looping": looping,
 }
@@ -249,7 +248,7 @@ def test_what_was_exempt_for_a_trace_is_taken_back(monkeypatch) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    world = that_writes_a_global()
+    world = that_changes_a_global()
     guards = world.function.recorder.guards
     with monkeypatch.context() as patch:
         patch.setattr("nbfn.functions.recording.recorder.watch_state", interrupt)
@@ -257,4 +256,4 @@ def test_what_was_exempt_for_a_trace_is_taken_back(monkeypatch) -> None:
             world.call(tf.ones([2]), 1)
     assert guards.exemptions()[0] == frozenset()
     world.call(tf.ones([2]), 1)
-    assert [place.name for place in guards.exemptions()[0]] == ["traced_how_often"]
+    assert [source.name for source in guards.exemptions()[0]] == ["traced"]
