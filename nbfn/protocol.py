@@ -39,6 +39,7 @@ CauseCode = Literal[
     "object_identity",
     "stale",
     "device",
+    "strategy",
     "summaries",
     "context",
     "alias",

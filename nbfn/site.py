@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -32,11 +33,13 @@ class Site:
         file: Name of the source file, or of the cell's source.
         line: Line in the file, or in the cell, from 1; None where no frame of the user's is left.
         cell: The cell that ran, if any.
+        span: What runs in the file: its first and last line, and their columns in bytes.
     """
 
     file: str | None
     line: int | None
     cell: Cell | None = None
+    span: tuple[int | None, ...] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.cell is not None:
@@ -86,14 +89,20 @@ def call_site() -> Site:
     while frame is not None:
         if running is not None:
             if frame.f_globals is running.namespace and frame.f_code.co_name == "<module>":
-                return Site(frame.f_code.co_filename, frame.f_lineno, running.cell)
+                return _site(frame, running.cell)
         elif innermost is None and _is_the_users(frame):
             innermost = frame
             break
         frame = frame.f_back
     if innermost is not None:
-        return Site(innermost.f_code.co_filename, innermost.f_lineno)
+        return _site(innermost)
     return Site(None, None, running.cell if running else None)
+
+
+def _site(frame: FrameType, cell: Cell | None = None) -> Site:
+    position = frame.f_lasti // 2
+    span = next(itertools.islice(frame.f_code.co_positions(), position, None), None)
+    return Site(frame.f_code.co_filename, frame.f_lineno, cell, span)
 
 
 def warn(message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 MAX_TEXT = 60
@@ -23,6 +23,11 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
 def count(number: int, noun: str) -> str:
     """A number of things, such as ``1 call`` and ``2 calls``."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def join(items: Sequence[str]) -> str:
+    """Some items in words: ``a``, ``a and b``, ``a, b and c``."""
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
 
 
 def shorten(text: str) -> str:

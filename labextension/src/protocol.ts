@@ -258,6 +258,7 @@ export interface Cause {
     | 'object_identity'
     | 'stale'
     | 'device'
+    | 'strategy'
     | 'summaries'
     | 'context'
     | 'alias'

@@ -127,6 +127,7 @@ from nbfn._tensorflow.tracing.trace_types import (
     objects,
     parameters,
     unfold,
+    unfold_spec,
 )
 from nbfn._tensorflow.tracing.tracing import (
     CAN_SCOPE,

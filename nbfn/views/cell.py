@@ -24,8 +24,7 @@ def cell_outline(cell: TracedCell) -> Outline:
             causes = "; ".join(cause.sentence for cause in retrace.causes)
             lines.append(f"{function.label} retraced: {causes}")
             if retrace.remedy is not None:
-                code = f": {retrace.remedy.code}" if retrace.remedy.code else ""
-                lines.append(retrace.remedy.sentence + code)
+                lines.append(str(retrace.remedy))
     if any(segment.draws for segment in report.segments):
         lines.append("functions in a graph draw another sequence of random numbers than eagerly")
     rows = [

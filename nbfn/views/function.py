@@ -14,7 +14,7 @@ def function_outline(function: TracedFunction) -> Outline:
     lines = [status(function)]
     remedy = function.retraces[-1].remedy if function.recorder.last == "retrace" else None
     if remedy is not None:
-        lines.append(remedy.sentence + (f": {remedy.code}" if remedy.code else ""))
+        lines.append(str(remedy))
     counts = (
         f"{count(function.calls, 'call')}, {count(function.hits, 'hit')}, "
         f"{count(len(function.traces), 'trace')}, "
@@ -56,7 +56,7 @@ def retraces_table(retraces: Sequence[Retrace]) -> Table:
         (
             str(r.number),
             "; ".join(cause.sentence for cause in r.causes),
-            r.remedy.sentence if r.remedy else "",
+            str(r.remedy or ""),
         )
         for r in retraces
     ]

@@ -154,8 +154,8 @@ class ObservedCache(DryCache):
         items = []
         for (context, _), concrete in self._primary.items():
             if hasattr(context, "_replace"):
-                eager, types, old = context.context
-                context = context._replace(context=(eager, types, renewed(old)))
+                eager, values, old = context.context
+                context = context._replace(context=(eager, values, renewed(old)))
             items.append((context, concrete))
         self._fill(items)
 
@@ -190,8 +190,8 @@ def _strict(context: Any, function_type: Any, context_key: Any) -> Any:
     context = _outside_saving(context)
     if not hasattr(context, "_replace"):
         return context
-    types = tuple(_value_types(function_type))
-    return context._replace(context=(context.context, types, context_key))
+    values = tuple(_values(function_type))
+    return context._replace(context=(context.context, values, context_key))
 
 
 def _outside_saving(context: Any) -> Any:
@@ -207,15 +207,22 @@ def _outside_saving(context: Any) -> Any:
     return context._replace(context=eager._replace(variable_policy=None))
 
 
-def _value_types(function_type: Any) -> Iterator[Any]:
+def _values(function_type: Any) -> Iterator[Any]:
+    """What tells Python arguments apart: type and value, or identity.
+
+    The values are here, where they are hashed, as TensorFlow compares a call with each trace of a
+    context in turn.
+    """
     for _, node in parameters(function_type):
         stack = [node]
         while stack:
             node = stack.pop()
             if isinstance(node, Value):
                 yield type(node.value)
-                if node.value == 0 and isinstance(node.value, float):
-                    yield math.copysign(1.0, node.value)
+                number = isinstance(node.value, float) and (
+                    node.value == 0 or math.isnan(node.value)
+                )
+                yield str(node.value) if number else node.value
             elif isinstance(node, Object):
                 yield id(node.reference())
             elif isinstance(node, Container):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,15 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Value:
-    """A leaf keyed by a Python value."""
+    """A leaf keyed by a Python value.
+
+    Attributes:
+        value: The value.
+        in_spec: Whether it is part of a specification: a field of an ExtensionType.
+    """
 
     value: Any
+    in_spec: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,46 @@ def unfold(trace_type: Any) -> Tensor | Value | Object | Container:
 
 def _sequence(kind: str, items: Any) -> Container:
     return Container(kind, {f"[{i}]": unfold(item) for i, item in enumerate(items)})
+
+
+def unfold_spec(spec: Any) -> Tensor | Value | Object | Container:
+    """A specification that holds others as a tree of them: a data set, an ExtensionType, ...
+
+    Paths are attributes that the user's own value has: ``.element_spec`` of data sets, iterators
+    and optionals, and the fields of an ExtensionType.
+    """
+    if hasattr(spec, "dtype") and hasattr(spec, "shape"):
+        return Tensor(spec)
+    try:
+        parts = spec._serialize()
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return Tensor(spec)
+    kind = type(spec).__name__.removesuffix("Spec") or spec.value_type.__name__
+    if parts and all(isinstance(part, tuple) and isinstance(part[0], str) for part in parts):
+        return Container(kind, {f".{name}": _unfold_part(part) for name, part in parts})
+    held = [part for part in parts if _holds_specs(part)]
+    if len(held) == 1:
+        return Container(kind, {".element_spec": _unfold_part(held[0])})
+    return _unfold_part(tuple(held)) if held else Tensor(spec)
+
+
+def _unfold_part(part: Any) -> Tensor | Value | Object | Container:
+    if isinstance(part, tf.TypeSpec):
+        return unfold_spec(part)
+    if isinstance(part, Mapping):
+        children = {f"[{key!r}]": _unfold_part(item) for key, item in part.items()}
+        return Container("dict", children)
+    if isinstance(part, tuple) and hasattr(part, "_fields"):
+        items = {f".{n}": _unfold_part(v) for n, v in zip(part._fields, part, strict=True)}
+        return Container(type(part).__name__, items)
+    if isinstance(part, (list, tuple)):
+        items = {f"[{i}]": _unfold_part(item) for i, item in enumerate(part)}
+        return Container(type(part).__name__, items)
+    return Value(part, in_spec=True)
+
+
+def _holds_specs(part: Any) -> bool:
+    return any(isinstance(leaf, tf.TypeSpec) for leaf in tf.nest.flatten(part))
 
 
 def parameters(function_type: Any) -> Iterator[tuple[str, Tensor | Value | Object | Container]]:

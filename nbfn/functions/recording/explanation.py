@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from nbfn import _tensorflow
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.retraces.remedy import remedy_for
 from nbfn.functions.traces.cause import Cause, Remedy
+from nbfn.site import call_site
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -42,11 +42,7 @@ class Explanation:
         text = f"{verb}: " + "; ".join(cause.sentence for cause in self.causes)
         if self.nearest:
             text += " (nearest: trace " + ", ".join(str(t.number) for t in self.nearest) + ")"
-        if self.remedy is None:
-            return text
-        return f"{text}. {self.remedy.sentence}" + (
-            f": {self.remedy.code}" if self.remedy.code else ""
-        )
+        return text if self.remedy is None else f"{text}. {self.remedy}"
 
 
 def explanation(function: Recorded, args: Any, kwargs: Any) -> Explanation:
@@ -60,6 +56,4 @@ def explanation(function: Recorded, args: Any, kwargs: Any) -> Explanation:
         return Explanation(recorder.traces.get(id(looked_up.concrete)))
     wanted = recorder.wanted(looked_up.function_type)
     causes, nearest = explain(wanted, list(recorder.traces.values()))
-    return Explanation(
-        None, causes, nearest, remedy_for(recorder.spoken_name(), causes, recorder.relaxing)
-    )
+    return Explanation(None, causes, nearest, recorder.remedy(causes, call_site(), wanted.key))

@@ -69,7 +69,7 @@ class Limit:
         if self.on_limit != "warn":
             return
         self._warned = True
-        advice = f" {retrace.remedy.sentence}." if retrace.remedy else ""
+        advice = f" {retrace.remedy}" if retrace.remedy else ""
         warn(
             f"`{name}` has {traces} traces (max_traces is {self.max_traces}). "
             f"The last one: {retrace.causes[0].sentence}.{advice}"
@@ -103,6 +103,5 @@ class Limit:
         remedy = retraces[-1].remedy
         warn(
             f"`{name}` has retraced {len(retraces)} times in {count(calls, 'call')}; "
-            f"{often} of them share a cause: {newest.sentence}."
-            + (f" {remedy.sentence}." if remedy else "")
+            f"{often} of them share a cause: {newest.sentence}." + (f" {remedy}" if remedy else "")
         )

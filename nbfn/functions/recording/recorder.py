@@ -16,12 +16,12 @@ from nbfn.functions.recording.limit import Limit
 from nbfn.functions.recording.refusal import RefusedError, RunEagerly
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, obey, stance_of
-from nbfn.functions.retraces.remedy import remedy_for
+from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_of
-from nbfn.functions.traces.cause import Cause, Retrace, Wanted
+from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
 from nbfn.functions.traces.context import here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
-from nbfn.functions.traces.key import key_of
+from nbfn.functions.traces.key import Key, key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import Site, call_site
 
@@ -315,8 +315,13 @@ class Recorder(Record):
             trace=trace.number,
             site=site,
             trace_seconds=trace.trace_seconds if seconds is None else seconds,
-            remedy=remedy_for(self.spoken_name(), causes, self.relaxing),
+            remedy=self.remedy(causes, site, trace.key),
         )
+
+    def remedy(self, causes: tuple[Cause, ...], site: Site, key: Key) -> Remedy | None:
+        """What to change so that a call like that at this site does not miss."""
+        called = Called(self.spoken_name(), self.relaxing, site, key.parameters)
+        return remedy_for(called, causes)
 
     def _warn(self, retrace: Retrace) -> None:
         self.limit.warn(self.name, len(self.traces), retrace)

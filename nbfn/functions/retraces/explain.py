@@ -6,15 +6,17 @@ trace that is equally near.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from nbfn.functions.guards.fingerprints import is_function
 from nbfn.functions.guards.guards import Fingerprints, changes
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Wanted
-from nbfn.functions.traces.context import Context
+from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
+from nbfn.text import shorten
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -51,9 +53,7 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
     nearest = [trace for trace, score in zip(traces, scores, strict=True) if score == best]
     causes = all_differences(nearest[-1], wanted)
     if not causes:
-        causes = (
-            Cause("context", "the context differs: another graph, strategy, or captured type"),
-        )
+        causes = (Cause("context", "what the function captures by reference has another type"),)
     return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
 
 
@@ -86,7 +86,7 @@ def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
         sentence = f"{source} was {old.text}, is {new.text}"
         if old.text == new.text:
             sentence = f"{source} has changed: {new.text}"
-        causes.append(Cause("stale", sentence, source.name, old.text, new.text))
+        causes.append(Cause("stale", sentence, source.name, old.text, new.text, source.kind))
     return tuple(causes)
 
 
@@ -96,8 +96,23 @@ def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
     if old.device != new.device:
         before, after = (short_device(c.device) if c.device else "none" for c in (old, new))
         yield Cause("device", f"the device scope was {before}, is {after}", None, before, after)
+    if old.strategy != new.strategy:
+        yield _of_strategy(old.strategy, new.strategy)
+    if old.graph != new.graph:
+        was, now = ("in a tf.Graph" if each.graph else "eagerly" for each in (old, new))
+        now = "in another tf.Graph" if old.graph and new.graph else now
+        yield Cause("context", f"it was called {was}, is called {now}", None, was, now)
     if old.summaries != new.summaries:
         yield Cause("summaries", "the summary writer or its condition differs")
+
+
+def _of_strategy(old: Strategy | None, new: Strategy | None) -> Cause:
+    was, now = ("no strategy" if each is None else each[0] for each in (old, new))
+    if old is not None and new is not None and old[:2] == new[:2]:
+        was, now = ("a replica" if each[2] else "across replicas" for each in (old, new))
+    elif was == now:
+        now = f"another {now} object"
+    return Cause("strategy", f"the strategy was {was}, is {now}", None, was, now)
 
 
 def differences(old: Key, new: Key) -> tuple[Cause, ...]:
@@ -107,48 +122,47 @@ def differences(old: Key, new: Key) -> tuple[Cause, ...]:
 
 def _codes(old: Key, new: Key) -> Iterator[tuple[str, str]]:
     """The path and the code of every difference between two keys, outermost first."""
+    if old.containers == new.containers and old.leaves.keys() == new.leaves.keys():
+        for path, leaf in new.leaves.items():
+            if old.leaves[path].token != leaf.token:
+                for code in _codes_of_leaf(old.leaves[path], leaf):
+                    yield path, code
+        return
     replaced: list[str] = []
-    paths: Iterable[str] = new.leaves
-    if old.containers != new.containers or old.leaves.keys() != new.leaves.keys():
-        paths = {**old.containers, **old.leaves, **new.containers, **new.leaves}
-    for path in paths:
+    for path in {**old.containers, **old.leaves, **new.containers, **new.leaves}:
         if replaced and any(path.startswith(root) and path[len(root)] in ".[" for root in replaced):
             continue
         if old.containers.get(path) != new.containers.get(path):
             replaced.append(path)
             yield path, "structure"
         elif path in old.leaves and path in new.leaves:
-            code = _code(old.leaves[path], new.leaves[path])
-            if code is not None:
-                yield path, code
+            if old.leaves[path].token != new.leaves[path].token:
+                for code in _codes_of_leaf(old.leaves[path], new.leaves[path]):
+                    yield path, code
         elif path not in old.containers:
             yield path, "structure"
 
 
-def _code(old: Leaf, new: Leaf) -> str | None:
-    """In what two leaves differ; None if they do not."""
+def _codes_of_leaf(old: Leaf, new: Leaf) -> tuple[str, ...]:
+    """In what two leaves differ that are not the same."""
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
-        return _code_of_tensors(old, new)
+        return _codes_of_tensor(old, new)
     if isinstance(old, ValueLeaf) and isinstance(new, ValueLeaf):
-        if old.same(new):
-            return None
-        return "python_type" if type(old.value) is not type(new.value) else "python_value"
-    if isinstance(old, ObjectLeaf) and isinstance(new, ObjectLeaf):
-        return None if old.alive and old.identity == new.identity else "object_identity"
-    return "python_type"
+        return ("python_type" if type(old.value) is not type(new.value) else "python_value",)
+    both = isinstance(old, ObjectLeaf) and isinstance(new, ObjectLeaf)
+    return ("object_identity" if both else "python_type",)
 
 
-def _code_of_tensors(old: TensorLeaf, new: TensorLeaf) -> str | None:
-    if old.spec == new.spec or old.spec.is_subtype_of(new.spec):
-        return None
+def _codes_of_tensor(old: TensorLeaf, new: TensorLeaf) -> tuple[str, ...]:
     if old.kind != new.kind:
-        return "python_type"
-    if old.dtype != new.dtype:
-        return "dtype"
-    if old.shape != new.shape:
-        ranks = {None if shape is None else len(shape) for shape in (old.shape, new.shape)}
-        return "rank" if len(ranks) == 2 and None not in ranks else "shape"
-    return "alias" if old.kind == "Variable" else "structure"
+        return ("python_type",)
+    if old.serves(new):
+        return ()
+    codes: tuple[str, ...] = () if old.dtype == new.dtype else ("dtype",)
+    if old.shape is not None and old.shape != new.shape:
+        same_rank = new.shape is None or len(old.shape) == len(new.shape)
+        codes += ("shape" if same_rank else "rank",)
+    return codes or ("alias" if old.kind == "Variable" else "structure",)
 
 
 def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
@@ -167,9 +181,10 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
             was, now = (f"{len(s or ())} {s}" for s in (before.shape, after.shape))
             return _cause(code, path, "rank", was, now)
         if code == "structure":
-            return _cause(code, path, "type", str(before.spec), str(after.spec))
+            return _cause(code, path, *_of_specs(before.spec, after.spec))
     if isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf) and code == "python_value":
-        return _cause(code, path, "Python value", repr(before.value), repr(after.value))
+        cause = _cause(code, path, "Python value", before.text, after.text)
+        return replace(cause, source="field") if after.in_spec else cause
     if code == "structure":
         was = old.containers.get(path) or str(before or "absent")
         now = new.containers.get(path) or str(after or "absent")
@@ -180,6 +195,16 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
     elif code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):
         what = "Python type"
     return _cause(code, path, what, str(before), str(after))
+
+
+def _of_specs(old: Any, new: Any) -> tuple[str, str, str]:
+    """The property of two specifications of one kind that differs, and its values."""
+    for name in dir(type(old)):
+        if not name.startswith("_") and isinstance(getattr(type(old), name), property):
+            was, now = (repr(getattr(each, name, None)) for each in (old, new))
+            if was != now:
+                return name, was, now
+    return "type", shorten(str(old)), shorten(str(new))
 
 
 def _cause(code: str, path: str, what: str, old: str, new: str) -> Cause:
@@ -194,7 +219,7 @@ def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
     for each in [*(trace.key for trace in traces), key]:
         leaf = each.leaves.get(cause.path)
         if isinstance(leaf, ValueLeaf):
-            seen[repr(leaf.value)] = None
+            seen[leaf.text] = None
         elif isinstance(leaf, TensorLeaf):
             seen[str(leaf.shape)] = None
     if len(seen) < 3:
@@ -203,4 +228,4 @@ def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
     listed = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
     kind = "value" if cause.code == "python_value" else "shape"
     sentence = f"{cause.sentence} ({len(values)} different {kind}s so far: {listed})"
-    return Cause(cause.code, sentence, cause.path, cause.old, cause.new)
+    return replace(cause, sentence=sentence)

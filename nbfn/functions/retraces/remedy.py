@@ -2,54 +2,159 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from nbfn.functions.retraces.call_text import rewritten_call
 from nbfn.functions.traces.cause import Cause, Remedy
+from nbfn.site import Site
+from nbfn.text import join
+
+_RELAXED = ("shape", "rank", "python_value", "python_type")
+"""Differences that one trace can serve, if `relax` makes it."""
 
 
-def remedy_for(
-    name: str | None, causes: Sequence[Cause], relaxing: str | None = None
-) -> Remedy | None:
-    """The remedy for a miss.
+@dataclass(frozen=True)
+class Called:
+    """How the user's code calls a function.
+
+    Attributes:
+        name: The expression by which code can refer to it; None if there is none.
+        relaxing: The code that lets one trace serve more; None for ``relax()``.
+        site: Where the call is.
+        parameters: The names of the function's parameters, in order.
+        unnamed: How one trace can serve more, where there is no code for that.
+    """
+
+    name: str | None
+    relaxing: str | None = None
+    site: Site | None = None
+    parameters: tuple[str, ...] = ()
+    unnamed: str = "give the function a name, and call its relax()"
+
+
+def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
+    """The remedy for a miss: what to do about each of its causes.
 
     Args:
-        name: The expression by which the user's code can refer to the function; None if there is
-            none.
+        called: The call.
         causes: The causes of the miss.
-        relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
 
     Returns:
-        The remedy that serves the gravest cause; None where there is nothing to change.
+        The remedy for all causes together; None where there is nothing to change. It has code if
+        the code mends whatever can be mended.
     """
-    codes = {cause.code: cause for cause in causes if not _is_of_code(cause)}
-    if codes and codes.keys() <= {"shape"}:
-        paths = _join([f"`{cause.path}`" for cause in causes])
-        sentence = f"Let one trace serve every size of {paths}"
-        if name is None and relaxing is None:
-            return Remedy(f"{sentence}: give the function a name, and call its relax()")
-        return Remedy(sentence, relaxing or f"{name}.relax()")
-    for code, advice in _ADVICE.items():
-        if code in codes:
-            cause = codes[code]
-            return Remedy(advice.format(path=cause.path, old=cause.old, new=cause.new))
-    if "python_value" in codes:
-        return _for_value(name, codes["python_value"])
-    return None
+    causes = [cause for cause in causes if not _is_of_code(cause)]
+    relaxed = [cause for cause in causes if _can_relax(cause)]
+    cast = [cause for cause in causes if cause.code == "dtype"]
+    others = [cause for cause in causes if cause not in relaxed and cause.code != "dtype"]
+    sentences = list(dict.fromkeys(filter(None, map(_advice, others))))
+    code = [line for line in (_as_variable(called.name, cause) for cause in others) if line]
+    rewritten = None
+    if cast:
+        rewritten = _with_casts(called, cast)
+        sentences.append(_casting(cast, written=rewritten is not None))
+        code += [rewritten] if rewritten else []
+    if relaxed:
+        sentences.append(_relaxing(relaxed))
+        if not others:  # what differs otherwise, no signature covers
+            if called.name is None and called.relaxing is None:
+                sentences[-1] += f": {called.unnamed}"
+            elif rewritten or not cast:
+                code.append(called.relaxing or f"{called.name}.relax()")
+    if not sentences:
+        return None
+    return Remedy(
+        "; then ".join([sentences[0], *map(_lower, sentences[1:])]), "\n".join(code) or None
+    )
 
 
 _ADVICE = {
-    "rank": "Give `{path}` one rank: reshape it, or use tf.expand_dims, before the call",
-    "dtype": "Give `{path}` one dtype: tf.cast(…, tf.{old}) before the call",
-    "python_type": "Pass `{path}` always as the same kind of value",
-    "structure": "Pass `{path}` always with the same structure",
+    "python_type": "Pass `{path}` always as the same kind of value, as {old}",
+    "structure": "Pass `{path}` always with the same structure, as {old}",
     "object_identity": "Make the object of `{path}` once and pass the same one each time; "
     "or pass the tensors that it holds",
     "alias": "Pass the variables in the same pattern each time",
     "device": "Call it in one device scope, or place operations inside it with tf.device",
+    "strategy": "Call it under one strategy object, made once: each has a trace of its own",
+    "context": "Call it eagerly, outside of `with graph.as_default()`",
     "summaries": "Each summary writer and condition has a trace of its own",
     "stale": "Pass `{path}` as an argument, or keep it in a tf.Variable that you assign to",
     "xla_compile": "Pad the arguments to a few sizes: XLA compiles for each shape that it meets",
+    "python_value": "Pass `{path}` always as {old}, or let each value have a trace of its own, "
+    "which is right for a switch with few values",
 }
+
+
+def _advice(cause: Cause) -> str | None:
+    advice = _ADVICE.get(cause.code)
+    if cause.code == "structure" and (cause.old or "").startswith(("list of", "tuple of")):
+        advice = (
+            "Pass `{path}` always with the same length, as {old}: pad it; or pass one tensor, "
+            "tf.stack({path}), whose first dimension may differ"
+        )
+    return advice and advice.format(path=cause.path, old=cause.old)
+
+
+def _can_relax(cause: Cause) -> bool:
+    if cause.source is not None:
+        return False
+    if cause.code in ("python_value", "python_type"):
+        return _is_number(cause.old) and _is_number(cause.new)
+    return cause.code in _RELAXED
+
+
+def _is_number(text: str | None) -> bool:
+    """Whether this is a Python number as causes write it: ``3``, or ``int 3`` among types."""
+    words = (text or "").split(" ")
+    try:
+        value = ast.literal_eval(words[-1])
+    except (SyntaxError, ValueError):
+        return words[-1] in ("nan", "inf", "-inf")
+    return type(value) in (int, float) and len(words) <= 2
+
+
+def _relaxing(causes: Sequence[Cause]) -> str:
+    parts = [
+        (("shape",), "every size of {}"),
+        (("rank",), "every rank of {} (or give it one with tf.expand_dims)"),
+        (("python_value", "python_type"), "every value of {}, as a tensor (tf.constant)"),
+    ]
+    what = []
+    for codes, text in parts:
+        paths = [f"`{cause.path}`" for cause in causes if cause.code in codes]
+        if paths:
+            what.append(text.format(join(paths)))
+    return f"Let one trace serve {join(what)}"
+
+
+def _casting(causes: Sequence[Cause], written: bool) -> str:
+    sentence = f"Give {join([f'`{cause.path}`' for cause in causes])} one dtype before the call"
+    casts = join(list(dict.fromkeys(f"tf.cast(…, tf.{cause.old})" for cause in causes)))
+    return sentence if written else f"{sentence}: {casts}"
+
+
+def _with_casts(called: Called, causes: Sequence[Cause]) -> str | None:
+    if called.name is None or called.site is None:
+        return None
+    casts = {str(cause.path): f"tf.cast({{}}, tf.{cause.old})" for cause in causes}
+    return rewritten_call(called.site, called.name, called.parameters, casts)
+
+
+def _as_variable(name: str | None, cause: Cause) -> str | None:
+    """Code that keeps a number in a variable, where the user's code can assign it."""
+    if cause.code != "stale" or cause.source not in ("global", "attribute"):
+        return None
+    place = str(cause.path)
+    if place.split(".")[0] == "self":
+        owner = (name or "").rpartition(".")[0]
+        if not owner:
+            return None
+        place = owner + place.removeprefix("self")
+    if not _is_number(cause.new) or not place.replace(".", "").isidentifier():
+        return None
+    return f"{place} = tf.Variable({place})"
 
 
 def _is_of_code(cause: Cause) -> bool:
@@ -57,17 +162,5 @@ def _is_of_code(cause: Cause) -> bool:
     return cause.code == "stale" and (cause.new or "").startswith("function ")
 
 
-def _for_value(name: str | None, cause: Cause) -> Remedy:
-    if cause.new in ("True", "False", "None") or cause.new is None or cause.new[0] in "'\"b":
-        return Remedy(
-            f"Each value of `{cause.path}` needs a trace of its own; "
-            "this is right for a switch with few values"
-        )
-    sentence = f"Make `{cause.path}` a tensor, whose value is no part of the key"
-    if name is None:
-        return Remedy(f"{sentence}: tf.constant({cause.new})")
-    return Remedy(sentence, f"{name}.relax()")
-
-
-def _join(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]

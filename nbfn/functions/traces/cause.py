@@ -22,6 +22,11 @@ class Remedy:
     sentence: str
     code: str | None = None
 
+    def __str__(self) -> str:
+        if self.code is None:
+            return self.sentence
+        return f"{self.sentence}: {'; '.join(self.code.splitlines())}"
+
 
 @dataclass(frozen=True)
 class Cause:
@@ -33,6 +38,8 @@ class Cause:
         path: Path of the argument that differs, if one does.
         old: What the nearest trace was made for.
         new: What the call brought.
+        source: For Python state that has changed, what it is: ``global``, ``attribute``, ...; and
+            ``field`` for a field of an ExtensionType.
     """
 
     code: str
@@ -40,12 +47,13 @@ class Cause:
     path: str | None = None
     old: str | None = None
     new: str | None = None
+    source: str | None = None
 
     def __str__(self) -> str:
         return self.sentence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Retrace:
     """A call that found no trace although the function had one.
 
@@ -67,10 +75,13 @@ class Retrace:
     trace_seconds: float
     remedy: Remedy | None
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         reasons = "; ".join(cause.sentence for cause in self.causes)
         text = f"retrace {self.number} ({self.site}, {self.trace_seconds * 1e3:.0f} ms): {reasons}"
-        return text if self.remedy is None else f"{text}. {self.remedy.sentence}"
+        return text if self.remedy is None else f"{text}. {self.remedy}"
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+import tensorflow as tf
+
 from nbfn import _tensorflow
 from nbfn.serial import serial
 
 _SUMMARIES = "summary"
+
+
+Strategy = tuple[str, object, bool]
+"""The class and the number of a strategy, and whether the call is one of its replicas'."""
 
 
 class Context(NamedTuple):
@@ -25,16 +31,35 @@ class Context(NamedTuple):
         device: The device that ``tf.device`` asks for; empty if none does.
         state: The number that stands for what the guards see.
         summaries: The writer and condition of summaries; None where the function writes none.
+        strategy: The ``tf.distribute`` strategy, if there is one.
+        graph: The number of the ``tf.Graph``; 0 for eager calls and inside of other traces.
     """
 
     device: str
     state: int
     summaries: object | None = None
+    strategy: Strategy | None = None
+    graph: object = 0
 
 
 def here(state: int, summaries: object | None = None) -> Context:
     """The context of a call that begins now."""
-    return Context(_tensorflow.explicit_device(), state, summaries)
+    plain = tf.executing_eagerly() or tf.inside_function()
+    graph = 0 if plain else serial(tf.compat.v1.get_default_graph())
+    return Context(_tensorflow.explicit_device(), state, summaries, _strategy(), graph)
+
+
+def _strategy() -> Strategy | None:
+    """The strategy under which the call is.
+
+    TensorFlow's own key does not tell two strategies of one class apart, and so would run a trace
+    with the replicas, or the workers, of another.
+    """
+    if not tf.distribute.has_strategy():
+        return None
+    strategy = tf.distribute.get_strategy()
+    replica = not tf.distribute.in_cross_replica_context()
+    return type(strategy).__name__, serial(strategy), replica
 
 
 def renumbered(numbers: dict[int, int], context: Context | None) -> Context | None:

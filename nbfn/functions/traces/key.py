@@ -16,30 +16,35 @@ from nbfn import _tensorflow
 from nbfn.text import shorten
 
 
-@dataclass(frozen=True)
 class TensorLeaf:
-    """A tensor, keyed by dtype and shape, or a composite tensor keyed by its specification."""
+    """A tensor or a variable, keyed by dtype and shape, or by the rest of its specification.
 
-    spec: Any
+    Attributes:
+        spec: The specification.
+        kind: The specification's name without ``Spec``: Tensor, RaggedTensor, Variable, ...
+        dtype: Name of the dtype, where the specification has one.
+        shape: Static shape; None where the rank is unknown or the specification has no shape.
+        token: Equal for leaves that key the same trace.
+    """
 
-    @property
-    def dtype(self) -> str | None:
-        """Name of the dtype, where the specification has one."""
-        dtype = getattr(self.spec, "dtype", None)
-        return getattr(dtype, "name", None)
+    __slots__ = ("dtype", "kind", "shape", "spec", "token")
 
-    @property
-    def shape(self) -> tuple[int | None, ...] | None:
-        """Static shape; None where the rank is unknown or the specification has no shape."""
-        shape = getattr(self.spec, "shape", None)
-        if shape is None or shape.rank is None:
-            return None
-        return tuple(shape.as_list())
+    def __init__(self, spec: Any) -> None:
+        # Read once: TensorFlow's properties and comparisons cost microseconds, and a miss is
+        # compared with every trace.
+        shape = getattr(spec, "shape", None)
+        self.spec = spec
+        self.kind = type(spec).__name__.removesuffix("Spec").removeprefix("_")
+        self.dtype: str | None = getattr(getattr(spec, "dtype", None), "name", None)
+        self.shape: tuple[int | None, ...] | None = (
+            None if shape is None or shape.rank is None else tuple(shape.as_list())
+        )
+        rest = None if self.kind == "Tensor" else spec
+        self.token = (self.kind, self.dtype, self.shape, rest)
 
-    @property
-    def kind(self) -> str:
-        """The specification's name without ``Spec``: Tensor, RaggedTensor, Variable, ..."""
-        return type(self.spec).__name__.removesuffix("Spec").removeprefix("_")
+    def serves(self, other: TensorLeaf) -> bool:
+        """Whether a trace made for this serves a call that brings the other."""
+        return self.token == other.token or bool(other.spec.is_subtype_of(self.spec))
 
     def __str__(self) -> str:
         if self.dtype is None or not hasattr(self.spec, "shape"):
@@ -51,20 +56,28 @@ class TensorLeaf:
         return text if self.kind == "Tensor" else f"{self.kind} {text}"
 
 
-@dataclass(frozen=True)
 class ValueLeaf:
-    """A Python value, keyed by type and value."""
+    """A Python value, keyed by type and value.
 
-    value: Any
+    Attributes:
+        value: The value.
+        text: Its `repr`.
+        in_spec: Whether it is part of a specification: a field of an ExtensionType.
+        token: Equal for leaves that key the same trace.
+    """
 
-    def same(self, other: ValueLeaf) -> bool:
-        """Whether both key the same trace."""
-        return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
+    __slots__ = ("in_spec", "text", "token", "value")
+
+    def __init__(self, value: Any, in_spec: bool = False) -> None:
+        self.value = value
+        self.in_spec = in_spec
+        self.text = repr(value)
+        self.token = (type(value), self.text)
 
     def __str__(self) -> str:
         if self.value is None or isinstance(self.value, bool):
-            return str(self.value)
-        return f"{type(self.value).__name__} {shorten(repr(self.value))}"
+            return self.text
+        return f"{type(self.value).__name__} {shorten(self.text)}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,11 @@ class ObjectLeaf:
         """Whether the object still exists; if not, no call can find its trace again."""
         return self.reference is not None and self.reference() is not None
 
+    @property
+    def token(self) -> object:
+        """Equal for leaves that key the same trace; no object that is gone equals another."""
+        return self.identity if self.alive else self
+
     def __str__(self) -> str:
         return f"{self.type_name} object" + ("" if self.alive else " (gone)")
 
@@ -94,10 +112,12 @@ class Key:
     Attributes:
         leaves: Each leaf by its path, such as ``batch['images'][0]``.
         containers: Each nested structure by its path, described as text.
+        parameters: The names of the parameters, in order.
     """
 
     leaves: dict[str, Leaf]
     containers: dict[str, str]
+    parameters: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return ", ".join(f"{path}: {leaf}" for path, leaf in self.leaves.items())
@@ -107,26 +127,29 @@ def key_of(function_type: Any) -> Key:
     """The key of a trace, from its function type."""
     leaves: dict[str, Leaf] = {}
     containers: dict[str, str] = {}
-    for path, node in _walk(function_type):
+    nodes = dict(_tensorflow.parameters(function_type))
+    for path, node in _walk(nodes):
         if isinstance(node, _tensorflow.Container):
             containers[path] = _describe(node)
         elif isinstance(node, _tensorflow.Value):
-            leaves[path] = ValueLeaf(node.value)
+            leaves[path] = ValueLeaf(node.value, node.in_spec)
         elif isinstance(node, _tensorflow.Object):
             target = node.reference()
             reference = None if target is None else weakref.ref(target)
             leaves[path] = ObjectLeaf(type(target).__name__, id(target), reference)
         else:
             leaves[path] = TensorLeaf(node.spec)
-    return Key(leaves, containers)
+    return Key(leaves, containers, tuple(nodes))
 
 
-def _walk(function_type: Any) -> Iterator[tuple[str, Any]]:
-    for name, node in _tensorflow.parameters(function_type):
+def _walk(nodes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, node in nodes.items():
         yield from _descend(name, node)
 
 
 def _descend(path: str, node: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, _tensorflow.Tensor):
+        node = _tensorflow.unfold_spec(node.spec)
     yield path, node
     if isinstance(node, _tensorflow.Container):
         for suffix, child in node.children.items():

@@ -17,10 +17,11 @@ from nbfn.functions.calls.call import Call
 from nbfn.functions.calls.record import Answers, Tally, next_id
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.retraces.remedy import remedy_for
+from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import causes_of
-from nbfn.functions.traces.cause import Cause, Remedy, Wanted
-from nbfn.functions.traces.key import key_of
+from nbfn.functions.traces.cause import Cause, Wanted
+from nbfn.functions.traces.context import here
+from nbfn.functions.traces.key import Key, key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import Site, call_site
@@ -28,6 +29,7 @@ from nbfn.text import count, parameters_text
 
 _EARLIER = Cause("unknown", "traced before nbfn watched it")
 _FIRST = Cause("first_trace", "first call")
+_UNNAMED = "define it with @tf.function(reduce_retracing=True), or with @nbfn.function and call its relax()"
 
 
 class WatchedFunction(Answers):
@@ -101,8 +103,10 @@ class WatchedFunction(Answers):
         if looked_up.concrete is not None:
             self._take_earlier()
             return Explanation(self._tally.traces.get(id(looked_up.concrete)))
-        causes, nearest = explain(Wanted(key_of(looked_up.function_type)), traces)
-        return Explanation(None, causes, nearest, _remedy(causes))
+        wanted = _wanted(looked_up.function_type)
+        causes, nearest = explain(wanted, traces)
+        remedy = remedy_for(self._called(call_site(), wanted.key), causes)
+        return Explanation(None, causes, nearest, remedy)
 
     # TensorFlow tells ---------------------------------------------------------------------
 
@@ -119,7 +123,7 @@ class WatchedFunction(Answers):
         stack = self._running.__dict__.setdefault("stack", [])
         if not tf.inside_function():
             stack.clear()
-        wanted = Wanted(key_of(function_type))
+        wanted = _wanted(function_type)
         stack.append(Call(self._tally, call, wanted=wanted, started=time.perf_counter()))
 
     def added(self, concrete: Any) -> None:
@@ -150,15 +154,19 @@ class WatchedFunction(Answers):
             if self._creates_variables(function, others, key):
                 call.added, call.trace = 1, others[0]
                 tally.calls -= 1
-            if call.wanted is None:
-                call.wanted = Wanted(key)
+            call.wanted = call.wanted or _wanted(concrete.function_type)
             causes, nearest = causes_of(call, key, others, self._first)
             trace = tally.add(concrete, key, causes[0], call_site(), seconds, self._roots())
+            trace.context = call.wanted.context
             if nearest:
-                tally.missed(trace, causes, nearest, _remedy(causes))
+                remedy = remedy_for(self._called(trace.site, key), causes)
+                tally.missed(trace, causes, nearest, remedy)
             if call.counts:
                 tally.called(trace, 0.0, hit=False)
             return trace
+
+    def _called(self, site: Site, key: Key) -> Called:
+        return Called(None, None, site, key.parameters, _UNNAMED)
 
     def _creates_variables(self, function: Any, others: Sequence[Trace], key: Any) -> bool:
         """Whether this is the second trace of the first call, which created variables."""
@@ -224,11 +232,6 @@ def _weakly(value: Any) -> Any:
         return lambda: None
 
 
-def _remedy(causes: Sequence[Cause]) -> Remedy | None:
-    if causes and {cause.code for cause in causes} <= {"shape"}:
-        paths = ", ".join(f"`{cause.path}`" for cause in causes)
-        return Remedy(
-            f"Let one trace serve every size of {paths}: define it with "
-            "@tf.function(reduce_retracing=True), or with @nbfn.function and call its relax()"
-        )
-    return remedy_for(None, causes)
+def _wanted(function_type: Any) -> Wanted:
+    """What a call needs of a trace, as far as TensorFlow itself looks at it."""
+    return Wanted(key_of(function_type), here(0)._replace(device=""))

@@ -103,7 +103,7 @@ def test_a_function_that_retraces_too_often_says_so_once() -> None:
     assert text.startswith(
         "`<lambda>` has retraced 8 times in 9 calls; 8 of them share a cause: `n`"
     )
-    assert "Make `n` a tensor" in text
+    assert "every value of `n`, as a tensor" in text
 
 
 def test_a_function_that_retraces_now_and_then_says_nothing(recwarn: Any) -> None:

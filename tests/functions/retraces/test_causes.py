@@ -53,6 +53,66 @@ def test_differences_between_arguments(
     assert cause.path.startswith("x")
 
 
+class Point(tf.experimental.ExtensionType):
+    at: tf.Tensor
+    names: tuple[str, ...] = ()
+
+
+def numbers(size: int, short: bool = False, as_dict: bool = False) -> tf.data.Dataset:
+    made = tf.data.Dataset.range(6).batch(size, drop_remainder=short)
+    return made.map(lambda each: {"a": each, "b": 1}) if as_dict else made
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code", "path", "old", "new"),
+    [
+        (numbers(2, True), numbers(2), "shape", "x.element_spec", "(2,)", "(None,)"),
+        (numbers(2, True, True), numbers(3, True, True), "shape", "['a']", "(2,)", "(3,)"),
+        (iter(numbers(2, True)), iter(numbers(2)), "shape", "x.element_spec", "(2,)", "(None,)"),
+        (numbers(2), iter(numbers(2)), "structure", "x", "Dataset", "Iterator"),
+        (Point(tf.ones([2])), Point(tf.ones([3])), "shape", "x.at", "(2,)", "(3,)"),
+        (Point(1, ("a",)), Point(1, ("b",)), "python_value", "x.names[0]", "'a'", "'b'"),
+        ([Point(1.0)], [Point(1)], "dtype", "x[0].at", "float32", "int32"),
+        (
+            tf.experimental.Optional.from_value(tf.ones([2])),
+            tf.experimental.Optional.from_value(tf.ones([3])),
+            *("shape", "x.element_spec", "(2,)", "(3,)"),
+        ),
+        (
+            tf.ragged.constant([[1]]),
+            tf.ragged.constant([[1]], row_splits_dtype=tf.int32),
+            *("structure", "x", "tf.int64", "tf.int32"),
+        ),
+    ],
+)
+def test_the_one_part_that_differs(
+    first: Any, second: Any, code: str, path: str, old: str, new: str
+) -> None:
+    cause = only(twice(nbfn.function(lambda x: 1), (first,), (second,)))
+    assert cause.code == code
+    assert cause.path.endswith(path)
+    assert (cause.old, cause.new) == (old, new)
+
+
+def test_every_difference_of_a_leaf_and_of_all_leaves() -> None:
+    f = nbfn.function(lambda x, y: 1)
+    twice(f, (tf.ones([2]), 1), (tf.ones([3], tf.int32), "a"))
+    told = [(cause.code, cause.path) for cause in f.retraces[-1].causes]
+    assert told == [("dtype", "x"), ("shape", "x"), ("python_type", "y")]
+
+
+def test_two_strategies_of_one_class() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    strategies = [tf.distribute.OneDeviceStrategy("CPU:0") for _ in range(2)]
+    for strategy in (*strategies, strategies[0]):
+        with strategy.scope():
+            f(tf.constant(1.0))
+    assert only(f).sentence == (
+        "the strategy was OneDeviceStrategy, is another OneDeviceStrategy object"
+    )
+    assert (f.hits, len(f.traces)) == (1, 2)
+
+
 def test_another_object_and_one_that_is_gone() -> None:
     class Thing:
         pass
@@ -98,6 +158,7 @@ def test_a_graph_as_context() -> None:
     with tf.Graph().as_default():
         f(tf.constant(1.0))
     assert only(f).code == "context"
+    assert "called eagerly, is called in a tf.Graph" in only(f).sentence
 
 
 def test_a_strategy_as_context() -> None:
@@ -105,7 +166,7 @@ def test_a_strategy_as_context() -> None:
     f(tf.constant(1.0))
     with tf.distribute.OneDeviceStrategy("CPU:0").scope():
         f(tf.constant(1.0))
-    assert only(f).code == "context"
+    assert only(f).code == "strategy"
 
 
 def test_widened_by_reduce_retracing() -> None:

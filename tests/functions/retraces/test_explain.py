@@ -231,12 +231,12 @@ def test_the_remedy_names_the_function_as_code_can() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "advice"),
     [
-        (1, 2, "tf.constant(2)"),
-        ("a", "b", "needs a trace of its own"),
-        (True, False, "needs a trace of its own"),
+        (1, 2, "tf.constant"),
+        ("a", "b", "right for a switch with few values"),
+        (True, False, "right for a switch with few values"),
         (tf.ones([1]), tf.ones([1], tf.float16), "tf.cast"),
         (tf.ones([1]), tf.ones([1, 1]), "tf.expand_dims"),
-        ([1], [1, 1], "same structure"),
+        ([1], [1, 1], "with the same length, as list of 1"),
     ],
 )
 def test_each_cause_has_its_advice(old: object, new: object, advice: str) -> None:

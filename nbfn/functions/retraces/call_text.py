@@ -1,0 +1,74 @@
+"""The text of a call in the user's source, with some of its arguments changed."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import linecache
+from collections.abc import Mapping, Sequence
+
+from nbfn.site import Site
+
+_MAX_CHARACTERS = 300_000
+
+
+def rewritten_call(
+    site: Site, name: str, parameters: Sequence[str], changes: Mapping[str, str]
+) -> str | None:
+    """A call as the user wrote it, with some arguments wrapped.
+
+    Args:
+        site: Where the call is.
+        name: What is called there, such as ``step`` or ``model.step``; a dry run of it,
+            ``step.explain(...)``, is read as the call.
+        parameters: The names of its parameters, in order.
+        changes: For each parameter, a text with ``{}`` where the argument belongs.
+
+    Returns:
+        The new call; None if the call, or one of the arguments, is not found there.
+    """
+    if site.file is None or site.span is None:
+        return None
+    for found in _calls("".join(linecache.getlines(site.file))):
+        span = (found.lineno, found.end_lineno, found.col_offset, found.end_col_offset)
+        if span == site.span and ast.unparse(found.func) in (name, f"{name}.explain"):
+            break
+    else:
+        return None
+    call = copy.deepcopy(found)
+    call.func = ast.Name(name)
+    for parameter, change in changes.items():
+        if not _change(call, parameters, parameter, change):
+            return None
+    return ast.unparse(call)
+
+
+def _change(call: ast.Call, parameters: Sequence[str], parameter: str, change: str) -> bool:
+    """Changes one argument; False if it is not written there."""
+    for keyword in call.keywords:
+        if keyword.arg == parameter:
+            keyword.value = _changed(keyword.value, change)
+            return True
+    position = parameters.index(parameter) if parameter in parameters else len(call.args)
+    if position >= len(call.args) or any(
+        isinstance(argument, ast.Starred) for argument in call.args[: position + 1]
+    ):
+        return False
+    call.args[position] = _changed(call.args[position], change)
+    return True
+
+
+def _changed(argument: ast.expr, change: str) -> ast.expr:
+    return ast.parse(change.format(f"({ast.unparse(argument)})"), mode="eval").body
+
+
+@functools.lru_cache(maxsize=8)
+def _calls(source: str) -> tuple[ast.Call, ...]:
+    if len(source) > _MAX_CHARACTERS:
+        return ()
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Call))
