@@ -27,10 +27,12 @@ from nbfn.modules.containers.composite import Composite
 from nbfn.modules.containers.normalizing import NormalizingActivation
 from nbfn.modules.containers.sequential import Sequential
 from nbfn.modules.errors import (
+    ArgumentError,
     AssignmentError,
     AutoNameError,
     CollectionNotFoundError,
     DataFormatError,
+    EmptySequentialError,
     FilterError,
     FrozenModuleError,
     FrozenSpecError,
@@ -65,6 +67,8 @@ from nbfn.modules.errors import (
     VariablesStructureError,
     VariablesTypeError,
 )
+from nbfn.modules.initializers import ones_init, zeros_init
+from nbfn.modules.layers.dense_general import DenseGeneral
 from nbfn.modules.layers.keras_layer import Keras
 from nbfn.modules.layers.layers import (
     GRU,
@@ -109,6 +113,7 @@ from nbfn.modules.layers.layers import (
     UpSampling2D,
     ZeroPadding2D,
 )
+from nbfn.modules.layers.recurrent import RNN, GRUCell, LSTMCell
 from nbfn.modules.lifecycle.interception import intercept_methods
 from nbfn.modules.lifecycle.methods import compact, nowrap
 from nbfn.modules.lifecycle.run import apply, init, init_with_output
@@ -123,10 +128,11 @@ from nbfn.modules.specs.spec import Spec
 from nbfn.modules.transforms.branching import cond, switch
 from nbfn.modules.transforms.custom_vjp import custom_vjp
 from nbfn.modules.transforms.differentiation import grad, jvp, value_and_grad, vjp
+from nbfn.modules.transforms.fold_rngs import fold_rngs
 from nbfn.modules.transforms.jit import jit
 from nbfn.modules.transforms.looping import while_loop
 from nbfn.modules.transforms.map_variables import map_variables
-from nbfn.modules.transforms.remat import remat
+from nbfn.modules.transforms.remat import checkpoint, remat
 from nbfn.modules.transforms.remat_scan import remat_scan
 from nbfn.modules.transforms.scan import scan
 from nbfn.modules.transforms.vmap import vmap
@@ -137,6 +143,8 @@ from nbfn.modules.variables.scope import Variable
 __all__ = [
     "GRU",
     "LSTM",
+    "RNN",
+    "ArgumentError",
     "AssignmentError",
     "AutoNameError",
     "AveragePooling1D",
@@ -154,16 +162,19 @@ __all__ = [
     "Conv3DTranspose",
     "DataFormatError",
     "Dense",
+    "DenseGeneral",
     "DenyList",
     "DepthwiseConv1D",
     "DepthwiseConv2D",
     "Dropout",
     "EinsumDense",
     "Embed",
+    "EmptySequentialError",
     "FilterError",
     "Flatten",
     "FrozenModuleError",
     "FrozenSpecError",
+    "GRUCell",
     "GaussianDropout",
     "GaussianNoise",
     "GlobalAveragePooling1D",
@@ -174,6 +185,7 @@ __all__ = [
     "ImmutableCollectionError",
     "InstanceError",
     "Keras",
+    "LSTMCell",
     "LayerNorm",
     "LazyInitError",
     "LifecycleError",
@@ -228,11 +240,13 @@ __all__ = [
     "apply",
     "broadcast",
     "celu",
+    "checkpoint",
     "compact",
     "compact_name_scope",
     "cond",
     "custom_vjp",
     "elu",
+    "fold_rngs",
     "gelu",
     "glu",
     "grad",
@@ -252,6 +266,7 @@ __all__ = [
     "map_variables",
     "merge_param",
     "nowrap",
+    "ones_init",
     "relu",
     "relu6",
     "remat",
@@ -271,4 +286,5 @@ __all__ = [
     "vjp",
     "vmap",
     "while_loop",
+    "zeros_init",
 ]

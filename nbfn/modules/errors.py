@@ -139,6 +139,14 @@ class PartError(LifecycleError, TypeError):
     """A part of an ``nn.Sequential`` or ``nn.Composite`` cannot be called, or not like this."""
 
 
+class ArgumentError(LifecycleError, TypeError):
+    """A module was constructed or called with an argument that it does not have."""
+
+
+class EmptySequentialError(PartError, ValueError):
+    """An ``nn.Sequential`` without layers was called."""
+
+
 class DataFormatError(LifecycleError, ValueError):
     """``data_format`` is neither one of TensorFlow's constants nor one of Keras's."""
 

@@ -201,6 +201,10 @@ def he_uniform() -> Initializer:
     return variance_scaling(2.0, "fan_in", "uniform")
 
 
+xavier_normal, xavier_uniform = glorot_normal, glorot_uniform
+kaiming_normal, kaiming_uniform = he_normal, he_uniform
+
+
 def orthogonal(scale: float = 1.0) -> Initializer:
     """Orthonormal rows or columns (whichever are fewer), times ``scale``; at least two axes."""
 

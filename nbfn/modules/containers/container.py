@@ -11,18 +11,20 @@ from nbfn.modules.containers.parts import options_of, takes
 from nbfn.modules.errors import PathNotFoundError, did_you_mean, show_names
 from nbfn.modules.layers.part_names import find_part
 from nbfn.modules.lifecycle.fields import is_module
-from nbfn.modules.lifecycle.methods import nowrap
+from nbfn.modules.lifecycle.methods import compact_if_bound, nowrap
 from nbfn.modules.module.module import Module
 
 
 class Container(Module):
     """A module that calls its parts one after the other, each with what the last returned."""
 
+    @compact_if_bound  # so that a function among the parts can make modules
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Calls the parts in order.
 
         Args:
-          *args: for the first part; each other part gets what the one before returned.
+          *args: for the first part; each other part gets what the one before returned: a tuple as
+            its arguments, a dict as its keyword arguments.
           **options: for the parts that take them, such as ``training=True``.
 
         Returns:
@@ -30,12 +32,22 @@ class Container(Module):
 
         Raises:
           PartError: no part takes one of the options.
+          EmptySequentialError: an ``nn.Sequential`` has no parts.
         """
+        self._check_parts()
         parts = self._parts()
-        given = options_of(parts, options, type(self).__name__)
-        for part, chosen in zip(parts, given, strict=True):
-            args = (part(*args, **chosen),)
-        return args[0] if len(args) == 1 else args
+        output = args[0] if len(args) == 1 else args
+        keywords: dict[str, Any] = {}
+        for part, chosen in zip(
+            parts, options_of(parts, options, type(self).__name__), strict=True
+        ):
+            output = part(*args, **{**chosen, **keywords})
+            args, keywords = _as_arguments(output)
+        return output
+
+    @nowrap
+    def _check_parts(self) -> None:
+        """Refuses parts with which the module cannot be called."""
 
     @nowrap
     def _parts(self) -> Sequence[Any]:
@@ -77,6 +89,12 @@ class Container(Module):
         if part is None or is_module(part):
             return super().__getitem__(key)
         return _below(part, rest, key) if rest else part
+
+
+def _as_arguments(output: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(output, dict):
+        return (), output
+    return output if isinstance(output, tuple) else (output,), {}
 
 
 def _below(part: Any, path: str, whole: str) -> Any:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbfn.modules.containers.container import Container
 from nbfn.modules.containers.parts import parts_of
-from nbfn.modules.errors import FrozenModuleError, PlacementError
+from nbfn.modules.errors import EmptySequentialError, FrozenModuleError, PlacementError
 from nbfn.modules.layers.part_names import part_names
 from nbfn.modules.lifecycle.fields import init_fields
 from nbfn.modules.lifecycle.methods import nowrap
@@ -55,6 +55,14 @@ class Sequential(Container):
         self.layers = tuple(parts_of(self.layers))
         part_names(self.layers)
         super().__post_init__()
+
+    @nowrap
+    def _check_parts(self) -> None:
+        if not self.layers:
+            raise EmptySequentialError(
+                f"{self!r} has no layers, so there is nothing to call. Add one with "
+                "sequential.add(layer) before init."
+            )
 
     @nowrap
     def _parts(self) -> Sequence[Any]:

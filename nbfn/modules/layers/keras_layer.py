@@ -8,6 +8,7 @@ generator is a fresh draw from a random stream.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -17,6 +18,8 @@ import tensorflow as tf
 
 from nbfn._tensorflow import constrain, no_autograph
 from nbfn.errors import NbfnError, NbfnWarning
+from nbfn.modules.errors import ArgumentError
+from nbfn.modules.layers.flax_names import in_keras
 from nbfn.modules.layers.keras_template import (
     Slot,
     Template,
@@ -26,13 +29,15 @@ from nbfn.modules.layers.keras_template import (
     pattern,
     remember,
     stands_for_itself,
+    symbol,
 )
 from nbfn.modules.lifecycle import binding
 from nbfn.modules.lifecycle.methods import nowrap, wrap
 from nbfn.modules.lifecycle.naming import alike, fingerprint
 from nbfn.modules.module.module import Module
+from nbfn.modules.variables.keys import as_number
 from nbfn.modules.variables.scope import Scope
-from nbfn.modules.variables.tree import leaves
+from nbfn.modules.variables.tree import leaves, map_leaves
 
 
 class Redirect(keras.StatelessScope):  # type: ignore[misc]
@@ -124,7 +129,7 @@ class KerasModule(Module):
           ImmutableCollectionError: the layer updates a weight, and its collection is not mutable.
           RngError: the layer draws random numbers, and there is no stream for them.
         """
-        return _call(self, args, kwargs)
+        return call_layer(self, args, kwargs)
 
 
 class Keras(KerasModule):
@@ -161,11 +166,16 @@ def place(scope: Scope, slot: Slot) -> Scope:
     return scope.child(*slot.path[:-1]) if len(slot.path) > 1 else scope
 
 
-def _call(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls the Keras layer of a module, see `KerasModule.__call__`."""
     if module.takes_vectors and len(args) == 1 and len(getattr(args[0], "shape", "12")) == 1:
-        return tf.squeeze(_call(module, (tf.expand_dims(args[0], 0),), kwargs), 0)
+        return tf.squeeze(call_layer(module, (tf.expand_dims(args[0], 0),), kwargs), 0)
     scope = module._scope("__call__")
-    template = _template(module, scope, args, kwargs)
+    try:
+        template = _template(module, scope, args, kwargs)
+    except TypeError as error:
+        _blame_names(module, scope, kwargs, error)
+        raise
     store = scope.store
     with Redirect(template, scope, module.rng) as redirect:
         try:
@@ -175,6 +185,7 @@ def _call(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
                 raise redirect.error from None
             if isinstance(error, ValueError):
                 _blame_shapes(module, scope, args, kwargs)
+            _blame_names(module, scope, kwargs, error)
             raise
         # Losses are computed when they are asked for, so only if somebody wants them.
         wanted = store.sown is not None if store.bound else not store.initializing
@@ -201,12 +212,19 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
     # A layer that brings weights is never kept by nbfn: it is the user's to drop.
     template = make() if weighty else cached((config, _stored_shapes(scope)), make)
     missing = [s for s in template.slots if not place(scope, s).has(s.collection, s.path[-1])]
-    if missing and all(slot.collection in scope.store.mutable for slot in missing):
-        template = template if weighty else make(scope.draw_number("params"))
+    initial = template.initial
+    if missing and not weighty and all(s.collection in scope.store.mutable for s in missing):
+        seed = scope.draw_number("params")
+        in_graph = tf.is_tensor(seed)
+        template = make(0 if in_graph else seed)
+        initial = template.initial
+        if in_graph:
+            initial = _initial_in_graph(module, template, seed, args, kwargs)
     _check_shapes(template, scope)
     for slot in template.slots if missing else ():
-        initial = template.initial[id(slot.variable)]
-        place(scope, slot).ensure(slot.collection, slot.path[-1], _outside_trace(initial))
+        value = initial[id(slot.variable)]
+        chosen = value if initial is not template.initial else _outside_trace(value)
+        place(scope, slot).ensure(slot.collection, slot.path[-1], chosen)
     if missing and not weighty:
         remember((config, _stored_shapes(scope)), template)
     if scope.store.bound:
@@ -255,6 +273,38 @@ def _blame_shapes(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> 
     except Exception:  # the inputs are wrong in themselves, as the layer's own error says
         return
     _check_shapes(wanted, scope)
+
+
+def _blame_names(module: KerasModule, scope: Scope, kwargs: Any, error: Exception) -> None:
+    """Says so if a call failed because Flax has another name for an argument."""
+    meant = in_keras(kwargs, ()) if isinstance(error, TypeError) else ""
+    if meant and not isinstance(error, NbfnError):
+        told = str(error).splitlines()[0]
+        raise ArgumentError(f"{type(module).__name__} at {scope}: {told}.{meant}") from error
+
+
+def _initial_in_graph(
+    module: KerasModule, template: Template, key: Any, args: Any, kwargs: Any
+) -> dict[int, Callable[[], Any]]:
+    """The initial values for a key that only the running graph knows.
+
+    Keras seeds its initializers with numbers, so the layer is built there again, in Python.
+    """
+    inputs, options = map_leaves(symbol, list(args)), map_leaves(symbol, dict(kwargs))
+    slots = template.slots
+
+    @no_autograph
+    def make(key: Any) -> list[Any]:
+        made = build(module.make_layer, module.collection, as_number(key), inputs, options)
+        return [tf.cast(made.initial[id(s.variable)](), s.variable.dtype) for s in made.slots]
+
+    values = tf.py_function(make, [key], [slot.variable.dtype for slot in slots])
+    for value, slot in zip(values, slots, strict=True):
+        value.set_shape(slot.variable.shape)
+    return {
+        id(s.variable): functools.partial(tf.identity, v)
+        for s, v in zip(slots, values, strict=True)
+    }
 
 
 def _outside_trace(make: Callable[[], Any]) -> Callable[[], Any]:

@@ -201,12 +201,12 @@ def _build(
     with tf.init_scope(), tf.variable_creator_scope(create):
         layer = factory()
         if not layer.built:
-            inputs = map_leaves(_symbol, list(args)), map_leaves(_symbol, dict(kwargs))
+            inputs = map_leaves(symbol, list(args)), map_leaves(symbol, dict(kwargs))
             layer(*inputs[0], **inputs[1])
     return layer, made
 
 
-def _symbol(value: Any, _: Any) -> Any:
+def symbol(value: Any, _: Any) -> Any:
     """A stand-in with the shape and dtype of a tensor or array."""
     if tf.is_tensor(value) or hasattr(value, "__array__"):
         dtype = tf.as_dtype(value.dtype)

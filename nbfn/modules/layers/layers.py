@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from nbfn.modules.initializers import Initializer
+from nbfn.modules.layers.flax_names import in_keras
 from nbfn.modules.layers.keras_layer import KerasModule
 from nbfn.modules.layers.layer_types import TYPES, keras_data_format
 from nbfn.modules.layers.part_names import snake_case
@@ -37,6 +39,10 @@ class KerasLayer(KerasModule):
     wraps = keras.Layer
     keywords: ClassVar[Mapping[str, str]] = {}
 
+    @classmethod
+    def _meant(cls, names: Iterable[str]) -> str:
+        return in_keras(names, cls.__field_names__)
+
     @nowrap
     def make_layer(self) -> Any:
         """A new Keras layer with this module's fields."""
@@ -46,6 +52,28 @@ class KerasLayer(KerasModule):
             name=snake_case(type(self).__name__),
             **{self.keywords.get(n, n): _for_keras(n, value) for n, value in fields.items()},
         )
+
+
+class _Embedding(KerasLayer):
+    """What an embedding does besides looking up."""
+
+    def attend(self, query: Any) -> tf.Tensor:
+        """The scalar products of a query with all embeddings, as for a tied output layer.
+
+        Args:
+          query: a float tensor of shape [..., features].
+
+        Returns:
+          A tensor of shape [..., num_embeddings].
+
+        Implements: Flax Linen, ``nn.Embed.attend``.
+        """
+        scope = self._scope("attend")
+        if not scope.has("params", "embeddings"):
+            self(tf.zeros([1], tf.int32))  # makes them, or says what is missing
+        query = tf.convert_to_tensor(query)
+        table = tf.cast(scope.live("params", "embeddings"), query.dtype)
+        return tf.einsum("...f,nf->...n", query, table)
 
 
 class _KeyedInitializer(keras.initializers.Initializer):  # type: ignore[misc]
@@ -63,15 +91,19 @@ class _KeyedInitializer(keras.initializers.Initializer):  # type: ignore[misc]
 def _for_keras(field: str, value: Any) -> Any:
     if field == "data_format":
         return keras_data_format(value)
+    if isinstance(value, np.generic):
+        return value.item()  # Keras takes Python's numbers only
     return _KeyedInitializer(value) if isinstance(value, Initializer) else value
 
 
-def _layer(
+def layer(
     name: str,
     wraps: Any,
     rename: Mapping[str, str] | None = None,
     collection: str = "state",
     takes_vectors: bool = False,
+    base: type[KerasLayer] = KerasLayer,
+    leave_out: Sequence[str] = (),
 ) -> Any:
     """A module class for a Keras class.
 
@@ -81,6 +113,8 @@ def _layer(
       rename: a field's name for a keyword of the Keras class.
       collection: where untrainable weights go.
       takes_vectors: whether it can be called with one example, as in a function that is mapped.
+      base: the base class.
+      leave_out: arguments of the Keras class that are no fields.
     """
     rename = rename or {}
     formatted = "data_format" in inspect.signature(wraps.__init__).parameters
@@ -101,7 +135,7 @@ def _layer(
         "takes_vectors": takes_vectors,
     }
     for parameter in inspect.signature(wraps.__init__).parameters.values():
-        if parameter.name in _LEFT_OUT or parameter.kind is parameter.VAR_KEYWORD:
+        if parameter.name in (*_LEFT_OUT, *leave_out) or parameter.kind is parameter.VAR_KEYWORD:
             continue
         field = rename.get(parameter.name, parameter.name)
         namespace["__annotations__"][field] = TYPES.get(field, Any)
@@ -109,54 +143,59 @@ def _layer(
             namespace[field] = parameter.default
     namespace["__annotations__"]["dtype"] = Any
     namespace["dtype"] = None
-    return type(name, (KerasLayer,), namespace)
+    return type(name, (base,), namespace)
 
 
 _l = keras.layers
 
-Dense = _layer("Dense", _l.Dense, {"units": "features"}, takes_vectors=True)
-EinsumDense = _layer("EinsumDense", _l.EinsumDense)
-Embed = _layer("Embed", _l.Embedding, {"input_dim": "num_embeddings", "output_dim": "features"})
+Dense = layer("Dense", _l.Dense, {"units": "features"}, takes_vectors=True)
+EinsumDense = layer("EinsumDense", _l.EinsumDense)
+Embed = layer(
+    "Embed",
+    _l.Embedding,
+    {"input_dim": "num_embeddings", "output_dim": "features"},
+    base=_Embedding,
+)
 
-Conv1D = _layer("Conv1D", _l.Conv1D)
-Conv2D = _layer("Conv2D", _l.Conv2D)
-Conv3D = _layer("Conv3D", _l.Conv3D)
-Conv1DTranspose = _layer("Conv1DTranspose", _l.Conv1DTranspose)
-Conv2DTranspose = _layer("Conv2DTranspose", _l.Conv2DTranspose)
-Conv3DTranspose = _layer("Conv3DTranspose", _l.Conv3DTranspose)
-DepthwiseConv1D = _layer("DepthwiseConv1D", _l.DepthwiseConv1D)
-DepthwiseConv2D = _layer("DepthwiseConv2D", _l.DepthwiseConv2D)
-SeparableConv1D = _layer("SeparableConv1D", _l.SeparableConv1D)
-SeparableConv2D = _layer("SeparableConv2D", _l.SeparableConv2D)
+Conv1D = layer("Conv1D", _l.Conv1D)
+Conv2D = layer("Conv2D", _l.Conv2D)
+Conv3D = layer("Conv3D", _l.Conv3D)
+Conv1DTranspose = layer("Conv1DTranspose", _l.Conv1DTranspose)
+Conv2DTranspose = layer("Conv2DTranspose", _l.Conv2DTranspose)
+Conv3DTranspose = layer("Conv3DTranspose", _l.Conv3DTranspose)
+DepthwiseConv1D = layer("DepthwiseConv1D", _l.DepthwiseConv1D)
+DepthwiseConv2D = layer("DepthwiseConv2D", _l.DepthwiseConv2D)
+SeparableConv1D = layer("SeparableConv1D", _l.SeparableConv1D)
+SeparableConv2D = layer("SeparableConv2D", _l.SeparableConv2D)
 
-BatchNorm = _layer("BatchNorm", _l.BatchNormalization, collection="batch_stats")
-LayerNorm = _layer("LayerNorm", _l.LayerNormalization)
-GroupNorm = _layer("GroupNorm", _l.GroupNormalization)
-RMSNorm = _layer("RMSNorm", _l.RMSNormalization)
+BatchNorm = layer("BatchNorm", _l.BatchNormalization, collection="batch_stats")
+LayerNorm = layer("LayerNorm", _l.LayerNormalization)
+GroupNorm = layer("GroupNorm", _l.GroupNormalization)
+RMSNorm = layer("RMSNorm", _l.RMSNormalization)
 
-LSTM = _layer("LSTM", _l.LSTM)
-GRU = _layer("GRU", _l.GRU)
-SimpleRNN = _layer("SimpleRNN", _l.SimpleRNN)
-MultiHeadAttention = _layer("MultiHeadAttention", _l.MultiHeadAttention)
+LSTM = layer("LSTM", _l.LSTM)
+GRU = layer("GRU", _l.GRU)
+SimpleRNN = layer("SimpleRNN", _l.SimpleRNN)
+MultiHeadAttention = layer("MultiHeadAttention", _l.MultiHeadAttention)
 
-Dropout = _layer("Dropout", _l.Dropout)
-SpatialDropout1D = _layer("SpatialDropout1D", _l.SpatialDropout1D)
-SpatialDropout2D = _layer("SpatialDropout2D", _l.SpatialDropout2D)
-GaussianNoise = _layer("GaussianNoise", _l.GaussianNoise)
-GaussianDropout = _layer("GaussianDropout", _l.GaussianDropout)
+Dropout = layer("Dropout", _l.Dropout)
+SpatialDropout1D = layer("SpatialDropout1D", _l.SpatialDropout1D)
+SpatialDropout2D = layer("SpatialDropout2D", _l.SpatialDropout2D)
+GaussianNoise = layer("GaussianNoise", _l.GaussianNoise)
+GaussianDropout = layer("GaussianDropout", _l.GaussianDropout)
 
-Flatten = _layer("Flatten", _l.Flatten)
-Reshape = _layer("Reshape", _l.Reshape)
-Permute = _layer("Permute", _l.Permute)
-UpSampling2D = _layer("UpSampling2D", _l.UpSampling2D)
-ZeroPadding2D = _layer("ZeroPadding2D", _l.ZeroPadding2D)
-MaxPooling1D = _layer("MaxPooling1D", _l.MaxPooling1D)
-MaxPooling2D = _layer("MaxPooling2D", _l.MaxPooling2D)
-MaxPooling3D = _layer("MaxPooling3D", _l.MaxPooling3D)
-AveragePooling1D = _layer("AveragePooling1D", _l.AveragePooling1D)
-AveragePooling2D = _layer("AveragePooling2D", _l.AveragePooling2D)
-AveragePooling3D = _layer("AveragePooling3D", _l.AveragePooling3D)
-GlobalMaxPooling1D = _layer("GlobalMaxPooling1D", _l.GlobalMaxPooling1D)
-GlobalMaxPooling2D = _layer("GlobalMaxPooling2D", _l.GlobalMaxPooling2D)
-GlobalAveragePooling1D = _layer("GlobalAveragePooling1D", _l.GlobalAveragePooling1D)
-GlobalAveragePooling2D = _layer("GlobalAveragePooling2D", _l.GlobalAveragePooling2D)
+Flatten = layer("Flatten", _l.Flatten)
+Reshape = layer("Reshape", _l.Reshape)
+Permute = layer("Permute", _l.Permute)
+UpSampling2D = layer("UpSampling2D", _l.UpSampling2D)
+ZeroPadding2D = layer("ZeroPadding2D", _l.ZeroPadding2D)
+MaxPooling1D = layer("MaxPooling1D", _l.MaxPooling1D)
+MaxPooling2D = layer("MaxPooling2D", _l.MaxPooling2D)
+MaxPooling3D = layer("MaxPooling3D", _l.MaxPooling3D)
+AveragePooling1D = layer("AveragePooling1D", _l.AveragePooling1D)
+AveragePooling2D = layer("AveragePooling2D", _l.AveragePooling2D)
+AveragePooling3D = layer("AveragePooling3D", _l.AveragePooling3D)
+GlobalMaxPooling1D = layer("GlobalMaxPooling1D", _l.GlobalMaxPooling1D)
+GlobalMaxPooling2D = layer("GlobalMaxPooling2D", _l.GlobalMaxPooling2D)
+GlobalAveragePooling1D = layer("GlobalAveragePooling1D", _l.GlobalAveragePooling1D)
+GlobalAveragePooling2D = layer("GlobalAveragePooling2D", _l.GlobalAveragePooling2D)

@@ -62,13 +62,15 @@ class Life:
         self.arguments: tuple[Any, Any] | None = None
 
 
-def clone(module: Any, updates: Mapping[str, Any] | None = None, **identity: Any) -> Any:
-    """A new unbound instance with the same arguments, except for the updates."""
+def clone(
+    module: Any, updates: Mapping[str, Any] | None = None, parent: Any = None, **identity: Any
+) -> Any:
+    """A new instance with the same arguments, except for the updates; unbound without a parent."""
     arguments = {**init_fields(module), **(updates or {})}
     scope = module._life.scope
     if scope is None or not scope.path:  # below the root a name says where the module was attached
         identity.setdefault("name", module.name)
-    made = type(module)(**arguments, parent=None, **identity)
+    made = type(module)(**arguments, parent=parent, **identity)
     check_built(made)
     return made
 
@@ -153,7 +155,7 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
     table = context.table_of(parent)
     names = table.names if table is not None and table.kind == "compact" else life.names
     if life.names.taken(name, None) or names.taken(name, None):
-        raise name_in_use(life.scope.path, name, None)
+        raise name_in_use(parent, name, None, life.names, names)
     object.__setattr__(module, "name", name)
     object.__setattr__(module, "parent", parent)
     scope = life.scope.child(name)

@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from nbfn.errors import NbfnError
+from nbfn.modules.errors import ArgumentError, did_you_mean, show_names
+
 _ABSENT = object()
 
 
@@ -25,7 +28,13 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
     @functools.wraps(construct)
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
         if not self.__dict__["_life"].built:  # else it is the child of an earlier call
-            init.__wrapped__(self, *args, **kwargs)  # what autoreload changes; see methods.wrap
+            try:
+                init.__wrapped__(self, *args, **kwargs)  # what autoreload changes; see methods.wrap
+            except TypeError as error:
+                unknown = [n for n in kwargs if n not in cls.__dataclass_fields__]  # type: ignore[attr-defined]
+                if unknown and not isinstance(error, NbfnError):
+                    raise _no_argument(cls, unknown) from None
+                raise
             if changes_fields:
                 _keep_arguments(self, init.__wrapped__, args, kwargs)
 
@@ -35,13 +44,23 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
     )
 
 
+def _no_argument(cls: Any, unknown: list[str]) -> ArgumentError:
+    fields = cls.__field_names__
+    hint = cls._meant(unknown) or "".join(did_you_mean(name, fields) for name in unknown)
+    return ArgumentError(
+        f"{cls.__name__} got an unexpected keyword argument {show_names(unknown)}; it has "
+        f"{show_names(fields)}.{hint}"
+    )
+
+
 def _keep_arguments(module: Any, construct: Any, args: Any, kwargs: Any) -> None:
     """Keeps the arguments that ``__post_init__`` replaced: a clone is made from these again."""
     arguments = inspect.signature(construct).bind(module, *args, **kwargs).arguments
     for name in module.__field_names__:
         before, now = arguments.get(name, _ABSENT), module.__dict__.get(name)
         if before is _ABSENT:
-            before = getattr(type(module), name, now)  # the default
+            default = module.__dataclass_fields__[name].default
+            before = now if default is dataclasses.MISSING else default
         if before is not now and not holds_modules(before) and not holds_modules(now):
             module._life.given[name] = before
 

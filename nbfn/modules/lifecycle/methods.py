@@ -36,6 +36,11 @@ def compact(fn: F) -> F:
     return cast("F", wrap(fn, compact=True))
 
 
+def compact_if_bound(fn: F) -> F:
+    """Like ``compact``, but the method also runs on an unbound module, as any other does."""
+    return cast("F", wrap(fn, compact=None))
+
+
 def nowrap(fn: F) -> F:
     """Leaves a method as it is: no lazy setup, no context of its own.
 
@@ -57,7 +62,7 @@ def is_entered(fn: Any) -> bool:
 
 
 def wrap(
-    fn: Callable[..., Any], compact: bool = False, label: str | None = None
+    fn: Callable[..., Any], compact: bool | None = False, label: str | None = None
 ) -> Callable[..., Any]:
     """The method as a module runs it."""
     label = label or fn.__name__
@@ -85,14 +90,14 @@ Entered = tuple[Callable[..., Any], Any, bool, "context.Table | None"]
 
 @no_autograph_fast
 def enter(
-    module: Any, label: str, compact: bool, fn: Callable[..., Any], args: Any, kwargs: Any
+    module: Any, label: str, compact: bool | None, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Entered:
     """Before a method runs: runs ``setup`` if it is due and makes the module the current one.
 
     Args:
       module: the module.
       label: the method's name, for the names of graph operations and for errors.
-      compact: whether the method may declare.
+      compact: whether the method may declare; None if it may, but need not be able to.
       fn: the method as the class defines it.
       args: what it is called with.
       kwargs: likewise.
@@ -125,7 +130,7 @@ def enter(
             "...), or .bind(variables)."
         )
     opened, previous = False, None
-    if compact:
+    if compact is not False:
         tables, key = here.tables, id(module)
         previous = tables.get(key)
         if previous is None or previous.kind != "compact":
@@ -157,7 +162,7 @@ def leave(module: Any, call: Entered) -> None:
 
 
 def _name_scope(module: Any, label: str) -> Any:
-    name = module.name or type(module).__name__
+    name = module.__dict__["name"] or type(module).__name__
     text = name if label == "__call__" else f"{name}.{label}"
     # A module's name may hold characters that an operation's may not.
     allowed = re.sub(r"[^A-Za-z0-9_.-]", "_", text).lstrip("_-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import types
 from collections.abc import Hashable, Mapping
@@ -15,6 +16,7 @@ from nbfn.modules.errors import NameInUseError, show_path
 from nbfn.serial import serial
 
 _TWIN = "a method"
+_ASSIGNING = tuple(dis.opmap[name] for name in ("STORE_DEREF", "STORE_GLOBAL"))
 
 
 class Names:
@@ -112,13 +114,28 @@ class Names:
         return True
 
 
-def name_in_use(path: tuple[str, ...], name: str, collection: str | None) -> NameInUseError:
-    """The error for a collision."""
-    what = {None: "submodule", "params": "param"}.get(collection, "variable")
+def name_in_use(owner: Any, name: str, collection: str | None, *declared: Names) -> NameInUseError:
+    """The error for a collision.
+
+    Args:
+      owner: the module that wants to declare.
+      name: the name.
+      collection: of the variable that is declared; None for a submodule.
+      declared: where the name may be taken.
+    """
+    holders = [kind for names in declared for kind in names.held().get(name, ())]
+    found = _kind_of(holders[0]) if holders else "a submodule"
+    path = owner._life.scope.path
+    where = f"{type(owner).__name__} at {show_path(path)}" if path else type(owner).__name__
     return NameInUseError(
-        f"{show_path(path)} already has something called {name!r}, so it cannot have a {what} of "
+        f"{where} already has {found} called {name!r}, so it cannot have {_kind_of(collection)} of "
         "that name. Rename one of them; to share a module, create it once and call it twice."
     )
+
+
+def _kind_of(collection: str | None) -> str:
+    known = {None: "a submodule", "params": "a parameter", _TWIN: _TWIN}
+    return known.get(collection, f"a variable of the collection {collection!r}")
 
 
 def alike(a: Any, b: Any, exact: bool = False) -> bool:
@@ -136,6 +153,16 @@ def _is_same_class(a: Any, b: Any) -> bool:
         (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
         and a.__field_names__ == b.__field_names__
     )
+
+
+def assigned(code: types.CodeType) -> frozenset[str]:
+    """The names of enclosing functions and globals that code assigns."""
+    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    found = frozenset().union(*map(assigned, inner)) if inner else frozenset[str]()
+    if any(operation in code.co_code[::2] for operation in _ASSIGNING):  # else it costs too much
+        named = (i for i in dis.get_instructions(code) if i.opcode in _ASSIGNING)
+        found |= {str(i.argval) for i in named}
+    return found
 
 
 def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozenset()) -> Hashable:
@@ -168,7 +195,9 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
     if isinstance(value, (set, frozenset)):
         return ("set", frozenset(again(v) for v in value))
     if isinstance(value, types.FunctionType):
-        cells = again(closure(value))
+        # What a function assigns itself is no setting of it.
+        written = assigned(value.__code__)
+        cells = again({n: held for n, held in closure(value).items() if n not in written})
         return (value.__code__, again(value.__defaults__), again(value.__kwdefaults__), cells)
     if isinstance(value, functools.partial):
         return (again(value.func), again(value.args), again(value.keywords))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbfn._tensorflow import no_autograph
-from nbfn.modules.errors import InstanceError, MethodError, RngError, UnknownAttributeError
+from nbfn.modules.errors import InstanceError, MethodError, UnknownAttributeError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import attach, check_built, clone, unbound
 from nbfn.modules.lifecycle.fields import is_module
@@ -57,8 +57,6 @@ class Run:
         wanted = wanted_outputs(capture_intermediates)
         self._pure = mutable is False and not initializing and wanted is None
         streams = check_rngs(rngs)
-        if initializing and not streams:
-            raise RngError("init needs a random key, such as nn.key(0), as its first argument.")
         writable = Filter.of(mutable)
         if wanted is not None:
             writable |= Filter.of("intermediates")

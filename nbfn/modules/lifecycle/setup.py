@@ -16,6 +16,14 @@ from nbfn.modules.variables.tree import leaves
 _setup_lock = threading.RLock()
 
 
+class _Cloning(threading.local):
+    def __init__(self) -> None:
+        self.classes: list[type] = []
+
+
+_cloning = _Cloning()
+
+
 def prepare(module: Any) -> None:
     """Runs ``declare`` and ``setup`` of an attached module if they are due.
 
@@ -63,7 +71,13 @@ def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
     """
     cache: dict[str, Any] = module._life.template
     if hook not in cache:
-        private = clone(module)
+        if type(module) in _cloning.classes:
+            return {}  # its __post_init__ asks for what only setup will give it
+        _cloning.classes.append(type(module))
+        try:
+            private = clone(module)
+        finally:
+            _cloning.classes.pop()
         private._life.preparing = True
         for each in module.__hooks__:
             if each in ("declare", hook):

@@ -102,7 +102,7 @@ class Slices:
         self.inputs = [
             to_front(leaf, axis)
             for leaf, axis in zip(leaves, self._at, strict=True)
-            if axis is not None
+            if axis is not None and _has_axis(leaf, axis)
         ]
 
     def whole(self, slices: Sequence[Any]) -> tuple[Any, ...]:
@@ -113,6 +113,21 @@ class Slices:
             for leaf, axis in zip(flatten(self._value), self._at, strict=True)
         ]
         return pack(self._value, leaves) if self._value else ()
+
+
+def _has_axis(leaf: Any, axis: int) -> bool:
+    """Always true.
+
+    Raises:
+      TransformError: the tensor has no such axis.
+    """
+    rank = len(leaf.shape)
+    if -rank <= axis < rank:
+        return True
+    raise TransformError(
+        f"in_axes maps over the axis {axis} of an argument of shape {tuple(leaf.shape)}, which has "
+        f"{f'only {rank} axes' if rank else 'none'}. Give it None in in_axes, or an axis."
+    )
 
 
 def from_front(tensor: Any, axis: int) -> Any:

@@ -86,6 +86,7 @@ class Inner(TensorStore):
       written: the variables that were written or made.
       made: the variables that were declared and did not exist, with their initial values.
       drawn: how often each path drew from each stream.
+      placed: whether the user's code has asked for the path or the name of a module here.
     """
 
     def __init__(
@@ -110,9 +111,15 @@ class Inner(TensorStore):
         self.keeps_sown = outer.sown is not None if outer.bound else outer.keeps_sown
         self.written: set[tuple[str, Path]] = set()
         self.made: dict[tuple[str, Path], Any] = {}
+        self.placed = False
         self._outer = outer
         self._label = label
         self._streams = streams
+
+    def note_place(self) -> None:
+        """Notes that what runs here may depend on where it runs."""
+        self.placed = True
+        self._outer.note_place()
 
     @property
     def drawn(self) -> dict[tuple[str, Path], int]:

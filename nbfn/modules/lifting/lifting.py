@@ -126,7 +126,7 @@ class Lift:
     def _run_of(self, functions: Sequence[Callable[..., Any]]) -> int:
         # What is made may depend on a flag, but not on what a tensor holds.
         static = [v for v in flatten(self._values) if not (is_array(v) or places_in(v))]
-        modules = tuple(map(named, self._found))
+        modules = tuple((scope_of(thing).path, named(thing)) for thing in self._found)
         there = frozenset(self.leaves(_EVERYTHING))
         return hash((self.label, tuple(map(what, functions)), modules, fingerprint(static), there))
 
@@ -303,7 +303,7 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
     fields = {name: map_places(copied, thing.__dict__[name]) for name in thing.__field_names__}
     context.push(None)
     try:
-        made = cls(**fields, parent=None, name=thing.name)
+        made = cls(**fields, parent=None, name=thing.__dict__["name"])
     finally:
         context.pop()
     attach(made, Scope(inner, thing._life.scope.path))
@@ -326,14 +326,21 @@ def what(function: Any) -> Hashable:
     return function if hasattr(function, "__nbfn_wrapped__") else fingerprint(function)
 
 
-def named(thing: Any) -> Hashable:
-    """The path and the configuration of a module or a variable, for comparisons."""
-    path = scope_of(thing).path
+def fields_of(thing: Any) -> list[Any]:
+    """The construction arguments of a module, without modules of its own; of a variable none."""
     if not is_module(thing):
-        return path, repr(thing)
+        return [thing.collection, thing.name]
+    values = [thing.__dict__[name] for name in thing.__field_names__]
+    return [map_places(lambda _: None, value) for value in values]
+
+
+def named(thing: Any) -> Hashable:
+    """The configuration of a module, or which variable it is, for comparisons."""
+    if not is_module(thing):
+        return thing.collection, thing.name
     # A class that was transformed in a method is another one in each call.
     cls = getattr(type(thing), "__untransformed__", type(thing))
-    return path, cls, fingerprint([thing.__dict__[name] for name in cls.__field_names__])
+    return cls, fingerprint([thing.__dict__[name] for name in cls.__field_names__])
 
 
 def describe(leaf: Leaf) -> str:

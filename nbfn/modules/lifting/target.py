@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nbfn._tensorflow import no_autograph_fast
-from nbfn.modules.errors import TransformError
+from nbfn.modules.errors import TransformError, show_names
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.methods import enters, nowrap
 
@@ -20,6 +20,7 @@ def transformed(
     prefix: str,
     call: Transformation,
     methods: Sequence[str] | Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Any:
     """The transformed class or function.
 
@@ -28,18 +29,20 @@ def transformed(
         decorator of a method, the method.
       label: the transformation, such as ``"nn.vmap"``.
       prefix: put before the name of a class: ``Vmap`` makes ``VmapDense``.
-      call: called as ``call(fn, module, *args, **kwargs)`` in place of ``fn``. If ``methods`` is a
-        dict, also with its entry as the keyword ``own``.
-      methods: for a class, the methods to transform; by default ``__call__``.
+      call: called as ``call(fn, options, module, *args, **kwargs)`` in place of ``fn``.
+      methods: for a class, the methods to transform, by default ``__call__``; or a dict of these,
+        each with those of its options that differ.
+      options: of the transformation.
 
     Raises:
-      TransformError: the target is neither, for instance a module instance.
+      TransformError: the target is neither, for instance a module instance; there is no such
+        method or option.
     """
-    call = no_autograph_fast(call)
+    call, options = no_autograph_fast(call), options or {}
     if isinstance(target, type) and hasattr(target, "__field_names__"):
-        return _class(target, label, prefix, call, methods)
+        return _class(target, label, prefix, call, methods, options)
     if isinstance(target, functools.partial) and isinstance(target.func, type):
-        made = transformed(target.func, label, prefix, call, methods)
+        made = transformed(target.func, label, prefix, call, methods, options)
         return functools.partial(made, *target.args, **target.keywords)
     if is_module(target):
         raise TransformError(
@@ -53,29 +56,44 @@ def transformed(
         )
     if methods is not None:
         raise TransformError(f"{label}: methods= is for module classes, not for {target!r}.")
-    return _function(target, call)
+    return _function(target, call, options)
 
 
-def _function(fn: Callable[..., Any], call: Transformation, **own: Any) -> Callable[..., Any]:
+def _function(
+    fn: Callable[..., Any], call: Transformation, options: Mapping[str, Any]
+) -> Callable[..., Any]:
     @no_autograph_fast
     @functools.wraps(fn)
     def lifted(*args: Any, **kwargs: Any) -> Any:
-        return call(fn, *args, **own, **kwargs)
+        return call(fn, options, *args, **kwargs)
 
     # `wraps` copies marks of the function, but the transformed one must not enter the module.
     lifted.__dict__.pop("__nbfn_wrapped__", None)
     return nowrap(enters(lifted))
 
 
-def _class(target: Any, label: str, prefix: str, call: Transformation, methods: Any) -> type:
+def _class(
+    target: Any,
+    label: str,
+    prefix: str,
+    call: Transformation,
+    methods: Any,
+    options: Mapping[str, Any],
+) -> type:
     names = ("__call__",) if methods is None else tuple(methods)
     missing = [name for name in names if not callable(getattr(target, name, None))]
     if missing:
         raise TransformError(f"{label}: {target.__name__} has no method {missing[0]!r}.")
-    own = methods if isinstance(methods, Mapping) else {}
+    own = dict(methods) if isinstance(methods, Mapping) else {name: {} for name in names}
+    for name, chosen in own.items():
+        unknown = chosen.keys() - options.keys() if isinstance(chosen, Mapping) else {chosen}
+        if unknown:
+            raise TransformError(
+                f"{label}: methods[{name!r}] holds {show_names(map(str, unknown))}, but it must be "
+                f"a dict of options of {label}: {show_names(options)}."
+            )
     lifted = {
-        name: _function(getattr(target, name), call, **({"own": own[name]} if own else {}))
-        for name in names
+        name: _function(getattr(target, name), call, {**options, **own[name]}) for name in names
     }
     return type(
         f"{prefix}{target.__name__}",

@@ -11,13 +11,21 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbfn._tensorflow import Conversion, no_autograph_fast, tf_function
+from nbfn._tensorflow import (
+    Conversion,
+    flat_call,
+    no_autograph_fast,
+    plain_eager_device,
+    tensor_keys,
+    tf_function,
+)
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.naming import fingerprint
-from nbfn.modules.lifting.arguments import places_in
+from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
+from nbfn.modules.lifting.decided import TooMuchError, decided_by
 from nbfn.modules.lifting.inner_store import Streams, same_streams
-from nbfn.modules.lifting.lifting import Lift, named, what
+from nbfn.modules.lifting.lifting import Leaf, Lift, fields_of, named, what
 from nbfn.modules.variables.filters import Filter
 
 _EVERYTHING = Filter.of(True)
@@ -34,6 +42,7 @@ def call_traced(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: Mapping[str, Any],
+    by_state: bool = False,
 ) -> Any:
     """Calls a function by way of a trace; of an earlier one if it fits.
 
@@ -44,24 +53,59 @@ def call_traced(
       args: its other arguments.
       kwargs: its keyword arguments.
       options: of ``tf.function``.
+      by_state: whether all the Python state that the function can reach decides, as where the user
+        did not ask for a trace; otherwise the code, the closure and the arguments.
     """
     once = _Call(lift, fn, module, args, kwargs)
     if context.interceptors() or lift.store.wanted is not None:
         # What looks on at calls is part of the trace, and is gone after it.
-        return once.finish(*once.traced(options))
-    key = (lift.label, what(fn), fingerprint(dict(options)), once.key())
+        return once.finish(once.traced(options))
+    try:
+        known = once.reached() if by_state else (what(fn), fingerprint(dict(options)), once.key())
+    except TooMuchError:
+        return once.finish(once.traced(options))
+    # Modules of one configuration share a trace if nothing in it depends on their place.
+    anywhere, here = (lift.label, known), (lift.label, known, once.place())
     with _lock:
+        key = anywhere if anywhere in _cache else here
         found = _cache.pop(key, None)
     if found is None:
         # Without the lock: another thread may trace what this trace waits for.
         found = once.traced(options)
-    if found[0].captured_inputs:
-        return once.finish(*found)  # kept, it would keep the user's tensors and variables alive
+        key = here if found.placed else anywhere
+        if by_state and once.reached() != known:
+            # The code has changed what it can read: it does something each time, so it runs.
+            return once.finish(found)
+    if found.concrete.captured_inputs:
+        return once.finish(found)  # kept, it would keep the user's tensors and variables alive
     with _lock:
         _cache[key] = found
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
-    return once.finish(*found)
+    return once.finish(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Trace:
+    """A traced call.
+
+    Attributes:
+      concrete: the traced function, of a flat list of tensors.
+      run: the same, called with the list where calls are plain and eager.
+      form: the structure of what it returns: the output, what it wrote, and the initial values.
+      writes: the variables that it wrote, each as its module's index and the path from there.
+      made: the variables that it made, likewise.
+      drawn: how often each path drew from each stream.
+      placed: whether the code has asked where a module is, for a draw or by its path or name.
+    """
+
+    concrete: Any
+    run: Callable[[list[Any]], Any]
+    form: Any
+    writes: list[Any]
+    made: list[Any]
+    drawn: dict[Any, int]
+    placed: bool
 
 
 class _Call:
@@ -81,62 +125,122 @@ class _Call:
             if is_array(leaf) and not isinstance(leaf, tf.Variable)
         ]
         self.inputs = [
-            list(self.variables.values()),
-            [as_tensor(self.leaves[i]) for i in self.arrays],
-            {name: stream.key for name, stream in self.streams.items()},
-            {name: _vector(stream.counts) for name, stream in self.streams.items()},
+            *self.variables.values(),
+            *(as_tensor(self.leaves[i]) for i in self.arrays),
+            *(stream.key for stream in self.streams.values()),
+            *(_vector(stream.counts) for stream in self.streams.values()),
         ]
+        self.device = plain_eager_device()
+        self.shapes = tensor_keys(self.inputs)
 
     def key(self) -> Hashable:
         """What decides whether an earlier trace serves."""
-        store = self.lift.store
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
-        shapes = [tf.type_spec_from_value(tensor) for tensor in flatten(self.inputs)]
         return (
-            tuple(named(thing) for thing in places_in([self.module, static])),
+            tuple(
+                (self._inside(("", scope_of(thing).path)), named(thing))
+                for thing in places_in([self.module, static])
+            ),
             fingerprint([leaf for leaf in static if not places_in(leaf)]),
+            *self._inputs_key(),
+        )
+
+    def reached(self) -> Hashable:
+        """The same with all the state that code can reach, and without a hold on it.
+
+        Raises:
+          TooMuchError: it is too much to compare.
+        """
+        static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
+        places = [
+            (self._inside(("", scope_of(thing).path)), type(thing), fields_of(thing))
+            for thing in places_in([self.module, static])
+        ]
+        rest = [leaf for leaf in static if not has_place(leaf)]
+        return decided_by(places, self.fn, rest), self._inputs_key()
+
+    def _inputs_key(self) -> tuple[Hashable, ...]:
+        store = self.lift.store
+        shapes = self.shapes or map(tf.type_spec_from_value, self.inputs)
+        # How often each path has drawn is a matter of the place.
+        count = len(self.inputs) - len(self.streams)
+        return (
             repr(_blank(self.form)),
             tuple(self.arrays),
-            tuple(self.variables),
-            tuple(shapes),
+            tuple(map(self._inside, self.variables)),
+            tuple(shapes)[:count],
+            tuple(self.streams),
+            self.device,
             keras.config.dtype_policy().name,
-            tuple((n, tuple(sorted(s.slots.items()))) for n, s in self.streams.items()),
             (store.mutable, store.initializing, store.keeps_sown, store.sown is not None),
         )
 
-    def traced(self, options: Mapping[str, Any]) -> tuple[Any, Any, list[Any], dict[Any, int]]:
-        """The traced function, its output's form, what it writes, and what it draws."""
+    def place(self) -> Hashable:
+        """Where the modules are, and how often each path has drawn."""
+        slots = ((n, tuple(sorted(s.slots.items()))) for n, s in self.streams.items())
+        return tuple(self.lift.roots), tuple(slots)
+
+    def _inside(self, leaf: Leaf) -> Any:
+        """A variable by its module's index and the path from there."""
+        collection, path = leaf
+        roots = enumerate(self.lift.roots)
+        index, root = next((i, r) for i, r in roots if path[: len(r)] == r)
+        return collection, index, path[len(root) :]
+
+    def _outside(self, leaf: Any) -> Leaf:
+        collection, index, path = leaf
+        return collection, (*self.lift.roots[index], *path)
+
+    def traced(self, options: Mapping[str, Any]) -> _Trace:
+        """Traces the call."""
         told: list[Any] = []
         self.lift.user = Conversion(by_default=options.get("autograph", True))
+        counts = [len(self.variables), len(self.arrays), len(self.streams)]
 
         @no_autograph_fast
-        def body(variables: Any, arrays: Any, keys: Any, counts: Any) -> Any:
+        def body(*tensors: Any) -> Any:
+            rest = iter(tensors)
+            variables, arrays, keys = ([next(rest) for _ in range(n)] for n in counts)
             values = list(self.leaves)
             for i, tensor in zip(self.arrays, arrays, strict=True):
                 values[i] = tensor
             args, kwargs = pack(self.form, values)
             streams: Streams = {
-                name: dataclasses.replace(s, key=keys[name], counts=counts[name])
-                for name, s in self.streams.items()
+                name: dataclasses.replace(stream, key=key, counts=next(rest))
+                for (name, stream), key in zip(self.streams.items(), keys, strict=True)
             }
             held = dict(zip(self.variables, variables, strict=True))
             output, inner = self.lift.run(
                 self.fn, (self.module, *args), kwargs, held, streams, _EVERYTHING
             )
             writes = inner.writes()
-            told[:] = [[_blank(output), _blank(list(writes.values()))], list(writes), inner.drawn]
-            return [as_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
+            results = [output, list(writes.values()), list(inner.made.values())]
+            told[:] = [
+                *(_blank(results), list(map(self._inside, writes))),
+                *(list(map(self._inside, inner.made)), inner.drawn),
+                bool(inner.drawn) or inner.placed,
+            ]
+            return [as_tensor(leaf) for leaf in flatten(results)]
 
-        traced = tf_function(body, **options).get_concrete_function(*self.inputs)
-        return traced, told[0], told[1], told[2]
+        concrete = tf_function(body, **options).get_concrete_function(*self.inputs)
+        return _Trace(concrete, flat_call(concrete), *told)
 
-    def finish(self, traced: Any, form: Any, writes: list[Any], drawn: dict[Any, int]) -> Any:
-        """Calls the traced function and keeps what it wrote."""
-        results = traced(*self.inputs)
-        output, written = pack(form, results)
-        for (name, path), draws in drawn.items():
-            self.lift.store.advance(name, path, draws)
-        self.lift.commit(dict(zip(writes, written, strict=True)))
+    def finish(self, trace: _Trace) -> Any:
+        """Runs a trace and keeps what it wrote."""
+        lift, inputs = self.lift, self.inputs
+        if not trace.placed:
+            # It takes the counts that there were where it was made, and uses none of them.
+            known = trace.concrete.inputs[len(inputs) - len(self.streams) : len(inputs)]
+            unused = [tf.zeros(each.shape, each.dtype) for each in known]
+            inputs = [*inputs[: len(inputs) - len(self.streams)], *unused]
+        plain = self.device is not None and self.shapes is not None
+        results = trace.run(inputs) if plain else trace.concrete(*inputs)
+        output, written, initial = pack(trace.form, results)
+        for (name, path), draws in trace.drawn.items():
+            lift.store.advance(name, path, draws)
+        made = dict(zip(map(self._outside, trace.made), initial, strict=True))
+        written = dict(zip(map(self._outside, trace.writes), written, strict=True))
+        lift.commit(written, made if lift.store.initializing else None)
         return output
 
 

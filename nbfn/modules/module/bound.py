@@ -198,9 +198,11 @@ class Bound(Members, library=True):
                 " Its variables exist, but a compact method makes the submodule: call the module "
                 "once first."
             )
+        held = [f"the submodules {show_names(children)}"] if children else []
+        held += [f"here or below, the variables {show_names(variables)}"] if variables else []
         return PathNotFoundError(
-            f"{where} has neither a submodule nor a variable {'/'.join(parts)!r}; it has the "
-            f"submodules {show_names(children)} and, here or below, {show_names(variables)}.{hint}"
+            f"{where} has neither a submodule nor a variable {'/'.join(parts)!r}; it has "
+            f"{' and, '.join(held) or 'none at all'}.{hint}"
         )
 
     def _variables_outside_params(self) -> set[int]:

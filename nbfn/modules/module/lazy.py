@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow import tf_function
+from nbfn.errors import NbfnError
 from nbfn.modules.errors import LazyInitError, show_path
 from nbfn.modules.lifecycle.run import Run
 from nbfn.modules.lifecycle.setup import prepare
@@ -58,10 +59,16 @@ def lazy_run(
     def trace(*tensors: Any) -> None:
         filled = map_leaves(lambda v, _: tensors[v.at] if isinstance(v, _Place) else v, places)
         with run:
-            run.function(*filled[0], **filled[1])
-            found.append(look(run))
+            try:
+                run.function(*filled[0], **filled[1])
+            except NbfnError as error:
+                found.append(error)  # on its way out AutoGraph would put a stack into its message
+            else:
+                found.append(look(run))
 
     tf_function(trace).get_concrete_function(*specs)
+    if isinstance(found[0], NbfnError):
+        raise found[0]
     return found[0]
 
 

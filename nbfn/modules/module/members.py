@@ -8,10 +8,15 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow import no_autograph_fast
-from nbfn.modules.errors import PlacementError, UnboundModuleError, show_path
+from nbfn.modules.errors import (
+    PlacementError,
+    UnboundModuleError,
+    VariableNotFoundError,
+    show_path,
+)
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.naming import name_in_use
-from nbfn.modules.module.template import Template
+from nbfn.modules.module.template import Absent, Template
 from nbfn.modules.variables.scope import Scope, Variable
 from nbfn.modules.variables.store import MISSING
 from nbfn.modules.variables.tree import as_tensors
@@ -25,22 +30,6 @@ def _nothing() -> tuple[Any, ...]:
     return ()
 
 
-class Absent:
-    """Stands for a variable where ``setup`` of an unbound module is only inspected."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-
-    def __getattr__(self, name: str) -> Any:
-        raise UnboundModuleError(
-            f"{self._label} has no value (not even .{name}) while setup runs for an unbound "
-            "module, to find its submodules. Use the value in a method, or bind the module."
-        )
-
-    def __repr__(self) -> str:
-        return f"Absent({self._label})"
-
-
 class Members(Template, library=True):
     """The variables and random streams of a module, as its methods see them."""
 
@@ -51,7 +40,9 @@ class Members(Template, library=True):
         Raises:
           UnboundModuleError: the module is unbound.
         """
-        return self._scope("path").path
+        scope = self._scope("path")
+        scope.store.note_place()
+        return scope.path
 
     @no_autograph_fast
     def param(self, name: str, init_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -238,7 +229,7 @@ class Members(Template, library=True):
           The value, perturbed.
 
         Raises:
-          VariableNotFoundError: the collection exists, but has no such variable.
+          VariableNotFoundError: the collection was passed, but has no such variable.
 
         Implements: Flax Linen, ``Module.perturb``.
         """
@@ -250,8 +241,13 @@ class Members(Template, library=True):
             known = value.shape.is_fully_defined()
             shape = value.shape if known else tf.shape(value)
             scope.ensure(collection, name, lambda: tf.zeros(shape, value.dtype))
-        elif not store.tree.get(collection):
+        elif collection not in store.tree:
             return value
+        elif not scope.has(collection, name):
+            raise VariableNotFoundError(
+                f"{scope} perturbs {name!r}, but the collection {collection!r} that was passed "
+                "does not have it. Pass the zeros that init returned, or leave the collection out."
+            )
         return value + scope.read(collection, name)
 
     # -- for nbfn itself -----------------------------------------------------------------------
@@ -283,7 +279,7 @@ class Members(Template, library=True):
             scope = self._scope("param" if collection == "params" else "variable")
         names = table.names if table.kind == "compact" else life.names
         if not names.take_free(name, collection, life.names):
-            raise name_in_use(scope.path, name, collection)
+            raise name_in_use(self, name, collection, names, life.names)
         return scope
 
     def _misplaced(self, collection: str, name: str) -> PlacementError:

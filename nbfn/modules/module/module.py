@@ -252,15 +252,23 @@ class Module(Live, library=True):
         finally:
             context.pop()
 
-    def clone(self, **updates: Any) -> Self:
-        """A new unbound module with the same construction arguments, except for the updates.
+    def clone(self, *, parent: Any = None, **updates: Any) -> Self:
+        """A new module with the same construction arguments, except for the updates.
+
+        Args:
+          parent: None for an unbound module; or the module, such as ``self`` in a compact method,
+            of which the clone is a new submodule.
+          **updates: other construction arguments, and ``name``.
+
+        Raises:
+          PlacementError: the parent has variables, but is not in ``setup`` or a compact method.
 
         Implements: Flax Module lifecycle, section "Cloning".
         """
         context.push(None)
         try:
             name = {"name": updates.pop("name")} if "name" in updates else {}
-            return binding.clone(binding.unbound(self), updates, **name)  # type: ignore[no-any-return]
+            return binding.clone(binding.unbound(self), updates, parent, **name)  # type: ignore[no-any-return]
         finally:
             context.pop()
 

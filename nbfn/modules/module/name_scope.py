@@ -48,10 +48,10 @@ def _twin(module: Any, name: str) -> Any:
     known = life.children.get(name)
     if table is not None and table.kind == "compact" and not table.names.twin(name):
         if life.names.taken(name, None) or table.names.taken(name, None):
-            raise name_in_use(life.scope.path, name, None)
+            raise name_in_use(module, name, None, life.names, table.names)
         table.names.take_twin(name)
     elif life.names.taken(name, None):
-        raise name_in_use(life.scope.path, name, None)
+        raise name_in_use(module, name, None, life.names)
     if known is not None and known._life.scope.store is life.scope.store:
         return known
     made = object.__new__(type(module))

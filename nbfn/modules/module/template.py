@@ -7,9 +7,13 @@ what a module may do inside its methods is in ``members``, its lifecycle in ``mo
 from __future__ import annotations
 
 import dataclasses
+import dis
 import inspect
+import sys
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from collections.abc import Iterable
+from types import FrameType
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 import tensorflow as tf
 
@@ -19,6 +23,7 @@ from nbfn.modules.errors import (
     ReservedFieldError,
     SetupFieldError,
     UnboundAttributeError,
+    UnboundModuleError,
     UnknownAttributeError,
     did_you_mean,
     show_path,
@@ -31,6 +36,7 @@ from nbfn.modules.lifecycle.naming import fingerprint
 from nbfn.modules.lifecycle.reuse import known_child, may_be_reused
 from nbfn.modules.lifecycle.setup import inspect_hook, prepare
 from nbfn.modules.specs.config import ConfigOf
+from nbfn.modules.variables.tree import leaves
 
 # Names that notebooks and TensorFlow try on any object; asking must have no effect.
 _PROBES = (
@@ -44,6 +50,9 @@ class _Implicit:
 
     def __repr__(self) -> str:
         return "<implicit>"
+
+    def __reduce__(self) -> str:
+        return "_IMPLICIT"  # copies of it are itself
 
 
 _IMPLICIT = _Implicit()
@@ -63,6 +72,37 @@ class _Parent:
         module.__dict__["_parent"] = value if keep else weakref.ref(value)
 
 
+class Absent:
+    """Stands for a variable where ``setup`` of an unbound module is only inspected."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnboundModuleError(
+            f"{self._label} has no value (not even .{name}) while setup runs for an unbound "
+            "module, to find its submodules. Use the value in a method, or bind the module."
+        )
+
+    def __repr__(self) -> str:
+        return f"Absent({self._label})"
+
+
+class _Name:
+    """The attribute ``name``, which notes that it was asked for: a trace may depend on it."""
+
+    def __get__(self, module: Any, owner: type | None = None) -> Any:
+        if module is None:
+            return None
+        scope = module._life.scope
+        if scope is not None:
+            scope.store.note_place()
+        return module.__dict__["name"]
+
+    def __set__(self, module: Any, value: Any) -> None:
+        module.__dict__["name"] = value
+
+
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 class Template(tf.Module):
     """A dataclass over ``tf.Module`` whose instances hold arguments and no variables."""
@@ -72,8 +112,8 @@ class Template(tf.Module):
 
     Config = ConfigOf()
     preserve_adopted_names = False  # whether modules in fields keep the name= that they have
-    __field_names__: ClassVar[tuple[str, ...]] = ()
-    __hooks__: ClassVar[tuple[str, ...]] = ()
+    __field_names__ = tuple[str, ...]()  # without annotations, which would make fields
+    __hooks__ = tuple[str, ...]()
     __iter__ = None  # __getitem__ takes paths; without this Python would try 0, 1, 2, ...
     _state = _rngs = _children = _held = None  # what TensorFlow may see of a bound module
     if TYPE_CHECKING:  # an annotation, and no field of the dataclass
@@ -178,6 +218,11 @@ class Template(tf.Module):
         """The name of a submodule that a field holds, from the one that its place gives it."""
         return name
 
+    @classmethod
+    def _meant(cls, _names: Iterable[str]) -> str:
+        """What somebody may mean with arguments that the class does not have, as sentences."""
+        return ""
+
     def _kind(self) -> str:
         """What the module is called where nobody named it."""
         return type(self).__name__
@@ -233,11 +278,19 @@ class Template(tf.Module):
         super().__delattr__(name)
 
     def __getattr__(self, name: str) -> Any:
-        """Runs ``setup`` (bound) or ``declare`` (unbound) when an unknown attribute is read.
+        """Runs ``setup`` when an unknown attribute is read.
+
+        Of an unbound module it runs on a private copy without variables, so that
+        ``auto_encoder.decoder`` is an unbound module, the same each time. Only code that says
+        ``module.name`` makes it run: ``hasattr``, ``getattr``, copying, pickling and completion ask
+        for any name, and find what there is without it.
 
         Raises:
-          UnboundAttributeError: the module is unbound, and only ``setup`` could define it.
+          UnboundAttributeError: the module is unbound, and there is no such attribute, or it needs
+            variables.
           UnknownAttributeError: there is no such attribute.
+
+        Implements: Flax Module lifecycle, section "Setup for unbound Modules".
         """
         life = self.__dict__.get("_life")
         label = type(self).__name__
@@ -248,16 +301,7 @@ class Template(tf.Module):
             # There is one, and it raised an error that Python takes for a missing attribute.
             reraise_hidden(hidden, self, name)
         if life.scope is None:
-            if "declare" in self.__hooks__ and not life.preparing:
-                declared = inspect_hook(self, "declare")
-                if name in declared:
-                    return declared[name]
-            raise UnboundAttributeError(
-                f"{label} has no attribute {name!r} while it is unbound: attributes of setup exist "
-                "inside init and apply, and after bind. To look at a submodule without variables, "
-                f"use module[{name!r}], or declare it in declare() instead of setup()."
-                f"{did_you_mean(name, self.__field_names__)}"
-            )
+            return self._of_unbound(name, _is_written(sys._getframe(1)))
         if not life.ready and not life.preparing:
             prepare(self)
             if name in self.__dict__:
@@ -266,6 +310,28 @@ class Template(tf.Module):
         raise UnknownAttributeError(
             f"{label} at {life.scope} has no attribute {name!r}.{did_you_mean(name, known)}"
         )
+
+    def _of_unbound(self, name: str, is_written: bool) -> Any:
+        """An attribute that ``declare`` or ``setup`` gives a module without variables."""
+        life, label, cause = self._life, type(self).__name__, None
+        given: dict[str, Any] = {}
+        # In the setup of another it will be bound when it is assigned, and its submodules with it.
+        is_alone = context.current_module() is None
+        if self.__hooks__ and life.built and not life.preparing:
+            if "declare" in self.__hooks__:
+                given = inspect_hook(self, "declare")
+            if name not in given and is_written and is_alone:
+                try:
+                    given = inspect_hook(self, "setup")
+                except Exception as error:  # it is the user's, and may need a bound module
+                    cause = error
+        if name in given and not _is_absent(given[name]):
+            return given[name]
+        raise UnboundAttributeError(
+            f"{label} has no attribute {name!r} while it is unbound: it has its fields, and the "
+            "submodules of setup; variables, and what is computed with them, exist inside init and "
+            f"apply, and after bind.{did_you_mean(name, (*self.__field_names__, *given))}"
+        ) from cause
 
     def __dir__(self) -> list[str]:
         """The attributes; those of ``setup`` too if the module is bound."""
@@ -327,6 +393,16 @@ def _is_record(name: str) -> bool:
     return name.startswith(("__", "_self_")) or kept
 
 
+def _is_written(frame: FrameType) -> bool:
+    """Whether the code that runs in a frame says ``object.name`` just there."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def _is_absent(value: Any) -> bool:
+    """Whether a value of ``setup`` is, or holds, a variable that an unbound module has not."""
+    return any(isinstance(leaf, Absent) for _, leaf in leaves(value))
+
+
 def _is_library(base: type) -> bool:
     return base is tf.Module or base is Template or "__library__" in vars(base)
 
@@ -337,3 +413,4 @@ def _default(module: Any, name: str) -> Any:
 
 make_dataclass(Template)
 Template.parent = _Parent()
+Template.name = _Name()  # type: ignore[assignment]

@@ -1,21 +1,27 @@
 """The JSON of what JSON has no form for: special floats, dtypes, shapes, functions, initializers.
 
 A field that is annotated as a dtype or a shape holds its plain form, ``"bfloat16"`` or
-``[null, 3]``. A function stands as ``{"$function": "tf.nn.relu"}``, an initializer of nbfn as
-``{"$initializer": "normal(stddev=0.1)"}``, an object of Keras as ``{"$keras": ...}``. Reading
-reaches only what is listed here, so JSON from elsewhere can name no other function.
+``[null, 3]``; a special float is ``"NaN"``, or ``{"$float": "NaN"}`` where that could be text, in
+``Any`` and beside ``str``. A function stands as ``{"$function": "tf.nn.relu"}``, an initializer of
+nbfn as ``{"$initializer": "normal(stddev=0.1)"}``, an object of Keras as ``{"$keras": ...}``, in
+``Any`` a spec as ``{"$spec": [module, class, fields]}``. Reading reaches only what is listed here
+and classes of specs that exist, so JSON from elsewhere can name no other function.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import types
 import typing
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Annotated, Any, TypeGuard
 
 import keras
 import numpy as np
 import pydantic
+import pydantic_core
 import tensorflow as tf
 
 from nbfn.errors import NbfnError
@@ -23,6 +29,8 @@ from nbfn.modules import activations, initializers
 from nbfn.modules.errors import SpecError, did_you_mean
 
 _SPECIAL_FLOATS = ("NaN", "Infinity", "-Infinity")
+SPECS: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
+"""The classes of specs by module and name; the newest of a name."""
 _FUNCTIONS: dict[str, Any] = {
     "nn": activations,
     "tf.nn": tf.nn,
@@ -42,6 +50,9 @@ def with_json_forms(annotation: Any) -> Any:
         return Annotated[annotation, pydantic.WrapValidator(_marked), _schema(_FUNCTION_SCHEMA)]
     if origin in (None, typing.Literal):
         return annotation
+    if origin in (typing.Union, types.UnionType) and {str, float} <= set(arguments):
+        others = [with_json_forms(a) for a in arguments if a is not float]
+        return Annotated[(typing.Union[float, *others], *_MARKING)]  # type: ignore[return-value]
     changed = tuple(with_json_forms(argument) for argument in arguments)
     if all(new is old for new, old in zip(changed, arguments, strict=True)):
         return annotation
@@ -74,17 +85,23 @@ def form_of(value: Any) -> Any:
 
 
 def _written(value: Any, handler: Any) -> Any:
-    """Marks initializers, which pydantic would take apart, also inside containers."""
-    return handler(_with_initializers(value))
+    """Marks what pydantic would take apart or write as text, also inside containers."""
+    marked = _with_marks(value)
+    return marked if isinstance(value, float) and marked is not value else handler(marked)
 
 
-def _with_initializers(value: Any) -> Any:
+def _with_marks(value: Any) -> Any:
     if isinstance(value, initializers.Initializer):
         return form_of(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": json.loads(pydantic_core.to_json(value, inf_nan_mode="strings"))}
+    if hasattr(type(value), "__schema__"):
+        cls = type(value)
+        return {"$spec": [cls.__module__, cls.__qualname__, json.loads(value.to_json())]}
     if type(value) in (list, tuple):
-        return [_with_initializers(item) for item in value]
+        return [_with_marks(item) for item in value]
     if type(value) is dict:
-        return {name: _with_initializers(item) for name, item in value.items()}
+        return {name: _with_marks(item) for name, item in value.items()}
     return value
 
 
@@ -138,8 +155,31 @@ def _keras_object(config: Any) -> Any:
         raise SpecError(f"Keras cannot make {config!r}: {str(error).splitlines()[0]}") from error
 
 
+def _float(text: Any) -> float:
+    if text not in _SPECIAL_FLOATS:
+        raise SpecError(f"{text!r} is none of the floats that JSON marks: {_SPECIAL_FLOATS}.")
+    return float(text)
+
+
+def _spec(content: Any) -> Any:
+    try:
+        module, name, fields = content
+        cls = SPECS[module, name]
+    except (KeyError, TypeError, ValueError):
+        raise SpecError(
+            f"$spec is {content!r}, but there is no such nn.Spec. Define or import its class first."
+        ) from None
+    return cls.from_json(json.dumps(fields))
+
+
+def _number(value: Any, handler: Any) -> Any:
+    """Numbers of NumPy as Python's."""
+    return handler(value.item() if isinstance(value, np.generic) else value)
+
+
 def _special_float(value: Any, handler: Any, info: Any) -> Any:
-    return handler(float(value) if info.mode == "json" and value in _SPECIAL_FLOATS else value)
+    special = info.mode == "json" and value in _SPECIAL_FLOATS
+    return _number(float(value) if special else value, handler)
 
 
 def _from_plain(make: Callable[[Any], Any]) -> pydantic.WrapValidator:
@@ -180,7 +220,10 @@ _MARKS: dict[str, Callable[[Any], Any]] = {
     "$function": _function,
     "$initializer": _initializer,
     "$keras": _keras_object,
+    "$float": _float,
+    "$spec": _spec,
 }
+_MARKING = (pydantic.WrapValidator(_marked), pydantic.WrapSerializer(_written))
 _FUNCTION_SCHEMA = {
     "type": "object",
     "properties": {"$function": {"type": "string"}},
@@ -208,8 +251,9 @@ _NUMPY = (
     _schema(_TEXT_SCHEMA),
 )
 _LEAVES: dict[Any, Any] = {
+    int: Annotated[int, pydantic.WrapValidator(_number)],
     float: Annotated[float, pydantic.WrapValidator(_special_float)],
-    Any: Annotated[Any, pydantic.WrapValidator(_marked), pydantic.WrapSerializer(_written)],
+    Any: Annotated[(Any, *_MARKING)],
     tf.DType: Annotated[
         tf.DType, _from_plain(tf.as_dtype), _plain(lambda d: d.name), _schema(_TEXT_SCHEMA)
     ],

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from nbfn.modules.errors import FrozenSpecError, SpecFieldError, did_you_mean, show_names
 from nbfn.modules.specs.definition import check_definition, isolate_defaults, signature
+from nbfn.modules.specs.json_form import SPECS
 from nbfn.modules.specs.schema import Schema, core_schema_of
 
 
@@ -210,6 +211,7 @@ def _prepare(cls: type[Spec]) -> None:
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
     cls.__doc__ = documentation  # not the signature that dataclass puts there
     cls.__schema__ = Schema(cls)
+    SPECS[cls.__module__, cls.__qualname__] = cls
     cls.__signature__ = signature(cls)  # type: ignore[attr-defined]
 
 

@@ -2,44 +2,87 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn._tensorflow import no_autograph_fast
+from nbfn._tensorflow import no_autograph_fast, tf_function
+from nbfn.modules.errors import TransformError, show_names
+from nbfn.modules.lifting.axes import flatten, is_array
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.lifting.traces import call_traced
 
+_DEFAULT = object()
+_OPTIONS = tuple(inspect.signature(tf_function).parameters.keys() - {"func", "input_signature"})
+
 
 @no_autograph_fast
 def jit(
-    target: Any, methods: Sequence[str] | Mapping[str, Any] | None = None, **options: Any
+    target: Any,
+    methods: Sequence[str] | Mapping[str, Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    **options: Any,
 ) -> Any:
     """Traces a module's method once for each configuration and kind of input.
 
-    Values, variables and random draws are those of the method itself. A bound module needs this
-    only in part of a model: ``tf.function`` around its call does the same for the whole. Arguments
-    that are no tensors or arrays are static: each other value has a trace of its own.
+    Values, variables and random draws are those of the method itself. Modules of one configuration
+    share their traces. A bound module needs this only in part of a model: ``tf.function`` around
+    its call does the same for the whole. Arguments that are no tensors or arrays are static: each
+    other value has a trace of its own.
 
     Args:
       target: a module class, or a function whose first argument is a module.
-      methods: for a class, the methods to transform.
+      methods: for a class, the methods to transform; or a dict of these, each with those of the
+        options that differ.
+      static_argnums: positions of arguments that must be static, so no tensors or arrays; the
+        module is argument 0.
+      static_argnames: names of keyword arguments that must be static.
       **options: of ``tf.function``, such as ``jit_compile=True``.
 
     Returns:
       The transformed class (``JitDense``) or function.
 
     Raises:
-      TransformError: a module was hidden in a closure, or the target is no module class or
-        function.
+      TransformError: a module was hidden in a closure, the target is no module class or function,
+        there is no such option, or an argument that must be static is a tensor.
 
-    Implements: Flax Module lifecycle, section "Functionalization".
+    Implements: Flax Module lifecycle, section "Functionalization"; Flax Linen, ``nn.jit``.
     """
+    own = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    unknown = options.keys() - set(_OPTIONS)
+    if unknown:
+        raise TransformError(
+            f"nn.jit has no option {show_names(unknown)}; there is {show_names((*own, *_OPTIONS))}."
+        )
 
-    def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(
+        fn: Callable[..., Any], options: Mapping[str, Any], module: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        chosen = {name: value for name, value in options.items() if value is not _DEFAULT}
+        numbers, names = chosen.pop("static_argnums"), chosen.pop("static_argnames")
+        _check_static((module, *args), kwargs, numbers, names)
         lift = Lift("nn.jit", (module, args, kwargs))
-        if lift.is_creating([fn]):
+        store = lift.store
+        keyless = store.initializing and not (store.streams() or store.lazy)
+        if lift.is_creating([fn]) and not keyless:
+            # Keras's initial values are made of a key that is known.
             return lift.once(fn, (module, *args), kwargs)
-        return call_traced(lift, fn, module, args, kwargs, options)
+        return call_traced(lift, fn, module, args, kwargs, chosen)
 
-    return transformed(target, "nn.jit", "Jit", call, methods)
+    every = {**dict.fromkeys(_OPTIONS, _DEFAULT), **own, **options}
+    return transformed(target, "nn.jit", "Jit", call, methods, every)
+
+
+def _check_static(args: Sequence[Any], kwargs: Mapping[str, Any], numbers: Any, names: Any) -> None:
+    chosen = {n for n in ((numbers,) if isinstance(numbers, int) else numbers) if n < len(args)}
+    found: dict[Any, Any] = {n: args[n] for n in chosen}
+    found |= {n: kwargs[n] for n in ((names,) if isinstance(names, str) else names) if n in kwargs}
+    for which, value in found.items():
+        if any(map(is_array, flatten([value]))):
+            raise TransformError(
+                f"nn.jit: the argument {which!r} is to be static, but it is {type(value).__name__} "
+                "with a tensor or an array. Pass a Python value, or do not name it as static."
+            )

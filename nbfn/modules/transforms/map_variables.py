@@ -52,9 +52,13 @@ def map_variables(
 
     Implements: Flax Linen, ``nn.map_variables``.
     """
-    mapped = Filter.of(mapped_collections)
 
-    def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(
+        fn: Callable[..., Any], options: Mapping[str, Any], module: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        mapped = Filter.of(options["mapped_collections"])
+        making, mutable = options["init"], options["mutable"]
+        trans_in_fn, trans_out_fn = options["trans_in_fn"], options["trans_out_fn"]
         lift = Lift("nn.map_variables", (module, args, kwargs))
         trees = Trees("nn.map_variables", [module, list(args), kwargs])
 
@@ -73,8 +77,7 @@ def map_variables(
         def run(seen: Mapping[Leaf, Any], writable: Filter) -> tuple[Any, Inner]:
             return lift.run(fn, values, kwargs, {**others, **seen}, streams, writable)
 
-        making = lift.is_creating() and not stored and init
-        if making:
+        if making and lift.is_creating() and not stored:
             _, inner = run({}, Filter.of(True))
             made = {k: v for k, v in inner.writes().items() if k[0] in mapped}
             lift.commit(through(trans_out_fn, made, "trans_out_fn"))
@@ -90,4 +93,11 @@ def map_variables(
         lift.count_draws(inner, streams)
         return output
 
-    return transformed(target, "nn.map_variables", "Mapped", call, methods)
+    options = {
+        "mapped_collections": mapped_collections,
+        "trans_in_fn": trans_in_fn,
+        "trans_out_fn": trans_out_fn,
+        "init": init,
+        "mutable": mutable,
+    }
+    return transformed(target, "nn.map_variables", "Mapped", call, methods, options)

@@ -25,7 +25,7 @@ def remat(
     policy: Policy | None = None,
     methods: Sequence[str] | Mapping[str, Any] | None = None,
     *,
-    static_argnums: Any = (),  # noqa: ARG001  (what is no tensor is static anyway)
+    static_argnums: Any = (),
     prevent_cse: bool = True,
     concrete: bool = False,
 ) -> Any:
@@ -42,7 +42,8 @@ def remat(
       policy: which outputs of methods are kept, as ``policy(module, method name)``; by default
         none. In a traced function what leads to a kept output is not computed again, unless its
         own gradient needs it; an eager call computes it again all the same.
-      methods: for a class, the methods to transform.
+      methods: for a class, the methods to transform; or a dict of these, each with those of the
+        options that differ.
       static_argnums: without effect, because only tensors are differentiated; accepted, so that
         code for Flax runs.
       prevent_cse: always true: TensorFlow keeps the second computation apart from the first.
@@ -57,18 +58,18 @@ def remat(
 
     Implements: Flax Module lifecycle, section "Functionalization"; Flax Linen, ``nn.remat``.
     """
-    if not prevent_cse or concrete:
-        raise TransformError(
-            "nn.remat: prevent_cse=False and concrete=True are options of JAX's compiler, and "
-            "TensorFlow has nothing like them. Leave them out."
-        )
-    if policy is not None and not callable(policy):
-        raise TransformError(
-            f"nn.remat: policy must be a function of a module and a method's name that says "
-            f"whether the output is kept, found {policy!r}."
-        )
+    options = {
+        "policy": policy,
+        "static_argnums": static_argnums,
+        "prevent_cse": prevent_cse,
+        "concrete": concrete,
+    }
+    _check(**options)
 
-    def call(fn: Callable[..., Any], module: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(
+        fn: Callable[..., Any], options: Mapping[str, Any], module: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        _check(**options)
         lift = Lift("nn.remat", (module, args, kwargs))
         if lift.is_creating():
             return lift.once(fn, (module, *args), kwargs)
@@ -98,7 +99,7 @@ def remat(
             return [tf.convert_to_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
 
         fixed = sum(i < len(variables) for i in passed)
-        again = recomputed(body, policy, fixed)
+        again = recomputed(body, options["policy"], fixed)
         results = again(*(tf.convert_to_tensor(inputs[i]) for i in passed))
         form, writes, inner = told
         lift.count_draws(inner, streams)
@@ -106,7 +107,23 @@ def remat(
         lift.commit(dict(zip(writes, written, strict=True)))
         return output
 
-    return transformed(target, "nn.remat", "Checkpoint", call, methods)
+    return transformed(target, "nn.remat", "Checkpoint", call, methods, options)
+
+
+checkpoint = remat
+
+
+def _check(policy: Any, prevent_cse: bool, concrete: bool, **_: Any) -> None:
+    if not prevent_cse or concrete:
+        raise TransformError(
+            "nn.remat: prevent_cse=False and concrete=True are options of JAX's compiler, and "
+            "TensorFlow has nothing like them. Leave them out."
+        )
+    if policy is not None and not callable(policy):
+        raise TransformError(
+            f"nn.remat: policy must be a function of a module and a method's name that says "
+            f"whether the output is kept, found {policy!r}."
+        )
 
 
 def _is_differentiable(value: Any) -> bool:

@@ -62,7 +62,7 @@ def remat_scan(
         "split_rngs": {True: True} if split_rngs is None else split_rngs,
     }
 
-    def call(fn: Callable[..., Any], module: Any, x: Any) -> Any:
+    def call(fn: Callable[..., Any], _: Any, module: Any, x: Any) -> Any:
         inner = remat(fn, policy) if len(lengths) == 1 else fn
         return _repeated(inner, tuple(lengths), policy, options)(module, x)
 

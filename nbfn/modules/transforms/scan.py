@@ -62,7 +62,8 @@ def scan(
       reverse: whether to begin with the last step.
       unroll: how many steps stand in the graph for one turn of the loop; True for all, without a
         loop. More steps make a larger graph, in which XLA and the runtime find more to do at once.
-      methods: for a class, the methods to transform.
+      methods: for a class, the methods to transform; or a dict of these, each with those of the
+        options above that differ.
 
     Returns:
       The transformed class (``ScanCell``) or function.
@@ -74,19 +75,30 @@ def scan(
 
     Implements: Flax Module lifecycle, section "Functionalization".
     """
-    stacked = dict(variable_axes or {})
 
-    def call(fn: Callable[..., Any], module: Any, carry: Any, *xs: Any, **kwargs: Any) -> Any:
-        loop = _Loop(
-            *(fn, module, xs, kwargs, stacked, split_rngs or {}, in_axes, out_axes, length),
-            broadcast=Filter.of(variable_broadcast),
-            carried=Filter.of(variable_carry),
-            reverse=reverse,
-            unroll=unroll,
-        )
+    def call(
+        fn: Callable[..., Any],
+        options: Mapping[str, Any],
+        module: Any,
+        carry: Any,
+        *xs: Any,
+        **kwargs: Any,
+    ) -> Any:
+        loop = _Loop(fn, module, xs, kwargs, **options)
         return loop.created(carry) if loop.lift.is_creating() else loop.looped(carry)
 
-    return transformed(target, "nn.scan", "Scan", call, methods)
+    options = {
+        "variable_axes": variable_axes or {},
+        "variable_broadcast": variable_broadcast,
+        "variable_carry": variable_carry,
+        "split_rngs": split_rngs or {},
+        "in_axes": in_axes,
+        "out_axes": out_axes,
+        "length": length,
+        "reverse": reverse,
+        "unroll": unroll,
+    }
+    return transformed(target, "nn.scan", "Scan", call, methods, options)
 
 
 class _Loop:
@@ -98,18 +110,18 @@ class _Loop:
         module: Any,
         xs: tuple[Any, ...],
         kwargs: dict[str, Any],
-        axes: Mapping[Any, int],
-        split: Mapping[Any, bool],
+        variable_axes: Mapping[Any, int],
+        variable_broadcast: FilterLike,
+        variable_carry: FilterLike,
+        split_rngs: Mapping[Any, bool],
         in_axes: Any,
         out_axes: Any,
         length: int | None,
-        broadcast: Filter,
-        carried: Filter,
         reverse: bool,
         unroll: int | bool,
     ) -> None:
         self.fn, self.module, self.xs, self.kwargs = fn, module, xs, kwargs
-        self.axes, self.out_axes, self.reverse = axes, out_axes, reverse
+        self.axes, self.out_axes, self.reverse = variable_axes, out_axes, reverse
         if unroll is not True and (not isinstance(unroll, int) or unroll < 1):
             raise TransformError(f"nn.scan: unroll must be True or at least 1, found {unroll!r}.")
         self.unroll = unroll
@@ -117,9 +129,10 @@ class _Loop:
         self.slices = Slices(xs, in_axes)
         self.inputs = self.slices.inputs
         self.own = Filter(frozenset())
-        for spec in axes:
+        for spec in variable_axes:
             self.own = self.own | Filter.of(spec)
-        self.carried_filter, self.broadcast = carried - self.own, broadcast - self.own - carried
+        carried, shared = Filter.of(variable_carry), Filter.of(variable_broadcast)
+        self.carried_filter, self.broadcast = carried - self.own, shared - self.own - carried
         self.shared = lift.leaves(self.broadcast)
         self.carried = lift.leaves(self.carried_filter)
         self.stacked = {
@@ -129,7 +142,7 @@ class _Loop:
         self.size = common_size(sizes, length, "nn.scan", "length")
         if isinstance(self.size, int) and self.size == 0:
             raise TransformError("nn.scan steps over an axis of size 0, so there is no output.")
-        self.streams, self.keys = split_streams(lift.store, split, lift.root, self.size)
+        self.streams, self.keys = split_streams(lift.store, split_rngs, lift.root, self.size)
 
     def step(
         self, i: Any, carry: Any, carried: Mapping[Leaf, Any], shared: bool = False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import Conversion, no_autograph_fast
+from nbfn._tensorflow import Conversion, no_autograph_fast, plain_eager_device
 from nbfn.modules.errors import TransformError
+from nbfn.modules.lifecycle.methods import enters
 from nbfn.modules.lifting.axes import (
     Slices,
     at,
@@ -25,6 +27,7 @@ from nbfn.modules.lifting.axes import (
 from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
 from nbfn.modules.lifting.lifting import Leaf, Lift
 from nbfn.modules.lifting.target import transformed
+from nbfn.modules.lifting.traces import call_traced
 from nbfn.modules.variables.filters import Filter
 
 
@@ -55,8 +58,8 @@ def vmap(
         int for all. What is no tensor, and keyword arguments, are the same for all.
       out_axes: where the axis is in the outputs; None if all are the same.
       axis_size: the size of the axis, where no argument tells it.
-      methods: for a class, the methods to transform, or by name a dict of other ``in_axes`` and
-        ``out_axes``.
+      methods: for a class, the methods to transform; or a dict of these, each with those of the
+        options above that differ.
 
     Returns:
       The transformed class (``VmapDense``) or function.
@@ -69,18 +72,37 @@ def vmap(
     """
 
     def call(
-        fn: Callable[..., Any], module: Any, *args: Any, own: Any = None, **kwargs: Any
+        fn: Callable[..., Any], options: Mapping[str, Any], module: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        options = {"in_axes": in_axes, "out_axes": out_axes, **(own or {})}
-        mapping = _Mapping(
-            *(fn, module, args, kwargs, variable_axes or {}, split_rngs or {}, axis_size),
-            **options,
-        )
-        if tf.executing_eagerly():
-            mapping.lift.user = Conversion(by_default=True)
-        return mapping.created() if mapping.lift.is_creating() else mapping.mapped()
+        lift = Lift("nn.vmap", (module, args, kwargs))
+        if lift.is_creating() or plain_eager_device() is None:
+            mapping = _Mapping(lift, fn, module, args, kwargs, **options)
+            if tf.executing_eagerly():
+                lift.user = _EAGER
+            return mapping.created() if lift.is_creating() else mapping.mapped()
+        mapped = enters(functools.partial(_mapped, fn, options))
+        return call_traced(lift, mapped, module, args, kwargs, {}, by_state=True)
 
-    return transformed(target, "nn.vmap", "Vmap", call, methods)
+    options = {
+        "variable_axes": variable_axes or {},
+        "split_rngs": split_rngs or {},
+        "in_axes": in_axes,
+        "out_axes": out_axes,
+        "axis_size": axis_size,
+    }
+    return transformed(target, "nn.vmap", "Vmap", call, methods, options)
+
+
+_EAGER = Conversion(by_default=True)
+"""How the user's functions are called where no trace is around them: as by a tf.function."""
+
+
+@no_autograph_fast
+def _mapped(fn: Any, options: Mapping[str, Any], module: Any, *args: Any, **kwargs: Any) -> Any:
+    """A mapped call inside of a trace that is kept."""
+    lift = Lift("nn.vmap", (module, args, kwargs))
+    lift.user = _EAGER
+    return _Mapping(lift, fn, module, args, kwargs, **options).mapped()
 
 
 class _Mapping:
@@ -88,18 +110,19 @@ class _Mapping:
 
     def __init__(
         self,
+        lift: Lift,
         fn: Callable[..., Any],
         module: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         variable_axes: Mapping[Any, Any],
-        split: Mapping[Any, bool],
-        axis_size: int | None,
+        split_rngs: Mapping[Any, bool],
         in_axes: Any,
         out_axes: Any,
+        axis_size: int | None,
     ) -> None:
         self.fn, self.module, self.args, self.kwargs = fn, module, args, kwargs
-        self.lift = lift = Lift("nn.vmap", (module, args, kwargs))
+        self.lift = lift
         self.axes, self.out_axes = variable_axes, out_axes
         self.slices = Slices(args, in_axes)
         self.inputs = self.slices.inputs
@@ -115,7 +138,7 @@ class _Mapping:
         self.size = common_size(
             [*self.inputs, *self.stacked.values()], axis_size, "nn.vmap", "axis_size"
         )
-        self.streams, self.keys = split_streams(lift.store, split, lift.root, self.size)
+        self.streams, self.keys = split_streams(lift.store, split_rngs, lift.root, self.size)
 
     def run(
         self,

@@ -100,6 +100,12 @@ def fold(stream_key: Any, path: Sequence[str], count: Any) -> tf.Tensor:
     return tf.random.fold_in(here, tf.cast(count, tf.int32))
 
 
+def as_number(key: tf.Tensor) -> int:
+    """A known key as a number of 64 bits."""
+    high, low = (int(word) & 0xFFFFFFFF for word in key.numpy())
+    return high << 32 | low
+
+
 def path_number(path: Sequence[str]) -> int:
     """A stable 31-bit number for a path; ``("ab", "c")`` and ``("a", "bc")`` differ."""
     # Lengths separate the parts, so that no name can imitate a separator.

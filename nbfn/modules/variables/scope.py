@@ -14,13 +14,12 @@ from nbfn.modules.errors import (
     NotFoundError,
     ParamNotFoundError,
     ParamShapeError,
-    RngError,
     VariableNotFoundError,
     did_you_mean,
     show_names,
     show_path,
 )
-from nbfn.modules.variables.keys import fold
+from nbfn.modules.variables.keys import as_number, fold
 from nbfn.modules.variables.store import MISSING, Path, Store
 from nbfn.modules.variables.tree import as_tensors, leaves, map_leaves
 
@@ -195,22 +194,20 @@ class Scope:
         key, count = self.store.draw(stream, self.path)
         return fold(key, self.path, count)
 
-    def draw_number(self, stream: str) -> int:
+    def draw_number(self, stream: str) -> Any:
         """The next key of a stream as a Python number, for code that seeds itself with one.
 
+        Returns:
+          The number; the key itself, a tensor, if only a traced function will know it.
+
         Raises:
-          RngError: there is no such stream, or its key is only known inside a traced function.
+          RngError: there is no such stream.
         """
         key, count = self.store.draw(stream, self.path)
         if tf.is_symbolic_tensor(key) or tf.is_symbolic_tensor(count):
-            raise RngError(
-                f"{self} makes Keras variables, whose initial values need the stream {stream!r} "
-                "as a number, but its key is only known inside the traced function. Call init "
-                "outside tf.function."
-            )
+            return fold(key, self.path, count)
         with tf.init_scope():
-            high, low = (int(word) & 0xFFFFFFFF for word in fold(key, self.path, count).numpy())
-        return high << 32 | low
+            return as_number(fold(key, self.path, count))
 
 
 class Variable(Generic[T]):

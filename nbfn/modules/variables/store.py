@@ -116,6 +116,9 @@ class Store:
                 f"{where}(..., mutable=[{collection!r}])."
             )
 
+    def note_place(self) -> None:
+        """Told when code asks for a module's path or name."""
+
     def check_open(self, path: Path) -> None:
         """Refuses the use of a store whose ``apply`` is over.
 
@@ -158,12 +161,17 @@ class Store:
         streams = self.streams()
         name = stream if stream in streams else "params"
         if name not in streams:
-            where = "bind" if self.bound else "apply"
             raise RngError(
                 f"{show_path(path)} needs the random stream {stream!r}, but there is "
-                f"{show_names(streams)}. Pass {where}(..., rngs={{{stream!r}: nn.key(0)}})."
+                f"{show_names(streams)}. Pass {self._with_stream(stream)}."
             )
         return self._count(name, path)
+
+    def _with_stream(self, stream: str) -> str:
+        keys = "nn.key(0)" if stream == "params" else f"{{{stream!r}: nn.key(0)}}"
+        if self.initializing:
+            return f"init({keys}, ...)"
+        return f"{'bind' if self.bound else 'apply'}(..., rngs={keys})"
 
     def _count(self, name: str, path: Path) -> tuple[Any, Any]:
         raise NotImplementedError

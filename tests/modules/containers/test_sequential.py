@@ -68,7 +68,6 @@ def test_layers_run_in_order_and_lists_are_flattened() -> None:
     seq = nn.Sequential([lambda x: x + 1.0, [None, (lambda x: x * 2.0,)], tf.negative])
     assert float(seq(tf.constant(3.0))) == -8.0
     assert len(seq) == 3
-    assert nn.Sequential()(5) == 5
     assert nn.Sequential()
 
 
@@ -326,3 +325,42 @@ def test_normalizing_activation() -> None:
     assert len(nn.NormalizingActivation(normalization=None)) == 1
     with pytest.raises(nn.PartError, match="mean 'batch_norm'"):
         list(nn.NormalizingActivation(normalization="batchnorm"))
+
+
+def test_an_empty_sequence_cannot_be_called() -> None:
+    empty = nn.Sequential(name="outer")
+    with pytest.raises(nn.EmptySequentialError, match=r"Sequential\(.*has no layers.*add"):
+        empty.init(nn.key(0), 1.0)
+    with pytest.raises(ValueError, match="has no layers"):
+        empty(1.0)
+    empty += tf.negative
+    assert float(empty(tf.constant(2.0))) == -2.0
+
+
+def test_tuples_are_arguments_and_dicts_are_keywords_of_the_next_layer() -> None:
+    """As Flax Linen's ``nn.Sequential``."""
+
+    class Halves(nn.Module):
+        def __call__(self, x, *, training=False):
+            return x / 2.0, (3.0 if training else 1.0)
+
+    seq = nn.Sequential([Halves(), lambda a, b: {"p": a, "q": b}, lambda q, p: [p, q], tf.stack])
+    assert seq.apply({}, tf.constant(4.0)).numpy().tolist() == [2.0, 1.0]
+    assert seq(tf.constant(4.0), training=True).numpy().tolist() == [2.0, 3.0]
+    whole = nn.Sequential([lambda x: (x, x)])
+    assert whole(1.0) == (1.0, 1.0)
+
+
+def test_a_function_among_the_layers_can_make_modules() -> None:
+    seq = nn.Sequential([nn.Dense(4), lambda x: nn.Dense(2)(nn.relu(x)), lambda x: nn.Dense(3)(x)])
+    x = tf.ones([1, 5])
+    variables = seq.init(nn.key(0), x)
+    assert {name: leaf["kernel"].shape[-1] for name, leaf in variables["params"].items()} == {
+        "dense": 4,
+        "Dense_0": 2,
+        "Dense_1": 3,
+    }
+    y = seq.apply(variables, x)
+    model = seq.bind(variables)
+    tf.debugging.assert_near(tf.function(model)(x), y)
+    tf.debugging.assert_near(model(x), y)

@@ -77,8 +77,41 @@ def test_initial_values_are_made_in_a_trace_if_the_key_is_known() -> None:
     key = nn.key(0)
     made = tf.function(lambda x: nn.Dense(3).init(key, x))(X)
     tf.debugging.assert_near(made["params"]["kernel"], nn.Dense(3).init(key, X)["params"]["kernel"])
-    with pytest.raises(nn.RngError, match=r"Call init outside tf.function"):
-        tf.function(lambda k: nn.Dense(3).init(k, X))(key)
+
+
+class Normed(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.BatchNorm()(nn.Dropout(0.5)(nn.Dense(3, kernel_initializer="he_normal")(x)))
+
+
+def test_initial_values_of_a_key_that_is_an_argument_are_those_of_init() -> None:
+    for module in (nn.Dense(3), Normed()):
+        traced = tf.function(module.init)
+        for seed in (3, 4):
+            want = module.init(nn.key(seed), X)
+            tf.nest.map_structure(tf.debugging.assert_equal, traced(nn.key(seed), X), want)
+        assert traced.experimental_get_tracing_count() == 1
+    shapes = traced.get_concrete_function(nn.key(0), X).structured_outputs
+    assert shapes["params"]["Dense_0"]["kernel"].shape == (X.shape[-1], 3)
+
+
+def test_a_vectorized_map_over_init_makes_an_ensemble() -> None:
+    keys = tf.random.split(nn.key(0), 3)
+    made = tf.vectorized_map(lambda key: Normed().init(key, X), keys)
+    for i, key in enumerate(keys):
+        want = Normed().init(key, X)
+        tf.nest.map_structure(lambda a, b, i=i: tf.debugging.assert_equal(a[i], b), made, want)
+
+
+def test_numpy_integers_are_sizes() -> None:
+    x = tf.ones([2, 4, 4, 1])
+    dense = nn.Dense(np.int64(3))
+    assert dense.init(nn.key(0), x)["params"]["kernel"].shape == (1, 3)
+    embed = nn.Embed(np.int32(5), np.int64(2))
+    assert embed.init(nn.key(0), tf.constant([1]))["params"]["embeddings"].shape == (5, 2)
+    conv = nn.Conv2D(np.int64(3), (np.int64(2), np.int32(2)))
+    assert conv.init(nn.key(0), x)["params"]["kernel"].shape == (2, 2, 1, 3)
 
 
 def test_no_tf_variable_is_made_before_bind() -> None:

@@ -93,3 +93,37 @@ def test_a_repr_can_be_evaluated() -> None:
         made = eval(repr(module), {n: getattr(nn, n) for n in nn.__all__})
         assert made == module
         assert made.name == module.name
+
+
+class Twice(nn.Module):
+    part: nn.Module
+    own: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        parent = self if self.own else None
+        first = self.part.clone(parent=parent)
+        if not self.own:
+            assert first.parent is None
+            return self.part(x)
+        return first(x) + self.part.clone(parent=self, width=5, name="other")(x)
+
+
+def test_a_clone_with_a_parent_is_a_submodule_of_it() -> None:
+    """As Flax Linen's ``Module.clone``."""
+    params = Twice(Net(3)).init(nn.key(0), X)["params"]
+    assert sorted(params) == ["Net_0", "other"]
+    assert params["other"]["hidden"]["kernel"].shape == (3, 5)
+    assert list(Twice(Net(3), own=False).init(nn.key(0), X)["params"]) == ["part"]
+    net = Net(3)
+    assert net.clone(parent=None) == net
+    assert net.clone(parent=None, width=9) == Net(9)
+
+
+def test_a_clone_in_a_method_that_may_not_declare_is_refused() -> None:
+    class Plain(nn.Module):
+        def __call__(self, x):
+            return Net(3).clone(parent=self)(x)
+
+    with pytest.raises(nn.PlacementError, match="neither setup nor decorated"):
+        Plain().init(nn.key(0), X)

@@ -200,5 +200,7 @@ def test_perturbations_give_gradients_of_intermediate_values() -> None:
     tf.debugging.assert_equal(module.apply(params, X), loss)
     with pytest.raises(nn.VariableNotFoundError, match="'h'"):
         module.apply({**params, "perturbations": {"g": zero}}, X)
+    with pytest.raises(nn.VariableNotFoundError, match="Pass the zeros that init returned"):
+        module.apply({**params, "perturbations": {}}, X)
     assert "perturbations" in module.lazy_init(nn.key(0), tf.TensorSpec([1, 2]))
     assert "perturbations" not in module.init(nn.key(0), X, mutable=["params"])

@@ -278,3 +278,81 @@ def test_an_error_in_a_call_leaves_the_next_one_alone(variables: Any) -> None:
         Failing().init(nn.key(0), X)
     assert nn.Dense(2).parent is None
     assert Net().apply(variables, X).shape == (2,)
+
+
+class Keyless(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + self.variable("state", "count", lambda: tf.constant(2.0)).value
+
+
+@pytest.mark.parametrize("rngs", [{}, None], ids=["{}", "None"])
+def test_what_draws_nothing_needs_no_key(rngs: Any) -> None:
+    want = {"state": {"count": tf.constant(2.0)}}
+    x = tf.constant(1.0)
+    assert Keyless().init(rngs, x) == want
+    assert Keyless().init_with_output(rngs, x) == (3.0, want)
+    assert nn.init(lambda module, x: module(x), Keyless())(rngs, x) == want
+    assert Keyless().lazy_init(rngs, tf.TensorSpec([])) == want
+    assert list(Keyless().module_paths(rngs, x)) == [""]
+    assert "count" in Keyless().tabulate(rngs, x)
+
+
+def test_a_missing_key_is_asked_of_the_call_that_lacks_it() -> None:
+    class Draws(nn.Module):
+        stream: str = "params"
+
+        @nn.compact
+        def __call__(self, x):
+            return x, self.make_rng(self.stream)
+
+    with pytest.raises(nn.RngError, match=r"'params'.*Pass init\(nn.key\(0\), \.\.\.\)\.$"):
+        Draws().init({}, 1.0)
+    with pytest.raises(nn.RngError, match=r"Pass init\(\{'noise': nn.key\(0\)\}, \.\.\.\)\.$"):
+        Draws("noise").init(None, 1.0)
+    with pytest.raises(nn.RngError, match=r"Pass init\(nn.key\(0\)"):
+        nn.Dense(3).init({}, tf.ones([1, 2]))
+    with pytest.raises(nn.RngError, match=r"Pass apply\(\.\.\., rngs=\{'noise': nn.key\(0\)\}\)"):
+        Draws("noise").apply({}, 1.0)
+
+
+def test_a_name_in_use_says_by_what_and_where() -> None:
+    class Clash(nn.Module):
+        how: str
+
+        @nn.compact
+        def __call__(self, x):
+            if self.how == "param":
+                self.param("a", nn.initializers.ones, [])
+            elif self.how == "variable":
+                self.variable("state", "a", lambda: 0.0)
+            else:
+                nn.Dense(2, name="a")
+            return nn.Dense(2, name="a")(x)
+
+    class Outer(nn.Module):
+        how: str
+
+        @nn.compact
+        def __call__(self, x):
+            return Clash(self.how, name="inner")(x)
+
+    for how, held in (
+        ("param", "a parameter"),
+        ("variable", "a variable of the collection 'state'"),
+        ("module", "a submodule"),
+    ):
+        told = f"already has {held} called 'a', so it cannot have a submodule of that name"
+        with pytest.raises(nn.NameInUseError, match=f"^Clash {told}"):
+            Clash(how).init(nn.key(0), tf.ones([1, 2]))
+        with pytest.raises(nn.NameInUseError, match=f"^Clash at /inner {told}"):
+            Outer(how).init(nn.key(0), tf.ones([1, 2]))
+
+
+def test_a_path_that_leads_nowhere_says_what_there_is() -> None:
+    with pytest.raises(nn.PathNotFoundError, match=r"variable 'a'; it has none at all\.$"):
+        Keyless()["a"]
+    with pytest.raises(
+        nn.PathNotFoundError, match=r"; it has here or below, the variables 'count'\."
+    ):
+        Keyless().bind(Keyless().init({}, 1.0))["a"]

@@ -133,3 +133,15 @@ def test_lazy_init_of_transformed_modules() -> None:
     lazy = members.lazy_init(nn.key(0), tf.TensorSpec([None, 3]))
     assert lazy["params"]["Dense_0"]["kernel"].shape == (4, 2, 3, 3)
     same(lazy, members.init(nn.key(0), tf.ones([2, 3])))
+
+
+def test_an_error_of_a_lazy_init_is_told_without_the_stack_of_autograph() -> None:
+    class FromData(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return x - self.variable("state", "mean", lambda: tf.reduce_mean(x)).value
+
+    with pytest.raises(
+        nn.LazyInitError, match=r"^/mean has an initial value that depends on an input"
+    ):
+        FromData().lazy_init({}, tf.TensorSpec([2]))

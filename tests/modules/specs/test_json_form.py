@@ -177,3 +177,53 @@ def test_annotations_may_carry_what_is_not_hashable() -> None:
         rate: Annotated[float, {"unit": "1/s"}] = 1.0
 
     assert there_and_back(Noted(rate=float("inf"))).rate == float("inf")
+
+
+class Loose(nn.Spec):
+    text: str | float = "a"
+    number: float | str | None = None
+    many: tuple[float | str, ...] = ()
+    anything: Any = None
+
+
+def again(spec: nn.Spec) -> Any:
+    return type(spec).from_json(spec.to_json())
+
+
+@pytest.mark.filterwarnings("error")
+def test_text_that_looks_like_a_special_float_stays_text() -> None:
+    for value in ("NaN", "Infinity", "-Infinity", float("inf"), float("-inf"), 2.0):
+        made = again(Loose(text=value, number=value, many=("b", value)))
+        assert (made.text, made.number, made.many) == (value, value, ("b", value))
+        assert type(made.text) is type(made.number) is type(made.many[1]) is type(value)
+    assert np.isnan(again(Loose(text=float("nan"))).text)
+
+
+@pytest.mark.filterwarnings("error")
+def test_anything_keeps_special_floats_and_specs() -> None:
+    made = again(Loose(anything=[{"a": float("inf")}, Inner(rate=2.0), "NaN", float("nan")]))
+    assert made.anything[:3] == [{"a": float("inf")}, Inner(rate=2.0), "NaN"]
+    assert isinstance(made.anything[1], Inner)
+    assert np.isnan(made.anything[3])
+    assert again(Loose(anything=Inner(rate=float("-inf")))).anything.rate == float("-inf")
+    with pytest.raises(nn.SpecError, match=r"no such nn.Spec.*import its class"):
+        Loose.from_json('{"anything": {"$spec": ["os", "system", {}]}}')
+    with pytest.raises(nn.SpecError, match="none of the floats"):
+        Loose.from_json('{"anything": {"$float": "1.5"}}')
+
+
+class Numbers(nn.Spec):
+    count: int
+    rate: float = 0.5
+    sizes: tuple[int, ...] = ()
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    spec = Numbers(count=np.int64(3), rate=np.float32(0.25), sizes=(np.int8(1), 2))
+    assert dict(spec) == {"count": 3, "rate": 0.25, "sizes": (1, 2)}
+    assert [type(v) for v in (spec.count, spec.rate, spec.sizes[0])] == [int, float, int]
+    assert again(spec) == spec
+    for wrong in (np.float32(3.0), np.bool_(True), True):
+        with pytest.raises(nn.SpecError, match="count"):
+            Numbers(count=wrong)
+    assert nn.Dense.Config(features=np.int64(3)).features == 3

@@ -301,3 +301,11 @@ def test_an_error_inside_leaves_the_modules_usable() -> None:
                 return nn.Dense(2)(x)
 
     assert set(Fails().init(nn.key(0), X)["params"]) == {"Dense_0"}
+
+
+def test_an_axis_that_an_argument_lacks_is_named() -> None:
+    mapped = nn.vmap(nn.Dense, variable_axes={"params": None}, split_rngs={"params": False})
+    with pytest.raises(
+        nn.TransformError, match=r"the axis 0 of an argument of shape \(\), which has none"
+    ):
+        mapped(3).init(nn.key(0), tf.constant(1.0))

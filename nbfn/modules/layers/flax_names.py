@@ -1,0 +1,54 @@
+"""What Flax calls differently: for errors that say how Keras writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+_TRAINING = "training= of the call, which is true where it is false"
+_RENAMED = {
+    "features": ("filters",),
+    "kernel_init": ("kernel_initializer", "depthwise_initializer"),
+    "bias_init": ("bias_initializer", "beta_initializer"),
+    "scale_init": ("gamma_initializer",),
+    "embedding_init": ("embeddings_initializer",),
+    "recurrent_kernel_init": ("recurrent_initializer",),
+    "gate_fn": ("recurrent_activation",),
+    "activation_fn": ("activation",),
+    "use_scale": ("scale",),
+    "use_bias": ("center",),
+    "kernel_dilation": ("dilation_rate",),
+    "feature_group_count": ("groups",),
+    "num_groups": ("groups",),
+    "broadcast_dims": ("noise_shape",),
+    "dropout_rate": ("dropout",),
+    "qkv_features": ("key_dim",),
+    "out_features": ("output_shape",),
+    "param_dtype": ("dtype",),
+}
+"""The fields that may be meant, by Flax's name; the first that the layer has."""
+_ELSEWHERE = {
+    "deterministic": _TRAINING,
+    "use_running_average": _TRAINING,
+    "rngs": "rngs= of init, apply or bind",
+    "precision": "tf.config.experimental.enable_tensor_float_32_execution",
+}
+_REMARKS = {
+    "param_dtype": "; a policy such as dtype='mixed_bfloat16' has float32 variables",
+    "qkv_features": " for each head, qkv_features // num_heads",
+}
+
+
+def in_keras(names: Iterable[str], fields: Container[str]) -> str:
+    """A sentence for each of Flax's names that says what Keras has instead.
+
+    Args:
+      names: keywords that a layer does not know.
+      fields: the keywords that it knows.
+    """
+    found = []
+    for name in names:
+        field = next((field for field in _RENAMED.get(name, ()) if field in fields), None)
+        there = f"{field}={_REMARKS.get(name, '')}" if field else _ELSEWHERE.get(name)
+        if there is not None:
+            found.append(f" {name!r} is Flax's name; here it is {there}.")
+    return "".join(found)

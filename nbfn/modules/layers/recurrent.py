@@ -1,0 +1,215 @@
+"""Recurrent cells with their carry in and out, and ``nn.RNN``, which runs one over a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from nbfn._tensorflow import no_autograph
+from nbfn.modules.layers.keras_layer import call_layer
+from nbfn.modules.layers.layers import KerasLayer, layer
+from nbfn.modules.lifecycle.methods import nowrap, wrap
+from nbfn.modules.lifting.axes import from_front, to_front
+from nbfn.modules.module.module import Module
+from nbfn.modules.transforms.scan import scan
+from nbfn.modules.variables.filters import FilterLike
+
+
+class Cell(KerasLayer):
+    """Base of the cells: ``carry, y = cell(carry, x)``.
+
+    Attributes:
+      states: where Keras's states stand in the carry; one that is alone is the carry.
+    """
+
+    states = (0,)
+    num_feature_axes = 1
+
+    @no_autograph
+    @wrap
+    def __call__(self, carry: Any, inputs: Any, **options: Any) -> tuple[Any, Any]:
+        """One step.
+
+        Args:
+          carry: as ``initialize_carry`` gives it, and as the last step returned it.
+          inputs: a float tensor of shape [..., inputs].
+          **options: the cell's call arguments, such as ``training=``.
+
+        Returns:
+          The new carry, and the output of shape [..., features].
+        """
+        inputs = tf.convert_to_tensor(inputs)
+        batch = tf.shape(inputs)[:-1]
+        parts = [carry] if len(self.states) == 1 else [carry[i] for i in self.states]
+        flat = [tf.reshape(part, [-1, part.shape[-1]]) for part in (inputs, *parts)]
+        output, new = call_layer(self, (flat[0], flat[1:]), options)
+        shaped = [_shaped(tensor, batch, inputs.shape[:-1]) for tensor in (output, *new)]
+        placed = dict(zip(self.states, shaped[1:], strict=True))
+        made = tuple(placed[i] for i in sorted(placed))
+        return made if len(made) > 1 else made[0], shaped[0]
+
+    @nowrap
+    def initialize_carry(self, rng: Any, input_shape: Sequence[int | None]) -> Any:
+        """The first carry: zeros.
+
+        Args:
+          rng: not used; where Flax takes a key.
+          input_shape: the shape of the inputs of one step, [..., inputs].
+
+        Returns:
+          What the cell takes as its carry, each tensor of shape [..., features].
+        """
+        del rng
+        dtype = keras.dtype_policies.get(self.__dict__["dtype"]).compute_dtype
+        zeros = tf.zeros([*input_shape[:-1], self.__dict__["features"]], dtype)
+        return tuple(zeros for _ in self.states) if len(self.states) > 1 else zeros
+
+
+def _shaped(tensor: Any, batch: Any, static: Any) -> Any:
+    made = tf.reshape(tensor, tf.concat([batch, tf.shape(tensor)[-1:]], 0))
+    made.set_shape([*static, tensor.shape[-1]])
+    return made
+
+
+_OPTIONS: dict[str, Any] = {
+    "rename": {"units": "features"},
+    "base": Cell,
+    # Keras keeps the masks of one sequence in the cell, which serves many here.
+    "leave_out": ("dropout", "recurrent_dropout"),
+}
+LSTMCell = layer("LSTMCell", keras.layers.LSTMCell, **_OPTIONS)
+LSTMCell.states = (1, 0)  # the carry is (c, h), as in Flax
+GRUCell = layer("GRUCell", keras.layers.GRUCell, **_OPTIONS)
+GRUCell.states = (0,)
+
+
+class RNN(Module):
+    """Runs a cell over a sequence.
+
+    Example::
+
+      lstm = nn.RNN(nn.LSTMCell(64))
+      variables = lstm.init(nn.key(0), x)  # x: [batch, time, inputs]
+      y = lstm.apply(variables, x)  # [batch, time, 64]
+
+    Attributes:
+      cell: a module with ``initialize_carry(rng, input_shape)`` that is called as
+        ``carry, y = cell(carry, x)``.
+      time_major: whether the time axis is the first, and not the one before the features.
+      return_carry: whether calls return ``(carry, outputs)``.
+      reverse: whether the sequence is run from its end, and the outputs are in that order.
+      keep_order: whether the outputs of ``reverse`` are put into the order of the inputs.
+      unroll: as in ``nn.scan``.
+      variable_axes: as in ``nn.scan``.
+      variable_broadcast: as in ``nn.scan``; by default all steps share the parameters.
+      variable_carry: as in ``nn.scan``.
+      split_rngs: as in ``nn.scan``.
+
+    Implements: Flax Linen, ``nn.RNN``.
+    """
+
+    cell: Any
+    time_major: bool = False
+    return_carry: bool = False
+    reverse: bool = False
+    keep_order: bool = False
+    unroll: int = 1
+    variable_axes: Mapping[Any, int] | None = None
+    variable_broadcast: FilterLike = "params"
+    variable_carry: FilterLike = False
+    split_rngs: Mapping[Any, bool] | None = None
+
+    def __call__(
+        self,
+        inputs: Any,
+        *,
+        initial_carry: Any = None,
+        init_key: Any = None,
+        seq_lengths: Any = None,
+        return_carry: bool | None = None,
+        time_major: bool | None = None,
+        reverse: bool | None = None,
+        keep_order: bool | None = None,
+    ) -> Any:
+        """Runs the cell from step to step.
+
+        Args:
+          inputs: a tensor of shape [..., time, features], or [time, ..., features].
+          initial_carry: the first carry; by default what the cell's ``initialize_carry`` gives.
+          init_key: the key for ``initialize_carry``.
+          seq_lengths: integers of shape [...]: how long each sequence is. Outputs behind its end
+            are not defined, and its carry is the one at its end.
+          return_carry: in place of the attribute.
+          time_major: likewise.
+          reverse: likewise. What is behind the end of a sequence stays there.
+          keep_order: likewise.
+
+        Returns:
+          The outputs, shaped like the inputs; with ``return_carry`` a pair ``(carry, outputs)``.
+        """
+        return_carry = self.return_carry if return_carry is None else return_carry
+        time_major = self.time_major if time_major is None else time_major
+        reverse = self.reverse if reverse is None else reverse
+        keep_order = self.keep_order if keep_order is None else keep_order
+        inputs = tf.convert_to_tensor(inputs)
+        features = getattr(self.cell, "num_feature_axes", 1)
+        axis = 0 if time_major else inputs.shape.rank - features - 1
+        steps = to_front(inputs, axis)
+        batch = steps.shape.rank - features - 1
+        carry = initial_carry
+        if carry is None:
+            shape = [s if s is not None else tf.shape(steps)[i] for i, s in enumerate(steps.shape)]
+            carry = self.cell.initialize_carry(init_key, tuple(shape[1:]))
+        if reverse:
+            steps = _flipped(steps, seq_lengths, batch)
+        each = return_carry and seq_lengths is not None
+        loop = scan(
+            _step_with_carry if each else _step,
+            variable_axes=self.variable_axes,
+            variable_broadcast=self.variable_broadcast,
+            variable_carry=self.variable_carry,
+            split_rngs={"params": False} if self.split_rngs is None else self.split_rngs,
+            unroll=self.unroll,
+        )
+        last, outputs = loop(self.cell, carry, steps)
+        if each:
+            carries, outputs = outputs
+            last = tf.nest.map_structure(
+                lambda first, rest: _at_end(first, rest, seq_lengths, batch), carry, carries
+            )
+        if reverse and keep_order:
+            outputs = tf.nest.map_structure(lambda t: _flipped(t, seq_lengths, batch), outputs)
+        outputs = tf.nest.map_structure(lambda t: from_front(t, axis), outputs)
+        return (last, outputs) if return_carry else outputs
+
+
+def _step(cell: Any, carry: Any, x: Any) -> tuple[Any, Any]:
+    return cell(carry, x)  # type: ignore[no-any-return]
+
+
+def _step_with_carry(cell: Any, carry: Any, x: Any) -> tuple[Any, Any]:
+    carry, y = cell(carry, x)
+    return carry, (carry, y)
+
+
+def _flipped(steps: Any, lengths: Any, batch: int) -> Any:
+    """The sequences from end to start; what is behind their ends stays there."""
+    if lengths is None:
+        return tf.reverse(steps, [0])
+    shape = tf.shape(steps)
+    rows = tf.reshape(steps, tf.concat([shape[:1], [-1], shape[1 + batch :]], 0))
+    turned = tf.reverse_sequence(rows, tf.reshape(lengths, [-1]), seq_axis=0, batch_axis=1)
+    return tf.ensure_shape(tf.reshape(turned, shape), steps.shape)
+
+
+def _at_end(first: Any, carries: Any, lengths: Any, batch: int) -> Any:
+    """The carry at the end of each sequence; the first one where a sequence is empty."""
+    every = tf.concat([first[tf.newaxis], carries], 0)
+    shape = tf.shape(first)
+    rows = tf.reshape(every, tf.concat([tf.shape(every)[:1], [-1], shape[batch:]], 0))
+    index = tf.reshape(tf.cast(lengths, tf.int32), [-1])
+    chosen = tf.gather_nd(rows, tf.stack([index, tf.range(tf.size(index))], 1))
+    return tf.ensure_shape(tf.reshape(chosen, shape), first.shape)

@@ -1,0 +1,41 @@
+"""``nn.fold_rngs``: as it is in Flax, where it has something to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nbfn._tensorflow import no_autograph_fast
+from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.lifting.target import transformed
+from nbfn.modules.variables.filters import Filter, FilterLike
+
+
+@no_autograph_fast
+def fold_rngs(target: Any, variables: FilterLike = True, rngs: FilterLike = True) -> Any:
+    """The same module: its random draws are what they are without the transformation.
+
+    In Flax a method draws other numbers under ``nn.jit`` unless ``fold_rngs`` is around it. Here
+    draws depend on stream, path and count only, so there is nothing to make equal.
+
+    Args:
+      target: a module class, or a function whose first argument is a module.
+      variables: a filter of collections, as in Flax.
+      rngs: a filter of streams, as in Flax.
+
+    Returns:
+      The transformed class (``FoldRngsDense``) or function.
+
+    Raises:
+      TransformError: a module was hidden in a closure, or the target is no module class or
+        function.
+      FilterError: a filter is none.
+
+    Implements: Flax Linen, ``nn.fold_rngs``.
+    """
+    Filter.of(variables), Filter.of(rngs)
+
+    def call(fn: Callable[..., Any], _: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+        return Lift("nn.fold_rngs", (module, args, kwargs)).once(fn, (module, *args), kwargs)
+
+    return transformed(target, "nn.fold_rngs", "FoldRngs", call)
