@@ -150,7 +150,7 @@ def test_setup_for_unbound_modules() -> None:
 
 
 def test_looking_into_an_unbound_module_with_setup() -> None:
-    """Flax Module lifecycle, "Setup for unbound Modules": the sample itself, by path."""
+    """Flax Module lifecycle, "Setup for unbound Modules": the sample itself."""
 
     class AutoEncoder(nn.Module):
       def setup(self):
@@ -163,5 +163,7 @@ def test_looking_into_an_unbound_module_with_setup() -> None:
     auto_encoder = AutoEncoder()
     variables = auto_encoder.init(nn.key(0), tf.ones((1, 4)))
     decoder_variables = {"params": variables["params"]["decoder"]}
-    y = auto_encoder["decoder"].apply(decoder_variables, tf.ones((1, 2)))
-    assert y.shape == (1, 4)
+    x = tf.ones((1, 2))
+    y = auto_encoder.decoder.apply(decoder_variables, x)
+    assert same(y, Decoder().apply(decoder_variables, x))
+    assert auto_encoder["decoder"] is auto_encoder.decoder

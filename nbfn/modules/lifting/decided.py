@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -16,11 +17,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn._tensorflow import EagerTensor
 from nbfn.code import closure, is_user_module
+from nbfn.modules.lifecycle.fields import is_module
 from nbfn.serial import serial
 
 _PLAIN = frozenset([int, float, bool, complex, str, bytes, type(None), type(...), range, slice])
 _LIBRARY = (tf.DType, tf.TensorShape, tf.TypeSpec, np.dtype)
+_AS_THEY_ARE = frozenset(["tensorflow", "keras", "nbfn", "numpy", "builtins"])
+"""Libraries whose objects nobody changes; those of Keras say what they are."""
 _MAX_PARTS = 2000
 _MAX_BYTES = 1 << 16
 # What dataclasses and module classes have besides what the user wrote.
@@ -28,6 +33,8 @@ _SKIPPED = frozenset(
     [
         *("__init__", "__dict__", "__weakref__", "__module__", "__doc__", "__annotations__"),
         *("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__config__"),
+        *("__field_names__", "__hooks__", "__qualname__", "__static_attributes__"),
+        *("__firstlineno__", "__annotate__", "__annotate_func__"),
     ]
 )
 
@@ -99,35 +106,52 @@ class _Walk:
     def _object(self, value: Any) -> tuple[Hashable, ...]:
         if isinstance(value, _LIBRARY):
             return (value,)
-        if is_user_module(type(value).__module__) and not tf.is_tensor(value):
-            return (serial(value), self.of(type(value)), *self._attributes(value))
+        if tf.is_tensor(value):
+            return (serial(value),)
+        if is_module(value):
+            own = serial(value) if value._life.scope is not None else None
+            fields = [value.__dict__[name] for name in value.__field_names__]
+            return (own, self.of(type(value)), self.all_of(fields))
+        if callable(getattr(value, "get_config", None)):
+            try:
+                return (serial(value), self.of(value.get_config()))
+            except NotImplementedError:
+                raise TooMuchError from None
+        if type(value).__module__.split(".")[0] in _AS_THEY_ARE:
+            return (serial(value),)
+        if type(value).__hash__ is None and not hasattr(value, "__dict__"):
+            raise TooMuchError  # it can change, and does not show how
+        return (serial(value), self.of(type(value)), *self._attributes(value))
+
+    def _itself(self, value: Any) -> tuple[Hashable, ...]:
         return (serial(value),)
 
     def _function(self, function: FunctionType) -> tuple[Hashable, ...]:
-        found: list[Hashable] = [serial(function.__code__)]
-        found += map(self.of, (function.__defaults__, function.__kwdefaults__))
-        found.append(self.of(closure(function)))
         inner = function.__dict__.get("__wrapped__")
-        if inner is not None:
-            found.append(self.of(inner))
+        if inner is not None and hasattr(function, "__nbfn_wrapped__"):
+            return (self.of(inner),)  # a method of a module; what is around it is nbfn's
+        found: list[Hashable] = [serial(function.__code__)]
+        held: list[Any] = [function.__defaults__, function.__kwdefaults__, inner]
+        if function.__closure__:
+            held += closure(function).values()
         if is_user_module(function.__module__):
             space = function.__globals__
             names = list(dict.fromkeys(_names(function.__code__)))
             for name in names:
                 if name in space:
-                    held = space[name]
-                    own = isinstance(held, ModuleType) and is_user_module(held.__name__)
-                    found.append(self._module(held, names) if own else self.of(held))
-        return tuple(found)
+                    value = space[name]
+                    own = isinstance(value, ModuleType) and is_user_module(value.__name__)
+                    held.append(self._module(value, names) if own else value)
+        return (*found, *(self.of(value) for value in held if value is not None))
 
-    def _module(self, module: ModuleType, names: list[str]) -> Hashable:
+    def _module(self, module: ModuleType, names: list[str]) -> list[Any]:
         """What the code may read from one of the user's modules."""
-        return self.all_of([vars(module)[name] for name in names if name in vars(module)])
+        return [vars(module)[name] for name in names if name in vars(module)]
 
     def _class(self, cls: type) -> tuple[Hashable, ...]:
         found: list[Hashable] = [serial(cls)]
         for base in cls.__mro__:
-            if is_user_module(base.__module__):
+            if base.__module__[:5] != "nbfn." and is_user_module(base.__module__):
                 items = list(vars(base).items())
                 found += [(n, self.of(value)) for n, value in items if n not in _SKIPPED]
         return tuple(found)
@@ -151,6 +175,8 @@ def _names(code: CodeType) -> Iterator[str]:
 
 _TAKEN: dict[type, Callable[[_Walk, Any], tuple[Hashable, ...]]] = {
     FunctionType: _Walk._function,
+    ModuleType: _Walk._itself,
+    EagerTensor: _Walk._itself,
     dict: _Walk._items,
     list: _Walk._items,
     type: _Walk._class,
@@ -164,5 +190,6 @@ _TAKEN: dict[type, Callable[[_Walk, Any], tuple[Hashable, ...]]] = {
     tuple: _Walk._items,
     set: _Walk._items,
     frozenset: _Walk._items,
+    deque: _Walk._items,
     Mapping: _Walk._items,  # type: ignore[type-abstract]
 }

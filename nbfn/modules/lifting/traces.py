@@ -65,21 +65,25 @@ def call_traced(
     except TooMuchError:
         return once.finish(once.traced(options))
     # Modules of one configuration share a trace if nothing in it depends on their place.
-    anywhere, here = (lift.label, known), (lift.label, known, once.place())
+    key: Hashable = (lift.label, known)
     with _lock:
-        key = anywhere if anywhere in _cache else here
-        found = _cache.pop(key, None)
-    if found is None:
-        # Without the lock: another thread may trace what this trace waits for.
-        found = once.traced(options)
-        key = here if found.placed else anywhere
-        if by_state and once.reached() != known:
-            # The code has changed what it can read: it does something each time, so it runs.
-            return once.finish(found)
+        found = _cache.get(key)
+        if found is None:
+            key = (lift.label, known, once.place())
+            found = _cache.get(key)
+        if found is not None:
+            _cache.move_to_end(key)
+    if found is not None:
+        return once.finish(found)
+    # Without the lock: another thread may trace what this trace waits for.
+    found = once.traced(options)
     if found.concrete.captured_inputs:
         return once.finish(found)  # kept, it would keep the user's tensors and variables alive
+    if by_state and once.reached() != known:
+        # The code has changed what it can read: it does something each time, so it runs.
+        return once.finish(found)
     with _lock:
-        _cache[key] = found
+        _cache[key if found.placed else (lift.label, known)] = found
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
     return once.finish(found)

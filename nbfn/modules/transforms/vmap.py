@@ -45,8 +45,12 @@ def vmap(
 
     With ``variable_axes={"params": 0}`` and ``split_rngs={"params": True}`` it is an ensemble: each
     slice has parameters of its own, stacked in one tensor. With ``{"params": None}`` all slices
-    share them. As ``tf.vectorized_map``, an eager call traces anew each time: put it into a
-    tf.function, or into ``nn.jit``, where that matters.
+    share them.
+
+    An eager call keeps its trace for later calls that are like it, as long as nothing has changed
+    that its code can read: its fields, what functions close over, globals, attributes of objects. A
+    function that changes such things itself is traced anew each time, as by ``tf.vectorized_map``;
+    other effects of its Python, such as printing, come with a trace only.
 
     Args:
       target: a module class, or a function whose first argument is a module.

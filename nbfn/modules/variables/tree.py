@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import EagerTensor
 from nbfn.modules.errors import VariablesStructureError, VariablesTypeError
 
 
@@ -17,6 +18,8 @@ def copy_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 def map_leaves(fn: Callable[..., Any], value: Any, path: tuple[str, ...] = ()) -> Any:
     """Applies ``fn(leaf, path)`` to the leaves of dicts, lists and tuples; keeps the structure."""
+    if type(value) is EagerTensor:  # the most frequent; asking for a Mapping takes longer
+        return fn(value, path)
     if isinstance(value, Mapping):
         return {k: map_leaves(fn, v, (*path, k)) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -42,7 +45,7 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 def as_tensor(value: Any) -> Any:
     """The value as a tensor, or as it is if it is a composite (ragged, sparse) tensor."""
     if isinstance(value, tf.Variable):
-        return value.read_value()
+        return value.value()
     return value if tf.is_tensor(value) else tf.convert_to_tensor(value)
 
 

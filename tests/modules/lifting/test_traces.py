@@ -361,3 +361,96 @@ def test_a_trace_serves_no_other_precision() -> None:
             assert jitted.apply(variables, X).dtype == expected
     finally:
         keras.config.set_dtype_policy(before)
+
+
+@pytest.mark.parametrize("decorated", [False, True], ids=["class", "method"])
+def test_equal_siblings_share_a_trace(decorated: bool) -> None:
+    """As in Flax Linen: three siblings are traced once, and once more where they write."""
+    ran: list[str] = []
+
+    class Counts(nn.Module):
+        key: int
+
+        @nn.compact
+        def __call__(self, x):
+            ran.append("counts")
+            count = self.variable("counts", "count", lambda: 0)
+            if not self.is_initializing():
+                count.value += 1
+            return x + float(self.key)
+
+    if decorated:
+        Counts.__call__ = nn.jit(Counts.__call__)
+    cls = Counts if decorated else nn.jit(Counts)
+
+    class Parent(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            for _ in range(3):
+                x = cls(1)(x)
+            return cls(2)(x)
+
+    x = tf.constant(1.0)
+    counts = Parent().init({}, x)["counts"]
+    assert len(ran) == 2  # one for each configuration
+    for n in (1, 2):
+        y, updated = Parent().apply({"counts": counts}, x, mutable=["counts"])
+        counts = updated["counts"]
+        assert float(y) == 6.0
+        assert [int(each["count"]) for each in counts.values()] == [n] * 4
+        assert len(ran) == 4
+    model = Parent().bind({"counts": counts})
+    model(x)
+    assert [int(v) for v in model.variables] == [3] * 4
+
+
+def test_siblings_that_draw_or_ask_where_they_are_share_no_trace() -> None:
+    class Draws(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return x + tf.random.stateless_normal([2], self.make_rng("noise"))
+
+    class Asks(nn.Module):
+        how: str
+
+        @nn.compact
+        def __call__(self, x):
+            place = self.name if self.how == "name" else "/".join(self.path)
+            return x + float(place[-1])
+
+    class Parent(nn.Module):
+        cls: Any
+        args: Any = ()
+
+        @nn.compact
+        def __call__(self, x):
+            return [self.cls(*self.args, name=f"m_{i}")(x) for i in range(3)]
+
+    rngs = {"noise": nn.key(4)}
+    for cls, args in ((Draws, ()), (Asks, ("name",)), (Asks, ("path",))):
+        want = Parent(cls, args).apply({}, X, rngs=rngs)
+        for _ in range(2):
+            near(Parent(nn.jit(cls), args).apply({}, X, rngs=rngs), want)
+        assert len({float(tf.reduce_sum(each)) for each in want}) == 3
+
+
+def test_siblings_with_parameters_of_their_own_share_a_trace() -> None:
+    traces: list[Any] = []
+    cls = nn.jit(counted(traces))
+
+    class Parent(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return [cls(name=f"m_{i}")(x) for i in range(3)]
+
+    variables = Parent().init(nn.key(0), X)
+    del traces[:]
+    outputs = Parent().apply(variables, X)
+    assert len(traces) == 1
+    for output, params in zip(outputs, variables["params"].values(), strict=True):
+        near(output, X @ params["Dense_0"]["kernel"])
+    model = Parent().bind(variables)
+    near(model(X)[2], outputs[2])
+    model["m_1/Dense_0/kernel"].assign(tf.zeros([2, 2]))
+    assert [bool(tf.reduce_any(y != 0.0)) for y in model(X)] == [True, False, True]
+    assert len(traces) == 2  # of apply, and of the bound module, which may write more

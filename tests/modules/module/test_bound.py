@@ -278,7 +278,7 @@ def test_a_trace_has_the_operations_of_a_tf_module_by_hand(variables: Any) -> No
             self.calls = tf.Variable(0)
 
         def __call__(self, x):
-            self.calls.assign(self.calls.read_value() + 1)
+            self.calls.assign(self.calls.value() + 1)
             return x @ self.hidden @ self.out
 
     def operations(model: Any) -> list[str]:
