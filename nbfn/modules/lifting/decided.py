@@ -119,7 +119,8 @@ class _Walk:
                 raise TooMuchError from None
         if type(value).__module__.split(".")[0] in _AS_THEY_ARE:
             return (serial(value),)
-        if type(value).__hash__ is None and not hasattr(value, "__dict__"):
+        shows = hasattr(value, "__dict__") or is_user_module(type(value).__module__)
+        if type(value).__hash__ is None and not shows:
             raise TooMuchError  # it can change, and does not show how
         return (serial(value), self.of(type(value)), *self._attributes(value))
 

@@ -454,3 +454,20 @@ def test_siblings_with_parameters_of_their_own_share_a_trace() -> None:
     model["m_1/Dense_0/kernel"].assign(tf.zeros([2, 2]))
     assert [bool(tf.reduce_any(y != 0.0)) for y in model(X)] == [True, False, True]
     assert len(traces) == 2  # of apply, and of the bound module, which may write more
+
+
+def test_what_a_method_counts_itself_decides_nothing() -> None:
+    count, factor = 0, 2.0
+
+    class Counts(nn.Module):
+        @nn.jit
+        def __call__(self, x):
+            nonlocal count
+            count += 1
+            return factor * x
+
+    for value in (1.0, 2.0):
+        assert float(Counts().apply({}, tf.constant(value))) == 2.0 * value
+    assert count == 1
+    factor = 3.0
+    assert float(Counts().apply({}, tf.constant(1.0))) == 3.0

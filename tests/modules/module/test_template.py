@@ -326,8 +326,11 @@ def test_an_error_in_setup_says_why_an_unbound_module_lacks_an_attribute() -> No
 
 
 def test_a_post_init_may_ask_for_what_setup_gives() -> None:
+    made: list[str] = []
+
     class Asks(nn.Module):
         def __post_init__(self):
+            made.append("asks")
             super().__post_init__()
             with contextlib.suppress(AttributeError):
                 _ = self.decoder
@@ -336,3 +339,20 @@ def test_a_post_init_may_ask_for_what_setup_gives() -> None:
             self.decoder = nn.Dense(2)
 
     assert Asks().decoder == nn.Dense(2)
+    assert len(made) == 2  # itself, and the private copy on which setup ran
+
+
+def test_setup_of_another_module_does_not_get_submodules_of_its_own() -> None:
+    """They would be others than those that the module has once it is assigned."""
+
+    class Reads(nn.Module):
+        def setup(self):
+            inner = AutoEncoder([])
+            self.decoder = inner.decoder
+            self.inner = inner
+
+        def __call__(self, x):
+            return self.decoder(x)
+
+    with pytest.raises(nn.UnboundAttributeError, match="'decoder' while it is unbound"):
+        Reads().init(nn.key(0), tf.ones([1, 2]))

@@ -124,7 +124,9 @@ class Slotted:
     rate: float
 
 
-def test_what_the_code_reads_and_somebody_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_code_reads_and_somebody_changes_is_seen(
+    monkeypatch: pytest.MonkeyPatch, traces: list[str]
+) -> None:
     """A global, an attribute, what a container holds, a method, a helper, an array."""
     settings, slotted, table, array = Settings(), Slotted(2.0), {"a": [1.0]}, np.ones(2, np.float32)
 
@@ -133,6 +135,7 @@ def test_what_the_code_reads_and_somebody_changes_is_seen(monkeypatch: pytest.Mo
 
         @nn.compact
         def __call__(self, x):
+            told("reads")
             y = read_global(x) * self.settings.rate * table["a"][0] * slotted.rate
             return self.more(y) * array * self.settings.inner.sizes[0]
 
@@ -143,7 +146,9 @@ def test_what_the_code_reads_and_somebody_changes_is_seen(monkeypatch: pytest.Mo
 
     def factor() -> float:
         got = shared(model)(X)
+        assert runs(traces) == 1
         assert np.allclose(got, shared(model)(X))
+        assert runs(traces) == 0
         return float(tf.reduce_mean(got / X))
 
     assert factor() == pytest.approx(8.0)
@@ -183,6 +188,19 @@ def test_a_function_that_does_something_does_it_in_each_call() -> None:
         assert len(log) == n
         y = nn.vmap(counts, **SHARED)(model, X)
         np.testing.assert_allclose(y, n * (X @ model["w"]), rtol=1e-5)
+
+
+def test_a_function_that_changes_something_to_and_fro_does_so_in_each_call() -> None:
+    switch = {"on": False}
+
+    def turns(m: Any, x: Any) -> Any:
+        switch["on"] = not switch["on"]
+        return m(x[None])[0]
+
+    model = bound(Linear())
+    for on in (True, False, True, False, True):
+        nn.vmap(turns, **SHARED)(model, X)
+        assert switch["on"] is on
 
 
 def test_random_numbers_are_new_in_each_call_and_those_of_a_fresh_trace() -> None:
