@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nbfn import modules as nn
     from nbfn.functions.checking.check import Check
     from nbfn.functions.graphs.carve import carve
+    from nbfn.functions.graphs.compare import diff
     from nbfn.functions.graphs.wrap import wrap_function
     from nbfn.functions.progress import progress
     from nbfn.functions.recording.expectation import TooManyTracesError, expect_traces
@@ -41,6 +42,7 @@ _NAMES = {
     "function": "nbfn.functions.traced.function",
     "TracedFunction": "nbfn.functions.traced.traced_function",
     "carve": "nbfn.functions.graphs.carve",
+    "diff": "nbfn.functions.graphs.compare",
     "TooManyTracesError": "nbfn.functions.recording.expectation",
     "expect_traces": "nbfn.functions.recording.expectation",
     "ListOf": "nbfn.functions.signatures.pattern",
@@ -76,6 +78,7 @@ __all__ = [
     "TracedFunction",
     "__version__",
     "carve",
+    "diff",
     "expect_traces",
     "export",
     "function",

@@ -138,6 +138,7 @@ from nbfn._tensorflow.tracing.tracing import (
     look_up,
     release_lock,
     restore_initialization,
+    schedules,
 )
 from nbfn._tensorflow.tracing.trials import (
     UnlistedFunction,

@@ -8,6 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 _SHOWN = (
     ("nbfn.functions.traced.traced_function", "TracedFunction", "function_bundle"),
+    ("nbfn.functions.watching.watched_function", "WatchedFunction", "function_bundle"),
     ("nbfn.functions.segments.cell", "TracedCell", "cell_bundle"),
     ("nbfn.functions.traces.trace", "Trace", "trace_bundle"),
     ("nbfn.modules.module.module", "Module", "module_bundle"),

@@ -18,7 +18,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn import _tensorflow
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.segments.cell import TracedCell
@@ -62,7 +61,7 @@ class Export:
 def export(
     path: str | os.PathLike[str],
     functions: TracedFunction | Sequence[TracedFunction] | None = None,
-    *,
+    *more: TracedFunction,
     signatures: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     verify: bool = True,
@@ -76,7 +75,9 @@ def export(
 
     Args:
         path: Folder of the model.
-        functions: The functions; by default every function of the session that has a trace.
+        functions: One function, or a list of them; by default every function of the session that
+            has a trace.
+        *more: More functions, where the first is no list.
         signatures: Named signatures, each a `TracedFunction`, a `Trace` or a
             ``ConcreteFunction``; by default one for each function, named as the function, for its
             most general trace, with the function's parameters as inputs.
@@ -105,7 +106,7 @@ def export(
     with working(Work("export", str(path), "step", total=5 if verify else 3)) as work:
         work.next("tracing what has not been traced")
         here = session()
-        chosen = _choose(functions, here)
+        chosen = _choose([functions, *more] if more else functions, here)  # type: ignore[list-item]
         for each in chosen.values():
             each.renew()  # the model computes what a call would compute now
         concrete = _signatures(chosen, signatures)
@@ -159,7 +160,7 @@ def _choose(
                 "%%tf_function or a function with @nbfn.function, and call it once"
             )
         return chosen
-    is_one = isinstance(functions, TracedCell | _tensorflow.Function)
+    is_one = not isinstance(functions, (list, tuple, set))
     every: Sequence[Any] = [functions] if is_one else list(functions)  # type: ignore[list-item, arg-type]
     given = [each for one in every for each in _of_cell(one)]
     if not given:

@@ -16,6 +16,8 @@ from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.variable_names import named_leaves, users_names
+from nbfn.functions.watching.watched_function import WatchedFunction
+from nbfn.text import count
 
 
 class SessionKeyError(NbfnError, KeyError):
@@ -55,6 +57,11 @@ class Session:
             if owner is not None and id(owner) in owned and id(function) not in known:
                 named[f"{owned[id(owner)]}.{function.name}"] = function
         return named
+
+    @property
+    def watched(self) -> dict[str, WatchedFunction]:
+        """The observer of every function that was made elsewhere, by the name to show."""
+        return {f.label: f for f in live_functions() if isinstance(f, WatchedFunction)}
 
     @property
     def cells(self) -> dict[str, TracedCell]:
@@ -126,10 +133,14 @@ class Session:
             variables[name].assign(value)
 
     def __repr__(self) -> str:
-        return (
-            f"<nbfn session: {len(self.functions)} functions, {len(self.modules)} modules, "
-            f"{len(self.variables)} variables>"
+        held = (
+            (len(self.functions), "function"),
+            (len(self.watched), "watched function"),
+            (len(self.modules), "module"),
+            (len(self.variables), "variable"),
         )
+        listed = ", ".join(count(number, noun) for number, noun in held if number)
+        return f"<nbfn session: {listed or 'nothing yet'}>"
 
 
 def session() -> Session:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
+import sys
 import weakref
 from typing import Any
 
@@ -22,6 +25,9 @@ try:
 except ImportError:
     _tf_decorator = None
 
+_FRAMES_TO_CALLER = 4
+"""More than there are between `schedules` and what calls ``get_concrete_function``."""
+
 _Function: Any = Function
 CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_options")
 """Whether `ScopedFunction` has its say in this TensorFlow."""
@@ -33,6 +39,17 @@ class ScopedFunction(_Function):  # type: ignore[misc]
     def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced, in whatever it is to be traced in."""
         return call()
+
+    def becomes(self, clone: Any) -> None:
+        """Says that a strategy has made a function that calls this one on its replicas."""
+
+    def _clone(self, python_function: Any) -> Any:
+        if python_function is not None:
+            with contextlib.suppress(ValueError):  # a function of C has no signature
+                python_function.__signature__ = inspect.signature(self.python_function)
+        clone = super()._clone(python_function)
+        self.becomes(clone)
+        return clone
 
     def _generate_tracing_options(self, fn: Any, scope_type: Any) -> Any:
         if not CAN_SCOPE:
@@ -74,6 +91,21 @@ def explicit_device() -> str:
     """The device that ``with tf.device`` asks for around eager code; empty if none does."""
     eager: Any = _context.context() if _context is not None else None
     return getattr(eager, "device_name", None) or "" if tf.executing_eagerly() else ""
+
+
+def schedules() -> bool:
+    """Whether a coordinator of a parameter server's workers asks for the trace that they will run.
+
+    It calls ``get_concrete_function`` once for each call that it schedules.
+    """
+    frame: Any = sys._getframe(1)
+    for _ in range(_FRAMES_TO_CALLER):
+        frame = frame.f_back
+        if frame is None:
+            return False
+        if frame.f_globals.get("__name__", "").endswith("coordinator.cluster_coordinator"):
+            return True
+    return False
 
 
 def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:

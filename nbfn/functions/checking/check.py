@@ -127,6 +127,7 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         *_prints(outcome, source),
         *_effects(outcome, source),
         *_leaks(outcome, source),
+        *_reads(source),
     ]
     return Check(function.label, tuple(found), tuple(_notes(outcome)), outcome.variables)
 
@@ -215,6 +216,16 @@ def _leaks(outcome: Outcome, source: _Source) -> Iterator[Difference]:
             "outside; return it, or assign it to a tf.Variable"
         )
         yield Difference("leak", place, sentence, source.of(place))
+
+
+def _reads(source: _Source) -> Iterator[Difference]:
+    """What a trace reads once: the clock, a file, an iterator. Two runs need not show it."""
+    for effect in source.effects:
+        if effect.reason.kind == "read":
+            sentence = f"it {effect.reason.text} at each eager call, and once while tracing"
+            advice = f"; {effect.reason.advice}" if effect.reason.advice else ""
+            site = source.site(effect.file, effect.inner)
+            yield Difference("effect", effect.what, sentence + advice, site)
 
 
 def _notes(outcome: Outcome) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.code import is_user_module
+from nbfn.code import is_user_module, plain_function
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.source import parameters, source_of
@@ -42,7 +42,9 @@ _MUTABLE = (list, dict, set, bytearray, np.ndarray)
 
 _PYTHON: dict[type, Reason] = {
     **dict.fromkeys((ast.Import, ast.ImportFrom), Reason("unknown", "imports")),
-    ast.ClassDef: Reason("unknown", "defines a class"),
+    ast.ClassDef: Reason(
+        "unknown", "defines a class, whose methods are traced with @nbfn.function above them"
+    ),
     ast.AsyncFunctionDef: Reason("unknown", "defines a coroutine"),
     **dict.fromkeys((ast.AsyncFor, ast.AsyncWith), Reason("unknown", "awaits")),
     **dict.fromkeys((ast.Await, ast.Yield, ast.YieldFrom), Reason("unknown", "awaits or yields")),
@@ -89,10 +91,18 @@ class Finder:
         objects: Objects of libraries that are called: layers, optimizers, losses.
         seen: The functions of the user's that were walked.
         strict: Whether a ``try`` in a function, and what cannot be told, count too.
+        skipped: Functions that run elsewhere, as those do that ``tf.py_function`` is given.
     """
 
-    def __init__(self, namespace: Mapping[str, Any] | None = None, *, strict: bool = True) -> None:
+    def __init__(
+        self,
+        namespace: Mapping[str, Any] | None = None,
+        *,
+        strict: bool = True,
+        skipped: Iterable[Any] = (),
+    ) -> None:
         self.strict = strict
+        self.skipped = [plain_function(each) for each in skipped]
         self.reads: set[str] = set()
         self.objects: dict[int, Any] = {}
         self.seen: dict[Any, Any] = {}
@@ -196,6 +206,11 @@ class Walk:
             case ast.For():
                 yield from self._loop(node, node.target, node.iter)
                 yield from self.block([*node.body, *node.orelse])
+            case ast.If() if not self._finder.strict:
+                made = _made_once(node.test)
+                for each in self._children(node):
+                    if made is None or each.target != made:
+                        yield each
             case ast.With():
                 for item in node.items:
                     yield from self._enter(node, item)
@@ -295,10 +310,10 @@ class Walk:
         for each, value in self.scope.targets(target, iterated):
             yield from self._assign(each, value)
         for each in self.scope.value(iterated).objects:
-            if hasattr(type(each), "__next__"):
+            if isinstance(each, tf.data.Dataset | tf.data.Iterator):
+                yield self._found(rules.GOES_THROUGH_DATA, node)
+            elif hasattr(type(each), "__next__"):
                 yield self._effect("read", node, "takes from an iterator")
-            elif isinstance(each, tf.data.Dataset):
-                yield self._effect("read", node, "goes through a data set")
             elif is_user_module(type(each).__module__):
                 yield from self._operators(node, known(each))
 
@@ -364,8 +379,11 @@ class Walk:
                 return
         elif not isinstance(node.func, ast.Name):
             yield from self.visit(node.func)
-        yield from self._arguments(node)
         called = self.scope.of(node.func)
+        given = called.objects if isinstance(called, Value) and not self._finder.strict else ()
+        if any(map(rules.calls_at_graph_time, given)):
+            return
+        yield from self._arguments(node)
         if self.is_own and self._takes_arrays(node) and not self._is_of_a_library(called):
             yield self._effect("number", node, "passes a NumPy array")
         if isinstance(called, Method):
@@ -406,7 +424,8 @@ class Walk:
         elif called.owner is FRESH and self.is_own:
             yield self._effect("write", node, f"calls .{called.name}()")
         elif called.owner is UNKNOWN:
-            if called.name in rules.MUTATORS:
+            names = rules.MUTATORS if self._finder.strict else rules.MUTATORS_OF_CONTAINERS
+            if called.name in names:
                 yield self._effect("write", node, f"calls {shown(node.func)}()")
             elif self._finder.strict:
                 what = f"calls {shown(node.func)}(), which is not known yet"
@@ -414,6 +433,8 @@ class Walk:
 
     def _callable(self, node: ast.Call, value: Any, args: list[Value]) -> Iterator[Effect]:
         value = rules.wrapped(value)
+        if self._finder.skipped and plain_function(value) in self._finder.skipped:
+            return
         where, text = {"is_own": self.is_own}, shown(node.func)
         reason: Reason | None = None
         owner = getattr(value, "__self__", None)
@@ -589,6 +610,23 @@ def _target(node: ast.AST) -> str:
     if isinstance(node, ast.AugAssign):
         return ast.unparse(node.target)
     return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
+
+
+def _made_once(test: ast.expr) -> str | None:
+    """What a branch makes that was not there before, as the code says it: the way of tf.function.
+
+    ``if self.v is None``, ``if not hasattr(self, "v")``, ``if "v" not in state``.
+    """
+    match test:
+        case ast.Compare(left, [ast.Is()], [ast.Constant(None)]):
+            return ast.unparse(left)
+        case ast.Compare(_, [ast.NotIn()], [container]):
+            return ast.unparse(container)
+        case ast.UnaryOp(
+            ast.Not(), ast.Call(ast.Name("hasattr"), [owner, ast.Constant(str(name))])
+        ):
+            return f"{ast.unparse(owner)}.{name}"
+    return None
 
 
 def shown(node: ast.AST) -> str:

@@ -32,6 +32,9 @@ MUTATORS = frozenset(
     }
 )
 
+MUTATORS_OF_CONTAINERS = frozenset({"append", "extend", "insert", "appendleft", "setdefault"})
+"""Those that nothing but a container of Python has."""
+
 
 class Reason(NamedTuple):
     """Why something is Python's.
@@ -54,6 +57,7 @@ class Reason(NamedTuple):
         return self.kind in ("print", "write", "draw", "read")
 
 
+GOES_THROUGH_DATA = Reason("read", "goes through a data set")
 _DRAW = "tf.random draws at each call"
 _FILE = "do it outside the function, or with tf.io"
 _CLOCK = "tf.timestamp() tells the time at each call"
@@ -223,6 +227,13 @@ def reason_of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
         return None
     kind = "write" if name in MUTATORS else "unknown"
     return Reason(kind, f"calls {shown}()", "return the value, or use a tf.Variable")
+
+
+def calls_at_graph_time(value: Any) -> bool:
+    """Whether this is ``tf.py_function`` or its like, whose argument runs at each call."""
+    name = getattr(value, "__name__", "")
+    known = ("eager_py_func", "py_function", "numpy_function", "py_func")
+    return name in known and package(value.__module__) in LIBRARIES
 
 
 def reason_of_module(module: str, shown: str) -> Reason | None:

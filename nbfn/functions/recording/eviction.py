@@ -11,7 +11,6 @@ import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nbfn import _tensorflow
 from nbfn.functions.recording.recorded import Recorded
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def evict(function: Recorded, trace: Trace) -> None:
     concrete = trace._concrete()
     if concrete is None or recorder.traces.get(id(concrete)) is not trace:
         raise ValueError(f"trace {trace.number} is not in the cache of `{function.label}`")
-    _tensorflow.discard(function, concrete)
+    function.discard(concrete)
     recorder.forget(concrete)
 
 

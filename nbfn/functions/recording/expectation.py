@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from nbfn.errors import NbfnError
+from nbfn.functions.recording.with_block import WithBlock
 from nbfn.text import count
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ class TooManyTracesError(NbfnError, AssertionError):
     """More was traced than `expect_traces` allows."""
 
 
-@contextmanager
-def expect_traces(*functions: Any, at_most: int = 1) -> Iterator[None]:
+def expect_traces(*functions: Any, at_most: int = 1) -> WithBlock:
     """A with-block in which some functions may make so many new traces, each.
 
     Args:
@@ -34,9 +34,24 @@ def expect_traces(*functions: Any, at_most: int = 1) -> Iterator[None]:
         raise TypeError("expect_traces needs at least one traced function")
     for function in functions:
         if not hasattr(function, "recorder"):
-            raise TypeError(f"expected a traced function, found {type(function).__name__}")
+            raise TypeError(_misuse(function))
     if at_most < 0:
         raise ValueError(f"at_most is {at_most}, expected at least 0")
+    names = ", ".join(function.label for function in functions)
+    call = f"nbfn.expect_traces({names}, at_most={at_most})"
+    return WithBlock(call, lambda: _expecting(functions, at_most))
+
+
+def _misuse(found: Any) -> str:
+    if isinstance(found, int):
+        return f"expected a traced function, found the number {found}; write at_most={found}"
+    if hasattr(found, "get_concrete_function"):
+        return "expected a traced function, found a tf.function; pass nbfn.watch(f)"
+    return f"expected a traced function, found {type(found).__name__}"
+
+
+@contextmanager
+def _expecting(functions: tuple[Any, ...], at_most: int) -> Iterator[None]:
     made: dict[str, list[Trace]] = {function.id: [] for function in functions}
     for function in functions:
         function.recorder.listeners.append(made[function.id].append)

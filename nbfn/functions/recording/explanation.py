@@ -56,4 +56,4 @@ def explanation(function: Recorded, args: Any, kwargs: Any) -> Explanation:
         return Explanation(recorder.traces.get(id(looked_up.concrete)))
     wanted = recorder.wanted(looked_up.function_type)
     causes, nearest = explain(wanted, list(recorder.traces.values()))
-    return Explanation(None, causes, nearest, recorder.remedy(causes, call_site(), wanted.key))
+    return Explanation(None, causes, nearest, recorder.remedy(causes, call_site(), wanted))

@@ -5,7 +5,7 @@ RFC "Functions, not Sessions", section "Trace Caches" ("too many traces").
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 OnLimit = Literal["warn", "raise", "evict", "eager"]
 
 
-MIN_RETRACES = 8
-"""Retraces before their ratio to the calls is looked at."""
+RETRACES, CALLS = 5, 10
+"""So many retraces in so many calls are told."""
 
 
 @dataclass
@@ -41,6 +41,7 @@ class Limit:
     on_limit: OnLimit = "warn"
     _warned: bool = field(default=False, repr=False)
     _warned_of_ratio: bool = field(default=False, repr=False)
+    _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
 
     def __post_init__(self) -> None:
         if self.max_traces is not None and self.max_traces < 1:
@@ -82,26 +83,36 @@ class Limit:
         return max(traces - self.max_traces, 0)
 
     def warn_of_ratio(self, name: str, calls: int, retraces: Sequence[Retrace]) -> None:
-        """Is told of each retrace; warns once if every second call or more has retraced.
+        """Is told of each retrace; warns once if they are many.
+
+        That is five in ten calls; or, however many calls there are between, five by one Python
+        number, which will go on.
 
         Args:
             name: The function's name.
             calls: Its calls so far.
             retraces: Its retraces so far.
         """
-        if len(retraces) < MIN_RETRACES or len(retraces) * 2 < calls or self._warned_of_ratio:
+        self._recent.append(calls)
+        if len(retraces) < RETRACES or self._warned_of_ratio:
             return
-        self._warned_of_ratio = True
         shared = Counter((c.code, c.path) for each in retraces for c in each.causes)
         (code, path), often = shared.most_common(1)[0]
+        is_dense = calls - self._recent[0] < CALLS
+        remedy = retraces[-1].remedy
+        is_a_drip = code == "python_value" and often >= RETRACES and remedy and remedy.code
+        if not (is_dense or is_a_drip):
+            return
+        self._warned_of_ratio = True
         newest = next(
             cause
             for each in reversed(retraces)
             for cause in each.causes
             if (cause.code, cause.path) == (code, path)
         )
-        remedy = retraces[-1].remedy
         warn(
             f"`{name}` has retraced {len(retraces)} times in {count(calls, 'call')}; "
-            f"{often} of them share a cause: {newest.sentence}." + (f" {remedy}" if remedy else "")
+            + (f"{often} of them share a cause: " if often > 1 else "the last one: ")
+            + f"{newest.sentence}."
+            + (f" {remedy}" if remedy else "")
         )

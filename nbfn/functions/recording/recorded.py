@@ -57,4 +57,7 @@ class Recorded(Protocol):
     def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
         """The concrete function for some arguments, traced if it is not there."""
 
+    def discard(self, concrete: Any) -> None:
+        """Takes a trace out of the cache."""
+
     def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from nbfn import _tensorflow
@@ -21,10 +22,11 @@ from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_o
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
 from nbfn.functions.traces.context import here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
-from nbfn.functions.traces.key import Key, key_of
+from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import Site, call_site
 
+_UNDER_A_STRATEGY = "pass tensors, and define the function with reduce_retracing=True"
 Roots = Callable[[], Iterator[tuple[str, Any]]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -67,6 +69,7 @@ class Recorder(Record):
         failed: Why nothing more is noted of the calls that are open, if something went wrong.
         spoken_name: Gives the expression by which code can refer to the function, for remedies.
         relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
+        warns: Whether it warns of many retraces; not where each is shown anyway.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
     """
 
@@ -82,6 +85,7 @@ class Recorder(Record):
         self.failed: Exception | None = None
         self.spoken_name: Callable[[], str | None] = lambda: name
         self.relaxing: str | None = None
+        self.warns = True
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
         self._has_gaps = False
@@ -289,9 +293,9 @@ class Recorder(Record):
         return trace
 
     @property
-    def is_first_trace(self) -> bool:
-        """Whether no trace has been made yet."""
-        return self._made == 0
+    def made(self) -> int:
+        """How many traces have been made."""
+        return self._made
 
     def next_first_cause(self, call: Call | None = None) -> Cause:
         """Why the first trace would be made that comes into the empty cache."""
@@ -315,15 +319,19 @@ class Recorder(Record):
             trace=trace.number,
             site=site,
             trace_seconds=trace.trace_seconds if seconds is None else seconds,
-            remedy=self.remedy(causes, site, trace.key),
+            remedy=self.remedy(causes, site, Wanted(trace.key, trace.context)),
         )
 
-    def remedy(self, causes: tuple[Cause, ...], site: Site, key: Key) -> Remedy | None:
+    def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """What to change so that a call like that at this site does not miss."""
-        called = Called(self.spoken_name(), self.relaxing, site, key.parameters)
+        called = Called(self.spoken_name(), self.relaxing, site, wanted.key.parameters)
+        if wanted.context is not None and wanted.context.strategy is not None:
+            called = replace(called, name=None, unnamed=_UNDER_A_STRATEGY)
         return remedy_for(called, causes)
 
     def _warn(self, retrace: Retrace) -> None:
+        if not self.warns:
+            return
         self.limit.warn(self.name, len(self.traces), retrace)
         self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 

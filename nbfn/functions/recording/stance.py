@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, get_args
 
 from nbfn.functions.recording.refusal import RetraceError, RunEagerly
+from nbfn.functions.recording.with_block import WithBlock
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.traces.cause import Wanted
 from nbfn.functions.traces.trace import Trace
@@ -36,8 +37,7 @@ def checked(name: str) -> Stance:
     return name  # type: ignore[return-value]
 
 
-@contextmanager
-def stance(name: str, *functions: Any) -> Iterator[None]:
+def stance(name: str, *functions: Any) -> WithBlock:
     """A with-block in which calls of traced functions take a stance.
 
     Args:
@@ -52,10 +52,19 @@ def stance(name: str, *functions: Any) -> Iterator[None]:
     """
     wanted = checked(name)
     for function in functions:
-        if not hasattr(function, "recorder"):
-            raise TypeError(f"expected a traced function, found {type(function).__name__}")
+        if not hasattr(function, "stance"):
+            raise TypeError(
+                f"expected a function made with nbfn.function, found {type(function).__name__}"
+            )
+    ids = frozenset(function.id for function in functions)
+    names = "".join(f", {function.label}" for function in functions)
+    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _in_stance(wanted, ids))
+
+
+@contextmanager
+def _in_stance(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
     _Everywhere.used = True
-    token = _blocks.set((*_blocks.get(), (wanted, frozenset(f.id for f in functions))))
+    token = _blocks.set((*_blocks.get(), (wanted, functions)))
     try:
         yield
     finally:

@@ -128,7 +128,7 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
     mine, theirs = ({capture.id: capture for capture in t.captures} for t in (trace, other))
     return TraceDiff(
         numbers=(trace.number, other.number),
-        causes=all_differences(trace, Wanted(other.key, other.context, other.fingerprints)),
+        causes=_causes(trace, other),
         removed_captures=tuple(c for id, c in mine.items() if id not in theirs),
         added_captures=tuple(c for id, c in theirs.items() if id not in mine),
         types=_uneven(_types(old), _types(new)),
@@ -139,6 +139,12 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
         operations=(trace.operations, other.operations),
         nbytes=(trace.nbytes, other.nbytes),
     )
+
+
+def _causes(trace: Trace, other: Trace) -> tuple[Cause, ...]:
+    """Why one could not serve the other's calls; that two functions have two codes is no cause."""
+    wanted = Wanted(other.key, other.context, other.fingerprints)
+    return tuple(each for each in all_differences(trace, wanted) if each.source != "code")
 
 
 def _types(definition: Any) -> Counter[str]:

@@ -241,8 +241,8 @@ class Segment:
             autograph=autograph,
         )
         traced: TracedFunction = function(step, autograph=False, **options)
-        traced.recorder.name = self.label
-        traced.known_as = None
+        traced.recorder.name, traced.recorder.warns = self.label, False
+        traced.known_as, traced.remarked = None, True
         traced.recorder.first_cause = self.first_cause
         traced.recorder.relaxing = surroundings.relaxing
         self.function, self._parameters = traced, parameters

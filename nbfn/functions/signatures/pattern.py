@@ -140,7 +140,7 @@ class Pattern:
             )
         names += [f"argument {i + 1}" for i in range(len(names), len(args))]
         items = (*self.items, *[TRACE_ON_NEW_VALUE] * (len(args) - len(self.items)))
-        pairs = [_match(n, p, v) for n, p, v in zip(names, items, args, strict=False)]
+        pairs = [match(n, p, v) for n, p, v in zip(names, items, args, strict=False)]
         return tuple(spec for spec, _ in pairs), tuple(value for _, value in pairs), kwargs
 
 
@@ -162,8 +162,12 @@ def _is_array(value: Any) -> bool:
     return not tf.is_tensor(value)
 
 
-def _match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
-    """What to trace for and what to call with, for one argument or part of one."""
+def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
+    """What to trace for and what to call with, for one argument or part of one.
+
+    Raises:
+        SignatureError: If the value does not match the pattern.
+    """
     if pattern is TRACE_ON_NEW_VALUE:
         if isinstance(value, tf.Variable) or not tf.is_tensor(value):
             return value, value
@@ -174,7 +178,7 @@ def _match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
         return value, value
     if isinstance(pattern, _AnyDtype):
         tensor = tf.convert_to_tensor(value)
-        return _match(path, tf.TensorSpec(pattern.shape, tensor.dtype), tensor)
+        return match(path, tf.TensorSpec(pattern.shape, tensor.dtype), tensor)
     if isinstance(pattern, tf.TensorSpec):
         return pattern, _tensor(path, pattern, value)
     if isinstance(pattern, tf.TypeSpec):
@@ -208,9 +212,7 @@ def _list(path: str, pattern: ListOf, value: Any) -> tuple[Any, Any]:
         raise SignatureError(
             f"`{path}` has {len(value)} elements, the input signature: {pattern.length}"
         )
-    return _rebuilt(
-        value, [_match(f"{path}[{i}]", pattern.element, v) for i, v in enumerate(value)]
-    )
+    return _rebuilt(value, [match(f"{path}[{i}]", pattern.element, v) for i, v in enumerate(value)])
 
 
 def _nest(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
@@ -220,7 +222,7 @@ def _nest(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
             raise SignatureError(
                 f"`{path}` is {_describe(value)}, the input signature: a dict with {keys}"
             )
-        matched = {key: _match(f"{path}[{key!r}]", p, value[key]) for key, p in pattern.items()}
+        matched = {key: match(f"{path}[{key!r}]", p, value[key]) for key, p in pattern.items()}
         return {k: spec for k, (spec, _) in matched.items()}, {
             k: v for k, (_, v) in matched.items()
         }
@@ -231,7 +233,7 @@ def _nest(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
                 f"a {type(pattern).__name__} of {len(pattern)}"
             )
         pairs = zip(pattern, value, strict=True)
-        return _rebuilt(value, [_match(f"{path}[{i}]", p, v) for i, (p, v) in enumerate(pairs)])
+        return _rebuilt(value, [match(f"{path}[{i}]", p, v) for i, (p, v) in enumerate(pairs)])
     raise SignatureError(
         f"the input signature holds {pattern!r} for `{path}`; expected a tf.TypeSpec, "
         "(dtype, shape), nbfn.PYTHON_VALUE, nbfn.TRACE_ON_NEW_VALUE, or a nest of them"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from typing import TYPE_CHECKING, Any
 
+from nbfn.code import plain_function
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import stale
 from nbfn.functions.signatures.cover import Cover, RelaxError, buckets, cover
 from nbfn.functions.traces.cause import Cause
+from nbfn.text import join
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -82,10 +87,36 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
             return function.request(attempt.args, attempt.kwargs, reason), attempt
         except Exception as error:  # the user's code may raise anything while it is traced
             failure = failure or error
+    advice = [_sizes(function), buckets(function.traces)]
     raise RelaxError(
         f"`{function.label}` cannot be traced for {general}, because its code needs what the "
-        f"signature leaves open: {_first_line(failure)}. {buckets(function.traces)}"
+        f"signature leaves open: {_first_line(failure)}. {'. Or: '.join(filter(None, advice))}"
     ) from failure
+
+
+def _sizes(function: Recorded) -> str | None:
+    """Advice on static sizes that the function's own code reads of its parameters."""
+    plain = plain_function(function.python_function)
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(plain)))
+        parameters = set(inspect.signature(plain).parameters)
+    except (OSError, SyntaxError, TypeError, ValueError):
+        return None
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(ast.Attribute(ast.Name(name), "shape"), ast.Constant(axis)):
+                found.setdefault(ast.unparse(node), f"tf.shape({name})[{axis!r}]")
+            case ast.Call(ast.Name("len"), [ast.Name(name)]):
+                found.setdefault(ast.unparse(node), f"tf.shape({name})[0]")
+            case _:
+                continue
+        if name not in parameters:
+            found.popitem()
+    if not found:
+        return None
+    said = join([f"{new} in place of `{old}`" for old, new in found.items()])
+    return f"Write {said}, whose size is not known while it is traced"
 
 
 def _nothing(function: Recorded) -> str:

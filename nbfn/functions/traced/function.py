@@ -63,7 +63,7 @@ def function(
         A `TracedFunction`, or a decorator that makes one.
 
     Raises:
-        TypeError: If an option is unknown, or `func` cannot be called.
+        TypeError: If an option is unknown, or `func` cannot be called or is a class.
         ValueError: If an option is out of range.
     """
     own = {
@@ -78,6 +78,11 @@ def function(
     settings = Options(**own, pattern=pattern)  # type: ignore[arg-type]
     if func is None:
         return lambda inner: function(inner, **own, **options)  # type: ignore[call-overload]
+    if isinstance(func, type):
+        raise TypeError(
+            f"expected a function to trace, found the class `{func.__name__}`; put @nbfn.function "
+            "above its methods"
+        )
     if not callable(func):
         raise TypeError(f"expected a function to trace: {func!r} is not a callable object")
     if local_state and not _tensorflow.CAN_SCOPE:

@@ -6,6 +6,7 @@ RFC "Functions, not Sessions", sections "Functions" and "Trace Caches".
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import time
 import weakref
@@ -29,11 +30,13 @@ from nbfn.functions.recording.recorder import Recorder
 from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.recording.stance import Stance, checked, stance_of
-from nbfn.functions.retraces.definitions import first_cause
+from nbfn.functions.retraces.definitions import define
 from nbfn.functions.retraces.trace_causes import VARIABLE_CREATION
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
-from nbfn.functions.signatures.pattern import long_form, pattern_of_call
+from nbfn.functions.signatures.misfit import plain_misfit
+from nbfn.functions.signatures.pattern import SignatureError, long_form, pattern_of_call
+from nbfn.functions.traced.early_warnings import warn_of_first_trace
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
@@ -50,7 +53,13 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "strategy"),
+    *("_creations", "strategy", "remarked", "_definition", "_clones"),
+)
+_OF_ALL_CLONES = frozenset(
+    {
+        *("recorder", "id", "site", "options", "converts", "known_as", "remarked", "strategy"),
+        *("_owner", "_settings", "_pattern", "_creations", "_definition"),
+    }
 )
 
 
@@ -67,6 +76,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         site: Where it was defined.
         options: The options it was made with.
         converts: Signatures by which Python numbers of a call become tensors.
+        remarked: Whether its side effects have been told.
         known_as: The name it is supposed to have, where no name is found that leads to it.
         strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
     """
@@ -96,9 +106,11 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             Guards(self.python_function, functools.partial(owner_of, own), options.on_stale),
         )
         self.recorder.function_id = self.id
-        self.recorder.first_cause = first_cause(self.python_function)
+        self.recorder.first_cause, self._definition = define(self.python_function)
+        self.remarked = False
         self._dispatch = Dispatch()
         self._creations = Creations()
+        self._clones: list[weakref.ReferenceType[TracedFunction]] = []
         self.known_as: str | None = self.name if self.name.isidentifier() else None
         self.recorder.spoken_name = functools.partial(spoken_name_of, own)
         self.recorder.on_cache_change = self._dispatch.invalidate
@@ -212,6 +224,11 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             return result, None if call.added else call.trace
         except RunEagerly:
             return self._run_python(self.python_function, args, kwargs), None
+        except TypeError as error:
+            plain = None if call.trace is not None else plain_misfit(self, args, kwargs, error)
+            if plain is None:
+                raise
+            raise plain from None
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
             if fresh is not None and not recorder.traces:  # the first call has failed
@@ -224,7 +241,11 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
 
     def _tidy(self, call: Call) -> None:
-        """Evicts traces whose objects have died, and those beyond the limit."""
+        """Warns in time; evicts traces whose objects have died, and those beyond the limit."""
+        if call.added and self.recorder.made == call.added and call.trace is not None:
+            warn_of_first_trace(self, self._definition, call.trace)
+        elif call.trace is not None and self._definition is not None:
+            self._definition.reused = True
         for trace in self.recorder.doomed():
             eviction.evict(self, trace)
         traces = len(self.recorder.traces)
@@ -303,7 +324,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
-            with self._creations.watched(self.label, self.recorder.is_first_trace):
+            with self._creations.watched(self.label, self.recorder.made == 0):
                 return run()
 
     # Traces on request ------------------------------------------------------------------
@@ -311,18 +332,21 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
     @_tensorflow.no_autograph_fast
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
         """As ``tf.function``'s: the concrete function for these values or specifications."""
-        return self.request(args, kwargs)
+        return self.request(args, kwargs, counts=_tensorflow.schedules())
 
     @_tensorflow.no_autograph_fast
-    def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
+    def request(
+        self, args: Any, kwargs: Any, reason: Cause | None = None, counts: bool = False
+    ) -> Any:
         """The concrete function for these values or specifications, traced if it must be.
 
         Args:
             args: Positional values or specifications.
             kwargs: The same by keyword.
             reason: Why it is requested, for the trace's cause.
+            counts: Whether it stands for a call, which somebody else will make.
         """
-        call, calls = Call(self.recorder, counts=False, reason=reason), this_thread.calls
+        call, calls = Call(self.recorder, counts=counts, reason=reason), this_thread.calls
         depth = len(calls)
         try:
             self.recorder.begin(call)
@@ -379,7 +403,17 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             args, kwargs = self._converted(args, kwargs)
         if self._pattern is not None:
             args, _, kwargs = self._pattern.match(self, args, kwargs)
-        return explanation(self, args, kwargs)
+        try:
+            inspect.signature(self.python_function).bind(*args, **kwargs)
+        except TypeError as error:
+            raise SignatureError(f"`{self.label}`: {error}") from None
+        except ValueError:  # a function of C has no signature
+            pass
+        try:
+            return explanation(self, args, kwargs)
+        except TypeError as error:
+            plain = plain_misfit(self, args, kwargs, error)
+            raise plain or error from None
 
     def serving(self, args: Sequence[Any]) -> Trace | None:
         """The trace that serves a call with these positional arguments; None if it must trace."""
@@ -479,6 +513,20 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         """Drops every trace and gives the memory back; the next call traces again."""
         return eviction.free(self)
 
+    def discard(self, concrete: Any) -> None:
+        """Takes a trace out of the cache, its own or that of one of its clones."""
+        for each in (self, *(clone for own in self._clones if (clone := own()) is not None)):
+            _tensorflow.discard(each, concrete)
+
+    def becomes(self, clone: Any) -> None:
+        """Records what a strategy's replicas call in its place as calls of its own."""
+        clone.__class__ = TracedFunction
+        shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
+        clone.__dict__.update(shared, _dispatch=Dispatch(), _clones=[])
+        clone._observed = _tensorflow.observe(clone, self.recorder)
+        self._clones.append(weakref.ref(clone))
+        self.recorder.on_cache_change = functools.partial(_invalidate, weakref.ref(self))
+
     # Methods ----------------------------------------------------------------------------
 
     @_tensorflow.no_autograph_fast
@@ -501,6 +549,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         recorder.limit = unbound.recorder.limit
         recorder.own_stance = unbound.recorder.own_stance
         recorder.first_cause = Cause("new_instance", "first call on this instance")
+        self._definition, self.remarked = None, unbound.remarked
         recorder.roots = lambda: roots(python_function, owner())
         self.site, self.known_as = unbound.site, known_as
 
@@ -513,6 +562,15 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**_tensorflow.new_cache(), **state})
         self.start_recording(state.get("_settings"))
+
+
+def _invalidate(function: weakref.ReferenceType[TracedFunction]) -> None:
+    alive = function()
+    if alive is not None:
+        alive._dispatch.invalidate()
+        for clone in alive._clones:
+            if (made := clone()) is not None:
+                made._dispatch.invalidate()
 
 
 def owner_of(function: weakref.ReferenceType[Any]) -> Any | None:

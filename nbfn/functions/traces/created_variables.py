@@ -69,10 +69,17 @@ class Creations:
         before = "; ".join(f"`{each}` at {place}" for each, place in self.first[:3]) or "none"
         return (
             f"`{name}` creates the variable `{label}` at {_tensorflow.user_line()}, but this is "
-            f"not its first trace. On the first it created {before}. Create variables outside the "
-            "function, or once: `if self.v is None: self.v = tf.Variable(...)`; for variables that "
-            "live for one call, use local_state=True"
+            f"not its first trace. On the first it created {before}. {self._advice(name)}; for "
+            "variables that live for one call, use local_state=True"
         )
+
+    @staticmethod
+    def _advice(name: str) -> str:
+        if "." in name:
+            return (
+                "Create it in `__init__`, or once: `if self.v is None: self.v = tf.Variable(...)`"
+            )
+        return "Create it above the function, and use it in the function by its name"
 
 
 def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import closure, plain_function
+from nbfn.code import closure, is_user_module, plain_function
 from nbfn.errors import NbfnError
 
 MAX_DEPTH = 12
 MAX_ITEMS = 10_000
+MAX_FUNCTIONS = 50
 _IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 
 
@@ -29,14 +31,33 @@ def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tu
     code = getattr(function, "__code__", None)
     variables = dict(getattr(function, "__globals__", {}))
     if code is not None:
-        yield from closure(function).items()
-        yield from ((name, variables[name]) for name in code.co_names if name in variables)
+        yield from _referred(function, set())
     public = users_names(variables)
     if code is None and not isinstance(function, type):
         yield "", function  # an object that is called, such as a bound module
     if owner is not None:
         yield next((name for name, value in public if value is owner), "self"), owner
     yield from public
+
+
+def _referred(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """What a function's code refers to, and then what functions among that refer to."""
+    seen.add(id(function))
+    variables = getattr(function, "__globals__", {})
+    names = [name for name in function.__code__.co_names if name in variables]
+    found = closure(function) | {name: variables[name] for name in names}
+    yield from found.items()
+    for value in found.values():
+        # By type alone: the user's objects may do anything when they are looked at.
+        traced = issubclass(type(value), _tensorflow.Function)
+        inner = plain_function(value.python_function) if traced else value
+        if (
+            type(inner) is FunctionType
+            and is_user_module(inner.__module__)
+            and id(inner) not in seen
+            and len(seen) < MAX_FUNCTIONS
+        ):
+            yield from _referred(inner, seen)
 
 
 def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -60,13 +81,34 @@ def names_for(wanted: Mapping[int, Any], named: Iterator[tuple[str, Any]]) -> di
     """
     names: dict[int, str] = {}
     seen: set[int] = set()
+    by_handle = {_handle(value): key for key, value in wanted.items()}
+    by_handle.pop(None, None)
     for root, value in named:
         if len(names) == len(wanted):
             break
         for name, leaf in _leaves(root, value, seen, 0):
-            if id(leaf) in wanted:
-                names.setdefault(id(leaf), name)
+            for part_name, part in _parts(name, leaf):
+                # A strategy's variable dresses the one that a trace captures.
+                key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
+                if key is not None:
+                    names.setdefault(key, part_name)
     return names
+
+
+def _handle(value: Any) -> int | None:
+    """The ``id`` of a variable's handle; None if it has none of its own."""
+    try:
+        return id(value.handle) if isinstance(value, tf.Variable) else None
+    except ValueError:  # it is on several replicas
+        return None
+
+
+def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
+    """A variable; of one that a strategy has on several replicas, what is on each of them."""
+    yield name, leaf
+    replicas = getattr(leaf, "values", None) if isinstance(leaf, tf.Variable) else None
+    if isinstance(replicas, tuple):
+        yield from ((f"{name} (replica {i})" if i else name, v) for i, v in enumerate(replicas))
 
 
 def named_leaves(named: Iterator[tuple[str, Any]]) -> dict[str, Any]:

@@ -71,6 +71,21 @@ def watch(obj: Any) -> Any:
     )
 
 
+def watched(obj: Any) -> Any | None:
+    """What observes an object: itself, if nbfn made it; None if nothing does.
+
+    A tf.function, Keras model or module that is only now asked for is watched from now on.
+    """
+    with _lock:
+        for group in list(_groups):
+            if group.object is obj:
+                return group
+    try:
+        return watch(obj)
+    except WatchError:
+        return None
+
+
 def observe(
     function: Any, name: str | None = None, owner: Any = None, *, hits: bool
 ) -> WatchedFunction:

@@ -14,11 +14,15 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.calls.call import Call
+from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import Answers, Tally, next_id
+from nbfn.functions.checking.check import Check, check
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import causes_of
+from nbfn.functions.signatures.cover import Cover, cover
+from nbfn.functions.traced.function import function
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.context import here
 from nbfn.functions.traces.key import Key, key_of
@@ -29,7 +33,10 @@ from nbfn.text import count, parameters_text
 
 _EARLIER = Cause("unknown", "traced before nbfn watched it")
 _FIRST = Cause("first_trace", "first call")
-_UNNAMED = "define it with @tf.function(reduce_retracing=True), or with @nbfn.function and call its relax()"
+_WOULD_CHANGE = frozenset({"relax", "evict", "free", "renew", "stance"})
+_UNNAMED = (
+    "define it with @tf.function(reduce_retracing=True), or with @nbfn.function and call relax()"
+)
 
 
 class WatchedFunction(Answers):
@@ -89,11 +96,7 @@ class WatchedFunction(Answers):
             ReferenceError: If the function is gone.
             TypeError: If the arguments do not fit the function.
         """
-        function = self._function()
-        if function is None:
-            raise ReferenceError(
-                f"`{self.label}` no longer exists; nothing but nbfn referred to it"
-            )
+        function = self._alive()
         self.count_hits()
         traces = self.traces
         looked_up = _tensorflow.look_up(function, args, kwargs)
@@ -107,6 +110,56 @@ class WatchedFunction(Answers):
         causes, nearest = explain(wanted, traces)
         remedy = remedy_for(self._called(call_site(), wanted.key), causes)
         return Explanation(None, causes, nearest, remedy)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function. Raises ReferenceError if it is gone."""
+        return self._alive()(*args, **kwargs)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
+        """As the function's own. Raises ReferenceError if it is gone."""
+        return self._alive().get_concrete_function(*args, **kwargs)
+
+    def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
+        """The trace for these values or specifications; see `TracedFunction.graph_function`."""
+        concrete = self.get_concrete_function(*args, **kwargs)
+        self._take_earlier()
+        return self._tally.traces[id(concrete)]
+
+    def run(self, *args: Any, **kwargs: Any) -> Run:
+        """Makes a call and records on which device each operation ran; it is not counted."""
+        return run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+
+    def check(self, *args: Any, **kwargs: Any) -> Check:
+        """Compares an eager run with a traced one; see `TracedFunction.check`."""
+        again = function(plain_function(self._alive().python_function))
+        owner = () if self._owner is None else (self._owner(),)
+        return check(again, (*owner, *args), kwargs)
+
+    def suggest(self) -> Cover:
+        """The least general signature that covers the newest trace and its relatives.
+
+        Raises:
+            RelaxError: If there is no trace yet.
+        """
+        traces = self.traces
+        signatures = [trace.concrete_function.structured_input_signature for trace in traces]
+        return cover(signatures, [trace.number for trace in traces])
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _WOULD_CHANGE:
+            raise AttributeError(
+                f"`{self.label}` is only watched, and {name} would change it; "
+                "define it with @nbfn.function for that"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _alive(self) -> Any:
+        function = self._function()
+        if function is None:
+            raise ReferenceError(
+                f"`{self.label}` no longer exists; nothing but nbfn referred to it"
+            )
+        return function
 
     # TensorFlow tells ---------------------------------------------------------------------
 

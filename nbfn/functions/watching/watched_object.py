@@ -43,6 +43,11 @@ class WatchedObject:
         self._names: dict[str, Any] = {}
         self.look()
 
+    @property
+    def object(self) -> Any | None:
+        """The object; None if it is gone."""
+        return self._object()
+
     def look(self) -> None:
         """Looks for functions that were made since."""
         obj = self._object()

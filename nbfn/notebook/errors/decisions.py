@@ -81,6 +81,19 @@ def loops_over_data(line: Line) -> Iterator[tuple[str, str]]:
             yield ast.unparse(called.value), called.attr
 
 
+def keeps_in_loop(line: Line) -> tuple[int, str] | None:
+    """The first ``list.append`` in a loop of the function of a line: its line, and the list."""
+    functions = [node for node in around(line) if isinstance(node, ast.FunctionDef)]
+    for function in functions[-1:]:
+        for loop in ast.walk(function):
+            if isinstance(loop, ast.For | ast.While):
+                for node in ast.walk(loop):
+                    match node:
+                        case ast.Call(ast.Attribute(ast.Name(name), "append"), [_]):
+                            return node.lineno, name
+    return None
+
+
 def raises_in_branch(line: Line) -> bool:
     """Whether a line is a ``raise`` in a branch or a loop."""
     nodes = around(line)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from nbfn.notebook.errors.messages import parsed
-from nbfn.notebook.frames import Line, is_users, walk
+from nbfn.notebook.frames import Line, is_installed, is_users, walk
 
 
 class Failure:
@@ -22,6 +22,7 @@ class Failure:
         message: Its message, without quoted lines of code.
         line: The user's innermost line.
         namespace: The notebook's names.
+        is_without_source: Whether code ran whose text is not known, made by ``exec``.
     """
 
     def __init__(
@@ -30,7 +31,12 @@ class Failure:
         self.error = error
         self.namespace = namespace
         _, self.message, quoted = parsed(error)
-        own = [e for e in walk(traceback) if is_users(e.tb_frame.f_code.co_filename)]
+        entries = list(walk(traceback))
+        own = [e for e in entries if is_users(e.tb_frame.f_code.co_filename)]
+        # What the user called of another package is theirs to see, and not to mend.
+        own = [e for e in own if not is_installed(e.tb_frame.f_code.co_filename)] or own
+        quoted = [line for line in quoted if not is_installed(line.file)] or quoted
+        self.is_without_source = any(e.tb_frame.f_code.co_filename == "<string>" for e in entries)
         self.line: Line | None = quoted[-1] if quoted else None
         if self.line is None and own:
             code = own[-1].tb_frame.f_code
@@ -45,8 +51,7 @@ class Failure:
         """Names on the failing line and the tensors that they stand for."""
         if self.line is None:
             return
-        source = linecache.getline(self.line.file, self.line.number).strip()
-        for name in dict.fromkeys(_expressions(source)):
+        for name in dict.fromkeys(_expressions(self.source().strip())):
             value = self.value_of(name)
             if hasattr(value, "shape") and hasattr(value, "dtype"):
                 yield name, value
@@ -72,6 +77,10 @@ class Failure:
             if kind is not None and isinstance(node, ast.expr | ast.stmt):
                 return f"{kind} (line {node.lineno})"
         return None
+
+    def source(self) -> str:
+        """The line of code; empty if there is none."""
+        return "" if self.line is None else linecache.getline(self.line.file, self.line.number)
 
     def functions(self) -> Iterator[str]:
         """Names of the functions that ran when the error was raised."""

@@ -14,12 +14,14 @@ from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
     in_try,
     instead,
+    keeps_in_loop,
     loops_over_data,
     raises_in_branch,
 )
 from nbfn.notebook.errors.failure import Failure
 from nbfn.notebook.errors.option_names import names_option
 
+_IN_LOOP = r"defined in FuncGraph\(name=(while_body|cond_true|cond_false)"
 Advise = Callable[[Failure], str | None]
 
 
@@ -50,6 +52,17 @@ def _created(failure: Failure) -> str:
 
 
 def _leaked(failure: Failure) -> str:
+    kept = None
+    if failure.line is not None and re.search(_IN_LOOP, failure.message):
+        kept = keeps_in_loop(failure.line)
+    if kept is not None:
+        number, container = kept
+        return (
+            f"line {number}: `{container}` is a list of Python's, which this loop of TensorFlow "
+            f"fills once, while it is traced. Use {container} = tf.TensorArray(tf.float32, size=0, "
+            f"dynamic_size=True) above it, {container} = {container}.write(i, ...) in it, and "
+            f"{container}.stack() below"
+        )
     holders = [
         name
         for name, value in failure.namespace.items()
@@ -77,6 +90,18 @@ def _condition(failure: Failure) -> str:
     of_keras = _by_keras(failure)
     if of_keras is not None:
         return f"{failure.place}{of_keras}"
+    source = failure.source()
+    if source.count("lambda") > 1:
+        return (
+            f"{failure.place}AutoGraph cannot tell lambdas on one line apart and leaves them as "
+            "they are, so Python decides by a tensor. Write each on a line of its own, or use `def`"
+        )
+    if failure.is_without_source:
+        return (
+            "AutoGraph finds no source of a function that was made by exec, and leaves it as it "
+            "is, so Python decides by a tensor. Define it in a cell or a file, or use tf.cond, "
+            "tf.while_loop or tf.where"
+        )
     unsupported = failure.unsupported()
     if unsupported is not None:
         return (
@@ -180,9 +205,64 @@ def _dead(failure: Failure) -> str:
 
 
 def _array(failure: Failure) -> str:
+    called = re.search(r"\b(?:np|numpy)\.(\w+)\(", failure.source())
+    instead = "TensorFlow's function"
+    if called is not None:
+        name = _OF_NUMPY.get(called[1], called[1])
+        homes = (("tf", tf), ("tf.math", tf.math), ("tf.experimental.numpy", tf.experimental.numpy))
+        home = next((text for text, module in homes if hasattr(module, name)), None)
+        instead = f"{home}.{name}" if home is not None else instead
     return (
         f"{failure.place}NumPy needs a value, which a tensor has not while it is traced. Use "
-        "TensorFlow's function of that name, or do it in a cell below"
+        f"{instead}, or do it in a cell below"
+    )
+
+
+_OF_NUMPY = {
+    **{name: f"reduce_{name}" for name in ("sum", "mean", "max", "min", "prod", "any", "all")},
+    "std": "reduce_std",
+    "var": "reduce_variance",
+    "amax": "reduce_max",
+    "amin": "reduce_min",
+    "concatenate": "concat",
+    "dot": "tensordot",
+    "power": "pow",
+    "array": "convert_to_tensor",
+    "arange": "range",
+    "asarray": "convert_to_tensor",
+    "mod": "floormod",
+}
+"""What TensorFlow calls some of NumPy's functions."""
+
+
+def _grows(failure: Failure) -> str | None:
+    found = re.search(
+        r"'(\w+)' has shape \((.*?)\) before the loop, but shape \((.*?)\)", failure.message
+    )
+    if found is None:
+        return None
+    name, before, after = found[1], found[2].split(","), found[3].split(",")
+    sizes = [size.strip() for size in before if size.strip()]
+    later = [size.strip() for size in after if size.strip()]
+    shape = "None"
+    if len(sizes) == len(later):
+        kept = [a if a == b else "None" for a, b in zip(sizes, later, strict=True)]
+        shape = f"[{', '.join(kept)}]"
+    return (
+        f"{failure.place}the shape of `{name}` changes from turn to turn. Say so as the first "
+        "statement of the loop: tf.autograph.experimental.set_loop_options("
+        f"shape_invariants=[({name}, tf.TensorShape({shape}))])"
+    )
+
+
+def _two_dtypes(failure: Failure) -> str | None:
+    found = re.search(r"'(\w+)' has dtype (\w+) .*?, but dtype (\w+)", failure.message)
+    if found is None:
+        return _branch(failure)
+    name, one, other = found.groups()
+    return (
+        f"{failure.place}`{name}` must keep one dtype, as TensorFlow decides this by a tensor. "
+        f"Where it is {other}: tf.cast(..., tf.{one})"
     )
 
 
@@ -248,6 +328,8 @@ _ADVICE: tuple[tuple[str, Advise], ...] = (
     (r"must be defined before the loop$", _loop),
     (r"return statement cannot be placed inside this TensorFlow loop", _return),
     (r"condition of while loop started as non-Tensor", _endless),
+    (r"has shape .* before the loop, but shape", _grows),
+    (r"has dtype \w+ (in the main branch|before the loop), but dtype", _two_dtypes),
     (
         r"must also be initialized|must also have a return|must also return|is None at the end|"
         r"different dtypes",

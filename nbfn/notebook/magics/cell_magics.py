@@ -16,9 +16,10 @@ from IPython.core.magic import (
     no_var_expand,
     output_can_be_silenced,
 )
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from nbfn.notebook.magics.auto import Auto
+from nbfn.notebook.magics.line_arguments import parsed_line
 
 _KEPT = "_nbfn_cells"
 """The notebook's name for what is kept of the cells, so that it goes with the other names."""
@@ -101,7 +102,7 @@ class CellMagics(Magics):
         from nbfn.notebook.cells.options import CellOptions
         from nbfn.notebook.cells.parse import is_definitions, parsed
 
-        arguments = parse_argstring(self.tf_function, line)
+        arguments = parsed_line(self.tf_function, line)
         name = arguments.name
         if name is not None and not _may_name_a_function(name):
             raise UsageError(f"`{name}` is no name for a function")
@@ -233,7 +234,7 @@ class CellMagics(Magics):
 
             %tf_auto on
         """
-        self.auto.is_on = parse_argstring(self.tf_auto, line).switch == "on"
+        self.auto.is_on = parsed_line(self.tf_auto, line).switch == "on"
 
     @magic_arguments()
     @no_var_expand
@@ -254,7 +255,7 @@ class CellMagics(Magics):
         from nbfn.functions import stance
         from nbfn.notebook.magics.plain_cell import run_plain_cell
 
-        parse_argstring(self.tf_eager, line)
+        parsed_line(self.tf_eager, line)
         with stance("eager"):
             return run_plain_cell(self.shell, cell)
 

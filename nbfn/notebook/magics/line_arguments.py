@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import ast
+import difflib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic_arguments import parse_argstring
 from IPython.display import display
 
 
 def show(outline: Any) -> None:
     """Displays an outline as text and as HTML."""
     display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
+
+
+def parsed_line(magic: Any, line: str) -> Any:
+    """The arguments on a magic's line.
+
+    Raises:
+        UsageError: If they do not fit; with the option that was meant, where one is alike.
+    """
+    try:
+        return parse_argstring(magic, line)
+    except UsageError as error:
+        known = [option for option in magic.parser._option_string_actions if option != "-h"]
+        for word in re.findall(r"(?<=\s)--?\w[\w-]*", str(error)):
+            alike = difflib.get_close_matches(word, known, 1, 0.5)
+            if alike and word not in known:
+                raise UsageError(f"there is no {word}; did you mean {alike[0]}?") from None
+        raise
 
 
 @contextmanager
@@ -49,27 +69,37 @@ def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
         raise UsageError(f"the notebook has no `{text}`") from None
     except Exception as error:  # a property of the user's class may raise anything
         raise UsageError(f"`{text}`: {type(error).__name__}: {error}") from None
-    if not whatever and not hasattr(value, "traces"):
+    if whatever or hasattr(value, "traces"):
+        return value
+    from nbfn.functions.watching.watch import watched
+
+    observer = watched(value)
+    if observer is None:
         raise UsageError(
             f"`{text}` is a {type(value).__name__}, no traced function; "
-            "make it one with %%tf_function, or observe it with %tf_watch"
+            "make it one with %%tf_function"
         )
-    return value
+    return observer
 
 
 def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
     """The functions of these names; without names, all of the session."""
     if names:
-        found = [named(shell, name) for name in names]
-        return [f for each in found for f in getattr(each, "functions", (each,))]
+        return [each for name in names for each in _parts(named(shell, name))]
     from nbfn.sessions.session import session
 
     here = session()
-    functions = list(here.functions.values())
+    functions: list[Any] = [*here.functions.values(), *here.watched.values()]
     functions += [each for cell in here.cells.values() for each in cell.functions]
     if not functions:
         raise UsageError("the notebook has no traced function yet; make one with %%tf_function")
     return functions
+
+
+def _parts(asked: Any) -> list[Any]:
+    """The functions of a cell in segments or of a watched object; else the function itself."""
+    parts = getattr(asked, "functions", (asked,))
+    return list(parts.values() if isinstance(parts, dict) else parts)
 
 
 def refuse_several(text: str, asked: Any) -> None:
@@ -78,6 +108,9 @@ def refuse_several(text: str, asked: Any) -> None:
     Raises:
         UsageError: Naming its functions.
     """
+    if isinstance(getattr(asked, "functions", None), dict):
+        listed = ", ".join(f"{text}.{name}" for name in asked.functions) or "it has none yet"
+        raise UsageError(f"`{text}` has several functions; name one of them: {listed}")
     if hasattr(asked, "functions"):
         parts = [f"{text}.functions[{i}] ({f.label})" for i, f in enumerate(asked.functions)]
         raise UsageError(
@@ -97,7 +130,8 @@ def call_in(shell: InteractiveShell, line: str) -> tuple[Any, list[Any], dict[st
     except SyntaxError:
         raise UsageError(f"`{line.strip()}` is no call; write it as f(x)") from None
     if not isinstance(tree, ast.Call):
-        raise UsageError(f"`{line.strip()}` is no call; write it as {line.strip()}(…)")
+        parameters = getattr(named(shell, line.strip()), "parameters", "(…)")
+        raise UsageError(f"`{line.strip()}` is no call; write it as {line.strip()}{parameters}")
     function = named(shell, ast.unparse(tree.func))
     refuse_several(ast.unparse(tree.func), function)
     taken = ast.parse("(lambda *args, **kwargs: (list(args), kwargs))()", mode="eval")

@@ -12,13 +12,14 @@ from IPython.core.magic import (
     no_var_expand,
     output_can_be_silenced,
 )
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from nbfn.notebook.magics.line_arguments import (
     call_in,
     functions_of,
     named,
     one_line,
+    parsed_line,
     refuse_several,
     show,
 )
@@ -41,7 +42,7 @@ class LineMagics(Magics):
         """
         from nbfn.sessions.session import session
 
-        parse_argstring(self.tf_session, line)
+        parsed_line(self.tf_session, line)
         return session()
 
     @magic_arguments()
@@ -60,7 +61,7 @@ class LineMagics(Magics):
         from nbfn.views.function import retraces_table, status, traces_table
         from nbfn.views.outline import Outline
 
-        for function in functions_of(self.shell, parse_argstring(self.tf_traces, line).function):
+        for function in functions_of(self.shell, parsed_line(self.tf_traces, line).function):
             tables = (traces_table(function.traces), retraces_table(function.retraces))
             show(Outline(function.label + function.parameters, [status(function)], tables))
 
@@ -79,7 +80,7 @@ class LineMagics(Magics):
         """
         from nbfn.views.outline import Outline
 
-        parse_argstring(self.tf_explain, line)
+        parsed_line(self.tf_explain, line)
         function, args, kwargs = call_in(self.shell, line)
         with one_line(TypeError):
             explanation = function.explain(*args, **kwargs)
@@ -98,7 +99,7 @@ class LineMagics(Magics):
         from nbfn.views.function import captures_table
         from nbfn.views.outline import Outline
 
-        arguments = parse_argstring(self.tf_captures, line)
+        arguments = parsed_line(self.tf_captures, line)
         for function in functions_of(self.shell, arguments.function):
             captures = function.captures
             said = [count(len(captures), "capture")]
@@ -117,7 +118,7 @@ class LineMagics(Magics):
         from nbfn.text import count
         from nbfn.views.outline import Outline, Table
 
-        parse_argstring(self.tf_placement, line)
+        parsed_line(self.tf_placement, line)
         function, args, kwargs = call_in(self.shell, line)
         placement = function.run(*args, **kwargs).placement
         counts = [f"{device}: {count(n, 'operation')}" for device, n in placement.devices.items()]
@@ -150,7 +151,7 @@ class LineMagics(Magics):
         from nbfn.notebook.magics.graph_file import save_graph
         from nbfn.views.graph import found_operations, graph_view
 
-        arguments = parse_argstring(self.tf_graph, line)
+        arguments = parsed_line(self.tf_graph, line)
         function = named(self.shell, arguments.function)
         refuse_several(arguments.function, function)
         traces = {trace.number: trace for trace in function.traces}
@@ -187,7 +188,7 @@ class LineMagics(Magics):
         """
         from nbfn.functions.recording.stance import set_stance, stance_of
 
-        wanted = parse_argstring(self.tf_stance, line).stance
+        wanted = parsed_line(self.tf_stance, line).stance
         if wanted is not None:
             set_stance(wanted)
         print(f"stance: {stance_of('', None)}")  # noqa: T201
@@ -210,7 +211,7 @@ class LineMagics(Magics):
         """
         from nbfn.functions.watching.watch import discover, stop_discovering, watch
 
-        arguments = parse_argstring(self.tf_watch, line)
+        arguments = parsed_line(self.tf_watch, line)
         if arguments.all and arguments.stop:
             raise UsageError("give --all or --stop, not both")
         if arguments.stop:
@@ -225,7 +226,12 @@ class LineMagics(Magics):
 
     @magic_arguments()
     @argument("path", help="folder of the model")
-    @argument("functions", nargs="*", help="names of the functions; else all that have a trace")
+    @argument(
+        "functions",
+        nargs="*",
+        default=[],
+        help="names of the functions; else all that have a trace",
+    )
     @argument("--overwrite", action="store_true", help="replace the SavedModel at the path")
     @argument("--no-verify", action="store_true", help="do not compare it in a fresh process")
     @argument("--time-limit", type=float, default=60.0, help="seconds for each call of the proof")
@@ -246,9 +252,13 @@ class LineMagics(Magics):
         from nbfn.sessions.export import export
         from nbfn.sessions.place import ExportExistsError
 
-        arguments = parse_argstring(self.tf_export, line)
+        arguments = parsed_line(self.tf_export, line)
         functions = [named(self.shell, each) for each in arguments.functions] or None
         path = unquoted(arguments.path) or ""
+        if functions is None and hasattr(self.shell.user_ns.get(path), "traces"):
+            raise UsageError(
+                f"`{path}` is a function; write the folder first: %tf_export FOLDER {path}"
+            )
         try:
             with one_line(NbfnError):
                 return export(

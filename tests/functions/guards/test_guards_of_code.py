@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.bytecode.fingerprint import _known, fingerprint
-from nbfn.functions.retraces.definitions import first_cause
+from nbfn.functions.retraces.definitions import define
 
 ONE = tf.constant(1.0)
 
@@ -93,7 +93,7 @@ def test_a_function_that_is_defined_again_with_other_instructions_is_new_code() 
     for operator in "*++":
         space: dict[str, Any] = {"__name__": "__main__"}
         exec(f"def again_and_again(a): return a {operator} 2", space)
-        causes.append(first_cause(space["again_and_again"]).code)
+        causes.append(define(space["again_and_again"])[0].code)
     assert causes == ["first_trace", "new_code", "new_function"]
 
 

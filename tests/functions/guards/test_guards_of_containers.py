@@ -174,6 +174,7 @@ def test_lists_dicts_and_tuples_of_a_tf_module() -> None:
     assert (len(net.__call__.traces), net.__call__.hits) == (4, 1)
 
 
+@pytest.mark.filterwarnings("ignore:.*has retraced:nbfn.NbfnWarning")
 def test_references_variables_and_bound_methods() -> None:
     p, table, items = P(), {"a": 2.0}, [2.0]
     reference, get, item = weakref.ref(p), table.get, items.__getitem__

@@ -99,6 +99,7 @@ class Slots:
     lr: float
 
 
+@pytest.mark.filterwarnings("ignore:.*has retraced:nbfn.NbfnWarning")
 def test_slots_and_objects_at_one_address() -> None:
     cfg: Any = Slots(1.0)
     f = nbfn.function(lambda x: x * cfg.lr, max_traces=None)

@@ -266,6 +266,7 @@ def test_what_sequences_hold(value: Any, change: Any) -> None:
     assert len(f.traces) == 2
 
 
+@pytest.mark.filterwarnings("ignore:.*has retraced:nbfn.NbfnWarning")
 def test_objects_in_a_deque_and_in_namespaces() -> None:
     first = SimpleNamespace(k=1.0)
     layers: Any = deque([State(), State()])

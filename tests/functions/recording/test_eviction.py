@@ -101,7 +101,7 @@ def test_a_function_that_retraces_too_often_says_so_once() -> None:
     # TensorFlow warns too, on Python 3.13, of how it copies syntax trees.
     (text,) = [str(each.message) for each in caught if each.category is nbfn.NbfnWarning]
     assert text.startswith(
-        "`<lambda>` has retraced 8 times in 9 calls; 8 of them share a cause: `n`"
+        "`<lambda>` has retraced 5 times in 6 calls; 5 of them share a cause: `n`"
     )
     assert "every value of `n`, as a tensor" in text
 

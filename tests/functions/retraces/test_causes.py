@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -190,15 +191,19 @@ def test_a_new_function_object_with_the_same_code_and_new_code() -> None:
 
 
 def test_functions_made_in_a_loop() -> None:
-    for _ in range(3):
-
+    def make() -> Any:
         @nbfn.function
         def f(x: Any) -> Any:
             return x
 
-        f(tf.constant(1.0))
+        return f
+
+    for told in (None, None, "was made 3 times, and each was traced and called once", None):
+        f = make()
+        with pytest.warns(nbfn.NbfnWarning, match=told) if told else nullcontext():
+            f(tf.constant(1.0))
     assert f.traces[0].cause.sentence == (
-        "first call of a new function object with the same code (3 made so far)"
+        "first call of a new function object with the same code (4 made so far)"
     )
 
 

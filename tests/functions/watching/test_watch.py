@@ -181,6 +181,31 @@ def test_an_object_with_several_functions_says_which_to_ask() -> None:
         watched["halve"]
 
 
+def test_what_a_traced_function_answers_it_answers_too() -> None:
+    w = tf.Variable(2.0)
+    f = tf.function(lambda x: x * w)
+    watched = nbfn.watch(f)
+    assert float(watched(tf.constant(1.0))) == 2.0
+    f(tf.ones([3]))
+    assert str(watched.suggest()) == "(tf.TensorSpec(<unknown>, tf.float32))"
+    assert watched.check(tf.constant(1.0)).variables == 1
+    assert watched.run(tf.constant(1.0)).placement.devices
+    general = watched.graph_function(tf.TensorSpec([None], tf.float32))
+    assert general is watched.traces[-1]
+    assert f(tf.ones([7])).shape == (7,)
+    assert watched.traces[-1].hits == 1
+    with pytest.raises(AttributeError, match="is only watched, and relax would change it"):
+        watched.relax()
+
+
+def test_a_method_is_checked_on_its_object() -> None:
+    counter = Counter()
+    counter.add(tf.constant(1.0))
+    watched = nbfn.watch(counter)["add"]
+    assert watched.check(tf.constant(1.0)).variables == 1
+    assert float(counter.total) == 1.0
+
+
 def test_counts_are_exact_under_threads() -> None:
     f = tf.function(lambda x: x + 1)
     watched = nbfn.watch(f)

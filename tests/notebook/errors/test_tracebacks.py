@@ -108,6 +108,58 @@ def test_common_errors_say_what_to_do(fails, run, options: str, code: str, note:
     ("cell", "note"),
     [
         (
+            "fs = nbfn.function(lambda x: 1 if x > 0 else 2), nbfn.function(lambda x: 3)\n"
+            "fs[0](tf.constant(1))",
+            "line 1: AutoGraph cannot tell lambdas on one line apart",
+        ),
+        (
+            "exec('def g(x):\\n  if x > 0: return 1\\n  return 2')\n"
+            "nbfn.function(g)(tf.constant(1))",
+            "AutoGraph finds no source of a function that was made by exec",
+        ),
+        (
+            "@nbfn.function\ndef f(n):\n  out = []\n  for i in tf.range(n):\n"
+            "    out.append(i)\n  return tf.stack(out)\nf(tf.constant(3))",
+            "line 5: `out` is a list of Python's, which this loop of TensorFlow fills once, while "
+            "it is traced. Use out = tf.TensorArray(",
+        ),
+        (
+            "@nbfn.function\ndef f(x):\n  return np.sum(x)\nf(x)",
+            "line 3: NumPy needs a value, which a tensor has not while it is traced. Use "
+            "tf.reduce_sum,",
+        ),
+        (
+            "@nbfn.function\ndef f(x):\n  return np.hypot(x, 2)\nf(x)",
+            "Use tf.experimental.numpy.hypot,",
+        ),
+        (
+            "@nbfn.function\ndef f(n):\n  x = tf.ones([1, 2])\n  for _ in tf.range(n):\n"
+            "    x = tf.concat([x, x], 0)\n  return x\nf(tf.constant(3))",
+            "tf.autograph.experimental.set_loop_options(shape_invariants=[(x, "
+            "tf.TensorShape([None, 2]))])",
+        ),
+        (
+            "@nbfn.function\ndef f(n):\n  if n > 0: x = tf.constant(1)\n"
+            "  else: x = tf.constant(1.)\n  return x\nf(tf.constant(3))",
+            "line 3: `x` must keep one dtype, as TensorFlow decides this by a tensor. Where it is "
+            "float32: tf.cast(..., tf.int32)",
+        ),
+        (
+            "def plain(x):\n  u = tf.Variable(1.)\n  return x * u\nf = nbfn.function(plain)\n"
+            "f(tf.ones([]))",
+            "Create it above the function, and use it in the function by its name",
+        ),
+    ],
+)
+def test_hints_name_what_to_write(refused, run, cell: str, note: str) -> None:
+    run("import nbfn\nimport numpy as np\nx = tf.ones([2])")
+    assert note in refused(cell)
+
+
+@pytest.mark.parametrize(
+    ("cell", "note"),
+    [
+        (
             "handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[])\n"
             "tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)",
             "line 2: a variable that the trace captured is gone",

@@ -76,10 +76,14 @@ def test_export(f, run, tmp_path, refused) -> None:
     ("line", "message"),
     [
         ("%tf_traces nothing", "the notebook has no `nothing`"),
-        ("%tf_traces x", "`x` is a EagerTensor, no traced function"),
+        ("%tf_traces x", "`x` is a EagerTensor, no traced function; make it one with %%tf_fun"),
         ("%tf_traces f()", "`f()` calls something; give a name"),
         ("%tf_traces 1+", "`1+` is no name"),
-        ("%tf_placement f", "`f` is no call; write it as f(…)"),
+        ("%tf_placement f", "`f` is no call; write it as f(x, n=2)"),
+        ("%tf_explain f(x, 1, 2)", "`f`: too many positional arguments"),
+        ("%tf_export", "the following arguments are required: path"),
+        ("%tf_export f", "`f` is a function; write the folder first: %tf_export FOLDER f"),
+        ("%tf_graph f --sve 3", "there is no --sve; did you mean --save?"),
         ("%tf_placement f(nothing)", "name 'nothing' is not defined"),
         ("%tf_graph f -t 9", "`f` has no trace 9; it has 1, 2"),
         ("%tf_graph f --trace two", "argument -t/--trace: invalid int value: 'two'"),
@@ -92,7 +96,39 @@ def test_misuse_is_one_line(f, refused, line: str, message: str) -> None:
     assert "\n" not in text
 
 
-def test_without_functions(refused) -> None:
+WATCHED = """import nbfn
+@tf.function
+def plain(x, n=2): return x * n
+class Plain(tf.Module):
+    def __init__(self): self.v = tf.Variable(2.)
+    @tf.function
+    def step(self, x): return x * self.v
+    @tf.function
+    def other(self, x): return x + self.v
+m = Plain(); m.step(tf.ones([])); plain(tf.ones([2])); plain(tf.ones([3]))
+"""
+
+
+def test_what_nbfn_did_not_make_is_watched_and_answers_in_every_magic(run, refused) -> None:
+    run(WATCHED)
+    assert "retraced: `x`: shape was (2,), is (3,)" in run("%tf_traces plain").text
+    assert "Plain.step(x)" in run("%tf_traces m").text
+    assert "Plain.other(x)" in run("%tf_traces").text
+    assert "plain(x, n=2)" in run("%tf_traces").text
+    assert "would retrace: `x`: shape was" in run("%tf_explain plain(tf.ones([4]))").text
+    assert "would retrace: `x`: rank was" in run("%tf_explain m.step(tf.ones([4]))").text
+    assert "m/v   []     float32" in run("%tf_captures m").text
+    assert "CPU:0: 2 operations" in run("%tf_placement plain(tf.ones([2]))").text
+    assert "Mul" in run("%tf_graph m.step").text
+    assert refused("%tf_graph m").strip() == (
+        "UsageError: `m` has several functions; name one of them: m.step, m.other"
+    )
+    assert {"plain", "Plain.step", "Plain.other"} <= run("%tf_session").result.watched.keys()
+    assert "plain(x, n=2)" in run("nbfn.watch(plain)").text
+
+
+def test_without_functions(refused, monkeypatch) -> None:
+    monkeypatch.setattr(Session, "watched", {})  # those of other tests may still be alive
     assert "has no traced function yet" in refused("%tf_traces")
 
 

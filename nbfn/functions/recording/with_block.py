@@ -1,0 +1,50 @@
+"""A with-block that says how it is used, if it is called without ``with``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ContextDecorator
+from typing import Any
+
+from nbfn.site import warn
+
+
+class WithBlock(ContextDecorator):
+    """What `stance` and `expect_traces` return.
+
+    Args:
+        call: The call that made it, as text.
+        enter: Makes what is entered.
+    """
+
+    def __init__(self, call: str, enter: Callable[[], AbstractContextManager[None]]) -> None:
+        self._call = call
+        self._enter = enter
+        self._entered: list[AbstractContextManager[None]] = []
+        self._used = False
+
+    def __enter__(self) -> None:
+        self._used = True
+        block = self._enter()
+        block.__enter__()
+        self._entered.append(block)
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._entered.pop().__exit__(*error)
+
+    def __call__(self, function: Any) -> Any:
+        """As a decorator: every call of the function is in the block."""
+        self._used = True
+        return super().__call__(function)
+
+    def __repr__(self) -> str:
+        self._used = True  # whoever sees this needs no warning
+        return f"<{self._advice()}>"
+
+    def _advice(self) -> str:
+        return f"{self._call} does nothing by itself; write `with {self._call}:`"
+
+    def __del__(self) -> None:
+        if not (self._used or sys.is_finalizing()):
+            warn(self._advice())

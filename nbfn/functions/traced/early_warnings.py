@@ -1,0 +1,52 @@
+"""What is told of a function in time: when it is first traced, and before it costs much."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from nbfn import _tensorflow
+from nbfn.functions.effects.remarks import remarks
+from nbfn.functions.retraces.definitions import MAX_IN_A_LOOP, Definition
+from nbfn.functions.traces.trace import Trace
+from nbfn.site import Site, warn
+
+
+class Warned(Protocol):
+    """A traced function, as far as it is warned of.
+
+    Attributes:
+        site: Where it was made.
+        remarked: Whether its side effects have been told already.
+    """
+
+    site: Site
+    remarked: bool
+
+    @property
+    def label(self) -> str:
+        """The name to show."""
+
+    @property
+    def python_function(self) -> Any:
+        """The user's Python function."""
+
+    @property
+    def owner(self) -> Any | None:
+        """The instance whose method it is."""
+
+
+def warn_of_first_trace(function: Warned, definition: Definition | None, trace: Trace) -> None:
+    """Warns of side effects that no later call repeats, and of functions made in a loop."""
+    if definition is not None and definition.is_made_in_a_loop(trace.site):
+        warn(
+            f"`{function.label}` ({function.site}) was made {MAX_IN_A_LOOP} times, and each was "
+            "traced and called once. Make it once, above the loop or the function that makes it, "
+            "and pass what differs as an argument"
+        )
+    if not function.remarked:
+        function.remarked = True
+        graph_time = _tensorflow.graph_time_functions(trace.graph)
+        said = remarks(function.python_function, function.owner, graph_time)
+        if said:
+            lines = "\n  ".join(said)
+            warn(f"`{function.label}` does this only while it is traced:\n  {lines}")

@@ -1,0 +1,179 @@
+"""What costs users time is told in time, once, at their line; and what is meant is not told."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+
+log: list[Any] = []
+state: dict[str, Any] = {}
+ONE = tf.constant(1.0)
+
+
+@pytest.fixture(autouse=True)
+def told() -> Iterator[list[str]]:
+    """The warnings of nbfn's that a test gives rise to."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", nbfn.NbfnWarning)
+        texts = _Texts(caught)
+        yield texts  # type: ignore[misc]
+
+
+class _Texts:
+    def __init__(self, caught: Any) -> None:
+        self._caught = caught
+
+    def __iter__(self) -> Iterator[str]:
+        return (str(w.message) for w in self._caught if w.category is nbfn.NbfnWarning)
+
+    @property
+    def lines(self) -> list[int]:
+        return [w.lineno for w in self._caught if w.category is nbfn.NbfnWarning]
+
+
+def prints(x: Any) -> Any:
+    print("traced")  # noqa: T201
+    return x
+
+
+def appends(x: Any) -> Any:
+    log.append(x.shape)
+    return x
+
+
+def draws(x: Any) -> Any:
+    return x + np.random.normal()
+
+
+def helped(x: Any) -> Any:
+    return appends(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (prints, "prints; tf.print writes at each call"),
+        (appends, "calls log.append(); return the value, or use a tf.Variable"),
+        (draws, "draws from NumPy's random numbers; tf.random draws at each call"),
+        (helped, "`appends` calls log.append()"),
+    ],
+)
+def test_a_side_effect_is_told_with_the_first_trace_and_once(
+    function: Any, said: str, told: Any
+) -> None:
+    f = nbfn.function(function)
+    f(ONE)
+    (text,) = told
+    assert text.startswith(f"`{function.__name__}` does this only while it is traced:\n  line ")
+    assert said in text
+    f(ONE)
+    f(tf.ones([2]))
+    assert len(list(told)) == 1
+
+
+class Model(tf.Module):
+    v: Any = None
+
+    def add(self, x: Any) -> Any:
+        return x + 1
+
+    @nbfn.function
+    def creates(self, x: Any) -> Any:
+        if self.v is None:
+            self.v = tf.Variable(1.0)
+        if not hasattr(self, "w"):
+            self.w = tf.Variable(2.0)
+        return self.add(x) * self.v * self.w
+
+
+@tf.numpy_function(Tout=tf.float32)
+def counted(x: Any) -> Any:
+    log.append(x)
+    return np.float32(len(log))
+
+
+def through_python(x: Any) -> Any:
+    y = tf.py_function(lambda a: log.append(a) or a, [x], tf.float32)
+    return counted(x) + y
+
+
+def over_data(x: Any) -> Any:
+    for each in tf.data.Dataset.range(3):
+        x += tf.cast(each, tf.float32)
+    return x
+
+
+def keeps(x: Any) -> Any:
+    if "v" not in state:
+        state["v"] = tf.Variable(1.0)
+    return x * state["v"]
+
+
+@pytest.mark.parametrize("function", [through_python, over_data, keeps])
+def test_what_is_meant_is_not_told(function: Any, told: Any) -> None:
+    f = nbfn.function(function)
+    for _ in range(2):
+        f(ONE)
+    assert list(told) == []
+
+
+MODEL = Model()
+
+
+def test_a_method_knows_the_methods_of_its_object(told: Any) -> None:
+    MODEL.creates(ONE)
+    assert list(told) == []
+
+
+def test_five_retraces_in_ten_calls(told: Any) -> None:
+    f = nbfn.function(lambda x: x, max_traces=None)
+    for size in range(6):
+        assert list(told) == []
+        f(tf.ones([size]))
+    (text,) = told
+    assert "has retraced 5 times in 6 calls; 5 of them share a cause: `x`: shape was" in text
+    for size in range(6, 12):
+        f(tf.ones([size]))
+    assert len(list(told)) == 1
+
+
+def test_few_retraces_in_many_calls_are_not_told(told: Any) -> None:
+    f = nbfn.function(lambda x: x)
+    for size in range(8):
+        for _ in range(4):
+            f(tf.ones([size]))
+    assert list(told) == []
+
+
+def test_a_number_that_goes_on_changing_is_told_however_slowly(told: Any) -> None:
+    f = nbfn.function(lambda x, step: x)
+    f.known_as = "f"
+    for step in range(6):
+        for _ in range(10):
+            f(ONE, step)
+    (text,) = told
+    assert "`step`: Python value was 4, is 5" in text
+    assert text.endswith(": f.relax()")
+
+
+def test_functions_made_in_a_loop(told: Any) -> None:
+    for n in range(5):
+        made = nbfn.function(lambda x: x + n)  # noqa: B023
+        made(ONE)
+    (text,) = told
+    assert "was made 3 times, and each was traced and called once. Make it once, above" in text
+
+
+def test_functions_that_are_made_anew_and_used_are_not_told(told: Any) -> None:
+    for n in range(5):
+        made = nbfn.function(lambda x: x + n)  # noqa: B023
+        made(ONE)
+        made(ONE)
+    assert list(told) == []
