@@ -198,9 +198,10 @@ def _tensor(path: str, spec: tf.TensorSpec, value: Any) -> Any:
             f"`{path}` is {_describe(value)}, which is no {spec.dtype.name} tensor: {error}"
         ) from None
     if tensor.dtype != spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
+        advice = f"; write tf.cast({path}, tf.{spec.dtype.name})"
         raise SignatureError(
             f"`{path}` is {tensor.dtype.name}{_sizes(tensor.shape)}, the input signature: "
-            f"{spec.dtype.name}{_sizes(spec.shape)}"
+            f"{spec.dtype.name}{_sizes(spec.shape)}{advice * (tensor.dtype != spec.dtype)}"
         )
     return tensor
 
