@@ -21,10 +21,11 @@ import tensorflow as tf
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.segments.cell import TracedCell
+from nbfn.sessions.choice import chosen_traces, fixed_sizes
 from nbfn.sessions.place import RECORD, Place
 from nbfn.sessions.resources import ExportError, owners_of
 from nbfn.sessions.session import Session, session
-from nbfn.sessions.signature import most_general, serving_function, specification
+from nbfn.sessions.signature import serving_function, specification
 from nbfn.sessions.verification import Verification
 from nbfn.sessions.verification import verify as verify_model
 from nbfn.text import count
@@ -42,6 +43,7 @@ class Export:
         verified: What was compared, one entry for each signature; empty without verification.
         nbytes: Size on disk.
         seconds: What the export took, verification included.
+        fixed: What serves one size only, because all calls had it, in words.
     """
 
     path: Path
@@ -50,11 +52,13 @@ class Export:
     verified: tuple[Verification, ...]
     nbytes: int
     seconds: float
+    fixed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         lines = [f"<nbfn export {self.path}: {len(self.variables)} variables>"]
         lines += [f"  {name}{text}" for name, text in self.signatures.items()]
         lines += [f"  verified {result}" for result in self.verified]
+        lines += [f"  fixed size: {each}" for each in self.fixed]
         return "\n".join(lines)
 
 
@@ -127,7 +131,13 @@ def export(
             nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             place.fill(folder)
     return Export(
-        target, texts, tuple(names), tuple(verified), nbytes, time.perf_counter() - started
+        target,
+        texts,
+        tuple(names),
+        tuple(verified),
+        nbytes,
+        time.perf_counter() - started,
+        tuple(fixed_sizes(concrete)),
     )
 
 
@@ -183,23 +193,26 @@ def _choose(
 def _signatures(
     chosen: Mapping[str, TracedFunction], given: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    wanted = chosen if given is None else given
-    return {name: serving_function(_concrete(name, each)) for name, each in wanted.items()}
+    if given is not None:
+        found = {name: _concrete(name, each) for name, each in given.items()}
+    else:
+        found = {}
+        for name, function in chosen.items():
+            found.update(chosen_traces(name, function))
+    return {name: serving_function(concrete) for name, concrete in found.items()}
 
 
 def _concrete(name: str, each: Any) -> Any:
     if isinstance(each, Trace):
         return each.concrete_function
     if isinstance(each, TracedFunction):
-        if not each.traces and each.input_signature is not None:
-            return each.get_concrete_function()
-        trace = most_general(each)
-        if trace is None:
-            raise ExportError(
-                f"`{name}` was never called, so nbfn does not know its input signature; call it "
-                "once, or define it with input_signature="
-            )
-        return trace.concrete_function
+        traces = chosen_traces(name, each)
+        if len(traces) == 1:
+            return next(iter(traces.values()))
+        raise ExportError(
+            f"signature `{name}`: the function has {count(len(traces), 'trace')} that differ in "
+            f"more than sizes ({', '.join(traces)}); pass one of its traces"
+        )
     if isinstance(each, tf.types.experimental.ConcreteFunction):
         return each
     raise ExportError(

@@ -9,21 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow import tf_function
-from nbfn.functions import Trace, TracedFunction
-from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf, key_of
-
-
-def most_general(function: TracedFunction) -> Trace | None:
-    """The trace that stands for a function: the newest of those that the fewest others cover."""
-    usable = [t for t in function.traces if t.cause.code != "variable_creation"]
-    if not usable:
-        return None
-    return max(usable, key=lambda trace: (_unknown_dimensions(trace), trace.number))
-
-
-def _unknown_dimensions(trace: Trace) -> int:
-    shapes = [leaf.shape for leaf in trace.key.leaves.values() if isinstance(leaf, TensorLeaf)]
-    return sum(4 if shape is None else shape.count(None) for shape in shapes)
+from nbfn.functions.traces.key import ObjectLeaf, key_of
 
 
 def serving_function(concrete: Any) -> Any:

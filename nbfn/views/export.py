@@ -21,6 +21,12 @@ def export_outline(export: Export) -> Outline:
         for each in export.verified
         if each.status != "equal"
     ]
+    if export.fixed:
+        sizes = "; ".join(export.fixed[:3]) + ("; ..." if len(export.fixed) > 3 else "")
+        lines.append(
+            f"sizes that no call varied are fixed: {sizes}. Call it with another size, or define "
+            "it with input_signature=, to leave them open"
+        )
     return Outline(
         f"exported to {export.path}",
         lines,

@@ -272,4 +272,4 @@ def test_what_has_changed_since_the_trace_is_exported_as_it_is_now(notebook, tmp
     loaded = tf.saved_model.load(str(tmp_path / "model"))
     assert loaded.scaled(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
     assert loaded.scaled(tf.ones([3])).numpy().tolist() == [3.0, 3.0, 3.0]
-    assert [t.cause.code for t in notebook["scaled"].traces] == ["stale", "stale"]
+    assert [t.cause.code for t in notebook["scaled"].traces] == ["stale", "stale", "export"]

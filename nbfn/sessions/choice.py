@@ -1,0 +1,158 @@
+"""Which traces of a function become signatures of a SavedModel, and under which names.
+
+A SavedModel has no Python arguments: whatever was one is baked in. So each set of Python values is
+a signature of its own, whose name says them; and sizes that varied between calls are left open.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nbfn.errors import NbfnError
+from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.signatures.cover import RelaxError, cover
+from nbfn.functions.traces.cause import Cause
+from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
+from nbfn.sessions.resources import ExportError
+from nbfn.text import join
+
+_OPEN = Cause("export", "traced for the sizes that varied, to be saved")
+_MAX_NAME = 60
+
+
+def chosen_traces(name: str, function: TracedFunction) -> dict[str, Any]:
+    """The concrete functions that stand for a function in a SavedModel, by the signature's name.
+
+    Traces that differ in nothing but sizes are one signature, in which those sizes are open; if the
+    code cannot be traced for that, each is one. A trace for the default values of all Python
+    arguments has the function's own name; the others' names say what they were made for.
+
+    Args:
+        name: The function's name in the model.
+        function: The function.
+
+    Raises:
+        ExportError: If it was never traced and has no input signature, or if a trace has no input
+            although the function has parameters.
+    """
+    if not function.traces and function.input_signature is not None:
+        return {name: function.get_concrete_function()}
+    usable = [t for t in function.traces if t.cause.code != "variable_creation"] or function.traces
+    if not usable:
+        raise ExportError(
+            f"`{name}` was never called, so nbfn does not know its input signature; call it "
+            "once, or define it with input_signature="
+        )
+    alike: dict[Any, list[Trace]] = {}
+    for trace in usable:
+        alike.setdefault(_but_for_sizes(trace.key), []).append(trace)
+    groups = [each for traces in alike.values() for each in _with_open_sizes(function, traces)]
+    named = dict(zip(_names(name, function, [key for key, _ in groups]), groups, strict=True))
+    refused = [key for key, concrete in groups if not _has_inputs(key, concrete)]
+    if refused:
+        raise ExportError(_without_inputs(name, refused[-1]))
+    return {each: concrete for each, (_, concrete) in named.items()}
+
+
+def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:
+    """The inputs of signatures whose sizes all calls shared, and which serve no other size."""
+    said = []
+    for name, each in concrete.items():
+        specs = each.structured_input_signature[1] or {}
+        args = each.structured_input_signature[0]
+        leaves = dict(zip(each.function_type.parameters, args, strict=False)) | specs
+        for path, spec in leaves.items():
+            shape = getattr(spec, "shape", None)
+            if shape is not None and shape.rank and shape.is_fully_defined():
+                said.append(f"`{path}` of `{name}` is always {shape}")
+    return said
+
+
+def _but_for_sizes(key: Key) -> Any:
+    """What two traces share that differ in nothing but sizes."""
+    leaves: list[tuple[object, ...]] = []
+    for path, leaf in key.leaves.items():
+        if isinstance(leaf, TensorLeaf):
+            rank = None if leaf.shape is None else len(leaf.shape)
+            leaves.append((path, leaf.kind, leaf.dtype, rank))
+        else:
+            leaves.append((path, leaf.token))
+    return tuple(leaves), tuple(key.containers.items())
+
+
+def _with_open_sizes(function: TracedFunction, traces: Sequence[Trace]) -> list[tuple[Key, Any]]:
+    """One concrete function for all of them if there can be one; else each its own."""
+    newest = traces[-1]
+    if len(traces) == 1:
+        return [(newest.key, newest.concrete_function)]
+    for trace in reversed(traces):
+        if all(_serves(trace.key, other.key) for other in traces):
+            return [(trace.key, trace.concrete_function)]
+    try:
+        signatures = [trace.concrete_function.structured_input_signature for trace in traces]
+        general = cover(signatures, [trace.number for trace in traces])
+        return [(newest.key, function.request(general.args, general.kwargs, _OPEN))]
+    except (RelaxError, NbfnError, TypeError, ValueError):  # the code needs the sizes
+        return [(trace.key, trace.concrete_function) for trace in traces]
+
+
+def _serves(key: Key, other: Key) -> bool:
+    pairs = ((leaf, other.leaves[path]) for path, leaf in key.leaves.items())
+    return all(
+        a.serves(b) for a, b in pairs if isinstance(a, TensorLeaf) and isinstance(b, TensorLeaf)
+    )
+
+
+def _names(name: str, function: TracedFunction, keys: Sequence[Key]) -> list[str]:
+    """A name for each key that says in what it differs from the others, defaults left out."""
+    defaults = {path: str(ValueLeaf(value)) for path, value in _defaults(function).items()}
+    for describe in (_kind, str):  # sizes only where nothing else tells them apart
+        texts = [{path: describe(leaf) for path, leaf in key.leaves.items()} for key in keys]
+        shared = set.intersection(*(set(each.items()) for each in texts))
+        labels = []
+        for each in texts:
+            own = [item for item in each.items() if item not in shared]
+            parts = [f"{path}_{_word(text)}" for path, text in own if defaults.get(path) != text]
+            labels.append(re.sub(r"\W+", "_", "_".join([name, *parts]))[:_MAX_NAME].strip("_"))
+        if len(set(labels)) == len(labels):
+            return labels
+    return [f"{name}_{number}" for number in range(1, len(keys) + 1)]
+
+
+def _kind(leaf: Leaf) -> str:
+    return str(leaf.dtype or leaf.kind) if isinstance(leaf, TensorLeaf) else str(leaf)
+
+
+def _word(text: str) -> str:
+    """A leaf as part of a name: ``5`` for ``int 5``, ``neg`` for ``str 'neg'``."""
+    return text if "[" in text else text.split(" ", 1)[-1].replace("-", "minus_").strip("'")
+
+
+def _defaults(function: TracedFunction) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(function.python_function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {each.name: each.default for each in parameters if each.default is not each.empty}
+
+
+def _has_inputs(key: Key, concrete: Any) -> bool:
+    return (
+        not key.parameters
+        or not key.leaves
+        or any(isinstance(leaf, TensorLeaf) for leaf in key.leaves.values())
+        or bool(concrete.function_type.flat_inputs)
+    )
+
+
+def _without_inputs(name: str, key: Key) -> str:
+    given = [f"`{path}` = {leaf}" for path, leaf in key.leaves.items()]
+    listed = join(given[:3]) + (", ..." if len(given) > 3 else "")
+    return (
+        f"`{name}` was called with Python values only ({listed}), so the model would have no input "
+        "and always return the same. Call it with tensors, as in tf.constant(...), and export it "
+        f"again; if that is meant, pass signatures={{'{name}': {name}.traces[-1]}}"
+    )

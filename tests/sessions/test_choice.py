@@ -1,0 +1,122 @@
+"""Nothing is baked into a SavedModel silently: Python values are names, sizes that varied open."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.sessions.resources import ExportError
+
+
+def run(notebook, code: str) -> None:
+    notebook.update(tf=tf, nbfn=nbfn)
+    exec(code, notebook)
+
+
+def exported(function, path) -> dict[str, str]:
+    made = nbfn.export(path / "model", function, verify=False)
+    loaded = tf.saved_model.load(str(path / "model"))
+    assert set(loaded.signatures) == set(made.signatures)
+    return dict(made.signatures)
+
+
+def test_python_values_are_signatures_of_their_own(notebook, tmp_path) -> None:
+    run(
+        notebook,
+        "@nbfn.function\ndef train(x, step=1, mode='pos'):\n"
+        "    return x * float(step) if mode == 'pos' else -x\n"
+        "train(tf.ones([2])); train(tf.ones([2]), 5); train(tf.ones([2]), -3, 'neg')",
+    )
+    found = exported(notebook["train"], tmp_path)
+    assert list(found) == ["train", "train_step_5", "train_step_minus_3_mode_neg"]
+    loaded = tf.saved_model.load(str(tmp_path / "model")).signatures
+    x = tf.constant([1.0, 2.0])
+    assert loaded["train"](x=x)["output_0"].numpy().tolist() == [1.0, 2.0]
+    assert loaded["train_step_5"](x=x)["output_0"].numpy().tolist() == [5.0, 10.0]
+    negative = loaded["train_step_minus_3_mode_neg"]
+    assert negative(x=x)["output_0"].numpy().tolist() == [-1.0, -2.0]
+
+
+def test_sizes_that_varied_are_open_and_the_others_told(notebook, tmp_path) -> None:
+    run(
+        notebook,
+        "@nbfn.function\ndef f(x, w): return x @ w\n"
+        "[f(tf.ones([n, 8]), tf.ones([8, 2])) for n in (32, 32, 5)]",
+    )
+    f = notebook["f"]
+    made = nbfn.export(tmp_path / "model", f, verify=False)
+    assert made.signatures["f"].startswith("(x: float32(None, 8), w: float32(8, 2)) ->")
+    assert made.fixed == ("`w` of `f` is always (8, 2)",)
+    assert "fixed size: `w` of `f` is always (8, 2)" in repr(made)
+    served = tf.saved_model.load(str(tmp_path / "model")).signatures["f"]
+    assert served(x=tf.ones([1, 8]), w=tf.ones([8, 2]))["output_0"].shape == (1, 2)
+
+
+def test_a_trace_that_serves_all_sizes_is_taken_and_no_python_runs(notebook, tmp_path) -> None:
+    run(notebook, "ran = []\n@nbfn.function\ndef f(x):\n    ran.append(1)\n    return x + 1\n")
+    f, ran = notebook["f"], notebook["ran"]
+    f(tf.ones([2]))
+    f.graph_function(tf.TensorSpec([None], tf.float32))
+    f(tf.ones([3, 3]))
+    before = len(ran)
+    found = exported(f, tmp_path)
+    assert list(found) == ["f_x_float32_None", "f_x_float32_3_3"]
+    assert len(ran) == before
+
+
+def test_code_that_needs_its_sizes_has_a_signature_for_each(notebook, tmp_path) -> None:
+    run(
+        notebook,
+        "@nbfn.function\ndef f(x): return tf.reshape(x, [x.shape[0], -1])\n"
+        "f(tf.ones([2, 3])); f(tf.ones([4, 3]))",
+    )
+    f = notebook["f"]
+    assert list(exported(f, tmp_path)) == ["f_x_float32_2_3", "f_x_float32_4_3"]
+
+
+def test_dtypes_are_signatures_of_their_own(notebook, tmp_path) -> None:
+    run(
+        notebook,
+        "@nbfn.function\ndef f(x): return x + x\nf(tf.ones([3])); f(tf.ones([2], tf.int32))",
+    )
+    assert list(exported(notebook["f"], tmp_path)) == ["f_x_float32", "f_x_int32"]
+
+
+def test_a_model_without_inputs_is_refused_unless_asked_for(notebook, tmp_path) -> None:
+    run(
+        notebook,
+        "@nbfn.function\ndef total(xs): return tf.add_n(list(map(tf.constant, xs)))\n"
+        "total([1., 2., 3.])",
+    )
+    total = notebook["total"]
+    with pytest.raises(ExportError, match=r"Python values only \(`xs\[0\]` = float 1.0, `xs") as e:
+        nbfn.export(tmp_path / "model", total, verify=False)
+    assert "tf.constant" in str(e.value)
+    assert not (tmp_path / "model").exists()
+    asked = {"total": total.traces[-1]}
+    made = nbfn.export(tmp_path / "model", total, signatures=asked, verify=False)
+    assert list(made.signatures) == ["total"]
+
+
+def test_a_function_without_parameters_needs_no_input(notebook, tmp_path) -> None:
+    run(notebook, "@nbfn.function\ndef version(): return tf.constant(3)\nversion()")
+    assert list(exported(notebook["version"], tmp_path)) == ["version"]
+
+
+def test_one_function_and_several_without_a_list(notebook, tmp_path) -> None:
+    run(
+        notebook, "f = nbfn.function(lambda x: x)\ng = nbfn.function(lambda x: x)\nx = tf.ones([2])"
+    )
+    run(notebook, "f(x); g(x)")
+    f, g = (notebook[name] for name in "fg")
+    assert list(nbfn.export(tmp_path / "a", f, g, verify=False).signatures) == ["f", "g"]
+    with pytest.raises(ExportError, match="found int 3"):
+        nbfn.export(tmp_path / "b", f, 3)
+
+
+def test_a_signature_of_several_traces_must_be_one(notebook, tmp_path) -> None:
+    run(notebook, "@nbfn.function\ndef f(x, n): return x\nf(tf.ones([1]), 2); f(tf.ones([1]), 3)")
+    f = notebook["f"]
+    with pytest.raises(ExportError, match=r"more than sizes \(serve_n_2, serve_n_3\); pass one"):
+        nbfn.export(tmp_path / "m", f, signatures={"serve": f}, verify=False)
