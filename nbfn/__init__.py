@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nbfn.functions.traced.function import function
     from nbfn.functions.traced.traced_function import TracedFunction
     from nbfn.functions.watching.watch import watch
-    from nbfn.sessions.export import Export, export
+    from nbfn.sessions.export.export import Export, export
     from nbfn.sessions.session import Session, session
 
 _NAMES = {
@@ -54,8 +54,8 @@ _NAMES = {
     "StaleTraceError": "nbfn.functions.recording.refusal",
     "TraceLimitError": "nbfn.functions.recording.refusal",
     "stance": "nbfn.functions.recording.stance",
-    "Export": "nbfn.sessions.export",
-    "export": "nbfn.sessions.export",
+    "Export": "nbfn.sessions.export.export",
+    "export": "nbfn.sessions.export.export",
     "Session": "nbfn.sessions.session",
     "session": "nbfn.sessions.session",
 }

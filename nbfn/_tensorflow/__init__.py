@@ -2,7 +2,10 @@
 
 Each internal is probed once. Where one is missing, the function that needs it answers ``None`` or
 ``False`` (its docstring says which), the caller falls back to public API, and `degraded` says so
-once.
+once. Look for an internal by its subject: ``autograph`` converts code; ``tracing`` has trace
+caches, keys and the fast call; ``graphs`` captures, variables and Python in graphs; ``running``
+cancels, samples and collects metadata. What nbfn knows of Keras is where layers are
+(``modules/layers``).
 """
 
 from nbfn._tensorflow.autograph.redefinition import (
@@ -68,7 +71,7 @@ from nbfn._tensorflow.running.cancellation import (
     CAN_CANCEL,
     Cancellation,
     can_be_stopped,
-    is_cancellable,
+    has_other_canceller,
 )
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.running.runs import (

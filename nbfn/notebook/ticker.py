@@ -54,7 +54,7 @@ class Ticker:
             self._tick(self._look)
 
     def _tick(self, look: Callable[[], dict[str, WorkRecord]]) -> None:
-        """Shows what is under way, and flushes the feed; that exists only if somebody watches."""
+        """Shows what is under way, and flushes the feed, which is made when a first view opens."""
         try:
             work = look()
             self._show(work.values())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbfn.functions import TracedFunction
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.sessions.export import Export
+from nbfn.sessions.export.export import Export
 from nbfn.sessions.session import Session
 from nbfn.views.cell import cell_outline
 from nbfn.views.export import export_outline

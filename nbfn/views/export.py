@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbfn.sessions.export import Export
+from nbfn.sessions.export.export import Export
 from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 

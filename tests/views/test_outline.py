@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.retraces import definitions
-from nbfn.sessions.verification import Verification
+from nbfn.sessions.export.verification import Verification
 from nbfn.views import export_bundle, function_bundle, session_bundle
 from nbfn.views.outline import Outline, Table
 

@@ -129,7 +129,7 @@ class Cancellation:
         return self._manager._impl
 
 
-def is_cancellable() -> bool:
+def has_other_canceller() -> bool:
     """Whether something else than nbfn may cancel the functions that are run now."""
     known = None if _cancellation is None else _cancellation.context()
     return known is not None and not isinstance(known, Cancellation)

@@ -32,7 +32,7 @@ class CacheObserver(Protocol):
         """A new trace is in the cache."""
 
     def is_given_up(self, concrete: Any) -> bool:
-        """Whether an interrupt came before a new trace was noted; takes back what `settled` did."""
+        """Whether an interrupt came before a new trace was noted; takes back its key."""
 
 
 def _cache_class() -> type | None:

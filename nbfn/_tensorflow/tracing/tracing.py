@@ -40,15 +40,15 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         """Calls the user's Python while it is traced, in whatever it is to be traced in."""
         return call()
 
-    def becomes(self, clone: Any) -> None:
-        """Says that a strategy has made a function that calls this one on its replicas."""
+    def adopt_clone(self, clone: Any) -> None:
+        """Takes a function as its own that a strategy has made to call this one on its replicas."""
 
     def _clone(self, python_function: Any) -> Any:
         if python_function is not None:
             with contextlib.suppress(ValueError):  # a function of C has no signature
                 python_function.__signature__ = inspect.signature(self.python_function)
         clone = super()._clone(python_function)
-        self.becomes(clone)
+        self.adopt_clone(clone)
         return clone
 
     def _generate_tracing_options(self, fn: Any, scope_type: Any) -> Any:

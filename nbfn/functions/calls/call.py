@@ -23,7 +23,8 @@ class Call:
     Attributes:
         recorder: The record of its function.
         counts: Whether it is a call, and not a request.
-        explains: Whether it is a request that stands for a call which Python has served.
+        explains: Whether Python ran the call already and only its trace is made: the miss is
+            explained, and no call is counted.
         reason: Why a trace is requested, if one is.
         trace: The trace that serves it, once that is known.
         added: Traces that it has made.

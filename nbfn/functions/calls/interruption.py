@@ -42,7 +42,7 @@ class Interruption:
         if (
             self._cancellation is not None
             or not (listens or seconds is not None)
-            or _tensorflow.is_cancellable()
+            or _tensorflow.has_other_canceller()
             or _tensorflow.plain_eager_device() is None
         ):
             return

@@ -205,7 +205,7 @@ class Guards:
         (self._exempt, self._numbers), self._guard_set = exemptions, None
 
     def exempt_only(self, exemptions: Exemptions) -> None:
-        """Makes exempt only what was then; the states of before have no number any more."""
+        """Goes back to these exemptions and forgets all numbers: earlier keys match none."""
         with self._lock:
             self._exempt, self._numbers, self._guard_set = exemptions[0], {}, None
 

@@ -49,7 +49,9 @@ def _slots(cls: Any) -> tuple[str, ...]:
 
 
 def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
-    """How many attributes an object has; no more than numbers that are one object each.
+    """How many attributes an object has, at most 256.
+
+    CPython shares whole numbers up to there, and `GuardSet.is_valid` compares with ``is``.
 
     Args:
         holder: Fetches the object.

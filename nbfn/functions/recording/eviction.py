@@ -49,9 +49,7 @@ def evict(function: Recorded, trace: Trace) -> None:
 
 def evict_least_recently_used(function: Recorded, number: int) -> None:
     """Evicts this many traces, those first that only created variables and serve no call."""
-    spare = sorted(
-        function.traces, key=lambda t: (t.cause.code != "variable_creation", t.last_used)
-    )
+    spare = sorted(function.traces, key=lambda trace: (trace.serves_calls, trace.last_used))
     for trace in spare[:number]:
         evict(function, trace)
 

@@ -1,4 +1,4 @@
-"""A traced function, as what keeps it small and what looks at it from outside needs it."""
+"""What eviction, relaxing and explanation need of a traced function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from nbfn.site import Site
 
 
 class Recorded(Protocol):
-    """A traced function with its record.
+    """The part of a `TracedFunction` that eviction, relaxing and explanation use.
+
+    It is a protocol so that they need not import the class, which imports them.
 
     Attributes:
         site: Where it was defined.

@@ -32,7 +32,10 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _harmless(method: _Method) -> _Method:
-    """What goes wrong is told once, and costs what is seen of one call; the call itself goes on."""
+    """An error in nbfn's own bookkeeping is warned of once, and the rest of the call not recorded.
+
+    The call itself goes on. Refusals, which the user has asked for, pass.
+    """
 
     @functools.wraps(method)
     def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Any:
@@ -172,17 +175,17 @@ class Recorder(Record):
             exempt = self.guards.exempt(call.fingerprints, self.guards.fingerprints(objects), asked)
             if exempt is not None:
                 steps.append(exempt)
-                self._renew_marks(self.guards.guarded)
+                self._renew_fingerprints(self.guards.guarded)
         learned = self.guards.learn(_tensorflow.graph_time_functions(concrete.graph), objects)
         if learned is not None:
             steps.append(learned[0])
-            self._renew_marks(learned[1])
+            self._renew_fingerprints(learned[1])
         context = here(self.guards.key(objects), summaries_of(self.guards.attributes))
         if not steps:
             return context, None
         return context, functools.partial(renumbered, functools.reduce(_chained, steps))
 
-    def _renew_marks(self, renewed: Callable[[Fingerprints], Fingerprints]) -> None:
+    def _renew_fingerprints(self, renewed: Callable[[Fingerprints], Fingerprints]) -> None:
         for trace in self.traces.values():
             trace.fingerprints = renewed(trace.fingerprints)
 

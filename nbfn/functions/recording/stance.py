@@ -53,9 +53,7 @@ def stance(name: str, *functions: Any) -> WithBlock:
     wanted = checked(name)
     for function in functions:
         if not hasattr(function, "stance"):
-            raise TypeError(
-                f"expected a function made with nbfn.function, found {type(function).__name__}"
-            )
+            raise TypeError(f"expected a traced function, found {type(function).__name__}")
     ids = frozenset(function.id for function in functions)
     names = "".join(f", {function.label}" for function in functions)
     return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _in_stance(wanted, ids))

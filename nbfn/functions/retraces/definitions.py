@@ -45,8 +45,8 @@ class Definition:
         sentence = f"first call of a new function object with the same code{times}"
         return Cause("new_function", sentence)
 
-    def is_made_in_a_loop(self, site: Site) -> bool:
-        """Is asked when a function is traced for the first time: whether it is time to tell."""
+    def note_first_trace(self, site: Site) -> bool:
+        """Counts a function that is traced for the first time; answers whether to warn now."""
         if site != self.site:  # another line, and so no loop
             self.site, self.traced = site, 0
         self.traced += 1

@@ -59,7 +59,7 @@ class Numbers:
                 self.values.setdefault(name, set()).add(value)
 
     def most_values(self) -> int:
-        """How many values the number has had that has had most, of those passed by value."""
+        """The largest count of different values of any number that is passed by value."""
         return max((len(v) for n, v in self.values.items() if n not in self._dtypes), default=0)
 
     def give_up(self) -> bool:

@@ -64,7 +64,10 @@ class Step:
         return found
 
     def python(self, reason: str, namespace: Mapping[str, Any] | None) -> None:
-        """Says that it is Python's: as long as its names stand for the same kinds, or just now."""
+        """Says that it is Python's.
+
+        With a namespace that lasts until the type of a name changes; with None for this run only.
+        """
         self._kinds = None if namespace is None else self._kinds_now(namespace)
         self.reason = reason
 

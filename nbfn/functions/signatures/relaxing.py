@@ -39,7 +39,7 @@ def relax(function: Recorded) -> Trace:
     concrete, general = _trace(function, general, reason)
     if general.converted:
         function.converts = (*function.converts, general)
-    creation = [trace for trace in function.traces if trace.cause.code == "variable_creation"]
+    creation = [trace for trace in function.traces if not trace.serves_calls]
     for trace in [*creation, *covered]:
         if trace._concrete() is not concrete:
             evict(function, trace)
@@ -63,7 +63,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
         concrete = trace._concrete()
         if not causes or concrete is None:
             continue
-        if trace.cause.code != "variable_creation":
+        if trace.serves_calls:
             args, kwargs = concrete.structured_input_signature
             reason = Cause("stale", "; ".join(cause.sentence for cause in causes))
             fresh = recorder.traces[id(function.request(args, kwargs, reason))]
@@ -75,7 +75,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
 
 
 def _usable(function: Recorded) -> list[Trace]:
-    return [trace for trace in function.traces if trace.cause.code != "variable_creation"]
+    return [trace for trace in function.traces if trace.serves_calls]
 
 
 def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cover]:

@@ -37,7 +37,7 @@ class Warned(Protocol):
 
 def warn_of_first_trace(function: Warned, definition: Definition | None, trace: Trace) -> None:
     """Warns of side effects that no later call repeats, and of functions made in a loop."""
-    if definition is not None and definition.is_made_in_a_loop(trace.site):
+    if definition is not None and definition.note_first_trace(trace.site):
         warn(
             f"`{function.label}` ({function.site}) was made {MAX_IN_A_LOOP} times, and each was "
             "traced and called once. Make it once, above the loop or the function that makes it, "

@@ -31,7 +31,6 @@ from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import define
-from nbfn.functions.retraces.trace_causes import VARIABLE_CREATION
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.misfit import plain_misfit
@@ -154,7 +153,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""
         now = self.recorder.guards.fingerprints()
-        serving = [each for each in self.traces if each.cause.code != VARIABLE_CREATION.code]
+        serving = [each for each in self.traces if each.serves_calls]
         sources = [source for trace in serving for source, _ in changes(trace.fingerprints, now)]
         return list(dict.fromkeys(source.name for source in sources))
 
@@ -518,7 +517,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         for each in (self, *(clone for own in self._clones if (clone := own()) is not None)):
             _tensorflow.discard(each, concrete)
 
-    def becomes(self, clone: Any) -> None:
+    def adopt_clone(self, clone: Any) -> None:
         """Records what a strategy's replicas call in its place as calls of its own."""
         clone.__class__ = TracedFunction
         shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}

@@ -102,6 +102,11 @@ class Trace:
         return str(self.key)
 
     @property
+    def serves_calls(self) -> bool:
+        """Whether calls may find it; the one that only created variables serves none."""
+        return self.cause.code != "variable_creation"
+
+    @property
     def cell(self) -> Cell | None:
         """The cell that made it, if any."""
         return self.site.cell

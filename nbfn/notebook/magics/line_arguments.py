@@ -31,7 +31,7 @@ def parsed_line(magic: Any, line: str) -> Any:
     except UsageError as error:
         known = [option for option in magic.parser._option_string_actions if option != "-h"]
         for word in re.findall(r"(?<=\s)--?\w[\w-]*", str(error)):
-            alike = difflib.get_close_matches(word, known, 1, 0.5)
+            alike = difflib.get_close_matches(word, known, 1, 0.55)
             if alike and word not in known:
                 raise UsageError(f"there is no {word}; did you mean {alike[0]}?") from None
         raise

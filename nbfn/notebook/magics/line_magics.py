@@ -249,8 +249,8 @@ class LineMagics(Magics):
         """
         from nbfn.errors import NbfnError
         from nbfn.notebook.cells.options import unquoted
-        from nbfn.sessions.export import export
-        from nbfn.sessions.place import ExportExistsError
+        from nbfn.sessions.export.export import export
+        from nbfn.sessions.export.place import ExportExistsError
 
         arguments = parsed_line(self.tf_export, line)
         functions = [named(self.shell, each) for each in arguments.functions] or None

@@ -30,7 +30,7 @@ def python_handles_interrupts() -> Iterator[None]:
     yield
     signal.signal(signal.SIGINT, before)
     assert signal.set_wakeup_fd(-1) == -1
-    assert not _tensorflow.is_cancellable()
+    assert not _tensorflow.has_other_canceller()
 
 
 @contextmanager

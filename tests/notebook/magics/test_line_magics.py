@@ -58,7 +58,7 @@ def test_graph(f, run, tmp_path, refused) -> None:
 def test_export(f, run, tmp_path, refused) -> None:
     path = tmp_path / "model"
     result = run(f"%tf_export {path} f --no-verify").result
-    assert list(result.signatures) == ["f"]
+    assert list(result.signatures) == ["f", "f_n_3"]
     assert (path / "saved_model.pb").exists()
     text = refused(f"%tf_export {path} f")
     assert text.startswith("UsageError: ")

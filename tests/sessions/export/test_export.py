@@ -11,10 +11,10 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions import export as export_module
-from nbfn.sessions.export import ExportError
-from nbfn.sessions.place import RECORD, ExportExistsError
-from nbfn.sessions.verification import VerificationError
+from nbfn.sessions.export import export as export_module
+from nbfn.sessions.export.export import ExportError
+from nbfn.sessions.export.place import RECORD, ExportExistsError
+from nbfn.sessions.export.verification import VerificationError
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions.resources import ExportError
+from nbfn.sessions.export.resources import ExportError
 
 
 def run(notebook, code: str) -> None:

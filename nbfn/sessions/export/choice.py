@@ -16,7 +16,7 @@ from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.signatures.cover import RelaxError, cover
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
-from nbfn.sessions.resources import ExportError
+from nbfn.sessions.export.resources import ExportError
 from nbfn.text import join
 
 _OPEN = Cause("export", "traced for the sizes that varied, to be saved")
@@ -40,7 +40,7 @@ def chosen_traces(name: str, function: TracedFunction) -> dict[str, Any]:
     """
     if not function.traces and function.input_signature is not None:
         return {name: function.get_concrete_function()}
-    usable = [t for t in function.traces if t.cause.code != "variable_creation"] or function.traces
+    usable = [trace for trace in function.traces if trace.serves_calls] or function.traces
     if not usable:
         raise ExportError(
             f"`{name}` was never called, so nbfn does not know its input signature; call it "

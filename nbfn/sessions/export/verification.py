@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import Interruption, uninterrupted
-from nbfn.sessions.fresh_process import VerificationError, run_there
-from nbfn.sessions.replay import plain
-from nbfn.sessions.signature import specification
+from nbfn.sessions.export.fresh_process import VerificationError, run_there
+from nbfn.sessions.export.replay import plain
+from nbfn.sessions.export.signature import specification
 from nbfn.work import Work
 
 RELATIVE_TOLERANCE = 1e-5

@@ -21,13 +21,13 @@ import tensorflow as tf
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.sessions.choice import chosen_traces, fixed_sizes
-from nbfn.sessions.place import RECORD, Place
-from nbfn.sessions.resources import ExportError, owners_of
+from nbfn.sessions.export.choice import chosen_traces, fixed_sizes
+from nbfn.sessions.export.place import RECORD, Place
+from nbfn.sessions.export.resources import ExportError, owners_of
+from nbfn.sessions.export.signature import serving_function, specification
+from nbfn.sessions.export.verification import Verification
+from nbfn.sessions.export.verification import verify as verify_model
 from nbfn.sessions.session import Session, session
-from nbfn.sessions.signature import serving_function, specification
-from nbfn.sessions.verification import Verification
-from nbfn.sessions.verification import verify as verify_model
 from nbfn.text import count
 from nbfn.work import Work, working
 

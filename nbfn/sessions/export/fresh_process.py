@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nbfn.errors import NbfnError
-from nbfn.sessions.replay import CALLING
+from nbfn.sessions.export.replay import CALLING
 from nbfn.work import Work
 
 START_LIMIT = 600.0

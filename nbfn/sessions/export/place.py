@@ -12,7 +12,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from nbfn.functions.calls.interruption import uninterrupted
-from nbfn.sessions.resources import ExportError
+from nbfn.sessions.export.resources import ExportError
 
 RECORD = Path("assets.extra", "nbfn.json")
 """Where in a model's folder the record of its export is."""

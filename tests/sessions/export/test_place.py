@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions import place as place_module
-from nbfn.sessions.place import ExportExistsError, Place
+from nbfn.sessions.export import place as place_module
+from nbfn.sessions.export.place import ExportExistsError, Place
 
 
 @pytest.fixture

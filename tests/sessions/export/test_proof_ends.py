@@ -17,8 +17,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions import fresh_process, verification
-from nbfn.sessions.verification import VerificationError, _kept
+from nbfn.sessions.export import fresh_process, verification
+from nbfn.sessions.export.verification import VerificationError, _kept
 from nbfn.work import under_way as works
 from tests.programs.environments import ROOT
 

@@ -1,0 +1,1 @@
+"""`nbfn.export`: a SavedModel of the notebook, and its proof."""
