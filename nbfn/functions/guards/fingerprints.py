@@ -66,6 +66,11 @@ def is_function(known: Fingerprint) -> bool:
     return isinstance(known.content, tuple) and known.content[:1] == ("function",)
 
 
+def is_number(known: Fingerprint) -> bool:
+    """Whether a fingerprint is that of a Python number."""
+    return isinstance(known.content, tuple) and known.content[:1] in ((int,), (float,))
+
+
 def fingerprint(value: Any) -> Fingerprint:
     """The fingerprint of a value."""
     return Fingerprint(content_of(value), _text(value))

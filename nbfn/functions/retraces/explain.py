@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbfn.functions.guards.fingerprints import is_function
+from nbfn.functions.guards.fingerprints import is_function, is_number
 from nbfn.functions.guards.guards import Fingerprints, changes
 from nbfn.functions.traces.capture import short_device
-from nbfn.functions.traces.cause import Cause, Wanted
+from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from nbfn.text import shorten
@@ -86,7 +86,8 @@ def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
         sentence = f"{source} was {old.text}, is {new.text}"
         if old.text == new.text:
             sentence = f"{source} has changed: {new.text}"
-        causes.append(Cause("stale", sentence, source.name, old.text, new.text, source.kind))
+        kind: Kind = "function" if is_function(new) else "number" if is_number(new) else None
+        causes.append(Cause("stale", sentence, source.name, old.text, new.text, source.kind, kind))
     return tuple(causes)
 
 
@@ -183,18 +184,30 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         if code == "structure":
             return _cause(code, path, *_of_specs(before.spec, after.spec))
     if isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf) and code == "python_value":
-        cause = _cause(code, path, "Python value", before.text, after.text)
-        return replace(cause, source="field") if after.in_spec else cause
+        kind: Kind = "field" if after.in_spec else _number(before, after)
+        return _cause(code, path, "Python value", before.text, after.text, kind)
     if code == "structure":
         was = old.containers.get(path) or str(before or "absent")
         now = new.containers.get(path) or str(after or "absent")
-        return _cause(code, path, "structure", was, now)
+        return _cause(code, path, "structure", was, now, _sequence(old, new, path))
     what = {"object_identity": "another object"}.get(code, "kind of argument")
     if code == "python_type" and both_tensors:
         what = "kind of tensor"
     elif code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):
         what = "Python type"
-    return _cause(code, path, what, str(before), str(after))
+    return _cause(code, path, what, str(before), str(after), _number(before, after))
+
+
+def _number(*leaves: Leaf | None) -> Kind:
+    """``"number"`` if all are Python numbers."""
+    numbers = (isinstance(e, ValueLeaf) and type(e.value) in (int, float) for e in leaves)
+    return "number" if all(numbers) else None
+
+
+def _sequence(old: Key, new: Key, path: str) -> Kind:
+    """``"sequence"`` if both are lists, or both tuples, of different lengths."""
+    kinds = [each.containers.get(path, "").partition(" of ")[0] for each in (old, new)]
+    return "sequence" if kinds in (["list"] * 2, ["tuple"] * 2) else None
 
 
 def _of_specs(old: Any, new: Any) -> tuple[str, str, str]:
@@ -207,8 +220,8 @@ def _of_specs(old: Any, new: Any) -> tuple[str, str, str]:
     return "type", shorten(str(old)), shorten(str(new))
 
 
-def _cause(code: str, path: str, what: str, old: str, new: str) -> Cause:
-    return Cause(code, f"`{path}`: {what} was {old}, is {new}", path, old, new)
+def _cause(code: str, path: str, what: str, old: str, new: str, kind: Kind = None) -> Cause:
+    return Cause(code, f"`{path}`: {what} was {old}, is {new}", path, old, new, kind=kind)
 
 
 def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:

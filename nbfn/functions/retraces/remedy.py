@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -89,7 +88,7 @@ _ADVICE = {
 
 def _advice(cause: Cause) -> str | None:
     advice = _ADVICE.get(cause.code)
-    if cause.code == "structure" and (cause.old or "").startswith(("list of", "tuple of")):
+    if cause.kind == "sequence":
         advice = (
             "Pass `{path}` always with the same length, as {old}: pad it; or pass one tensor, "
             "tf.stack({path}), whose first dimension may differ"
@@ -98,21 +97,9 @@ def _advice(cause: Cause) -> str | None:
 
 
 def _can_relax(cause: Cause) -> bool:
-    if cause.source is not None:
-        return False
     if cause.code in ("python_value", "python_type"):
-        return _is_number(cause.old) and _is_number(cause.new)
+        return cause.kind == "number"
     return cause.code in _RELAXED
-
-
-def _is_number(text: str | None) -> bool:
-    """Whether this is a Python number as causes write it: ``3``, or ``int 3`` among types."""
-    words = (text or "").split(" ")
-    try:
-        value = ast.literal_eval(words[-1])
-    except (SyntaxError, ValueError):
-        return words[-1] in ("nan", "inf", "-inf")
-    return type(value) in (int, float) and len(words) <= 2
 
 
 def _relaxing(causes: Sequence[Cause]) -> str:
@@ -152,14 +139,14 @@ def _as_variable(name: str | None, cause: Cause) -> str | None:
         if not owner:
             return None
         place = owner + place.removeprefix("self")
-    if not _is_number(cause.new) or not place.replace(".", "").isidentifier():
+    if cause.kind != "number" or not place.replace(".", "").isidentifier():
         return None
     return f"{place} = tf.Variable({place})"
 
 
 def _is_of_code(cause: Cause) -> bool:
     """Whether code has changed, which needs a new trace and no remedy."""
-    return cause.code == "stale" and (cause.new or "").startswith("function ")
+    return cause.code == "stale" and cause.kind == "function"
 
 
 def _lower(sentence: str) -> str:

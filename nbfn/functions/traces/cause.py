@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
 from nbfn.site import Site
+
+Kind = Literal["number", "sequence", "function", "field"] | None
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,9 @@ class Cause:
         path: Path of the argument that differs, if one does.
         old: What the nearest trace was made for.
         new: What the call brought.
-        source: For Python state that has changed, what it is: ``global``, ``attribute``, ...; and
-            ``field`` for a field of an ExtensionType.
+        source: For Python state that has changed, where it was read: ``global``, ``attribute``, ...
+        kind: What differs, where the remedy depends on it: a Python ``"number"``, the length of a
+            ``"sequence"``, the code of a ``"function"``, the ``"field"`` of an ExtensionType.
     """
 
     code: str
@@ -48,6 +52,7 @@ class Cause:
     old: str | None = None
     new: str | None = None
     source: str | None = None
+    kind: Kind = None
 
     def __str__(self) -> str:
         return self.sentence
