@@ -44,7 +44,7 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         """Takes a function as its own that a strategy has made to call this one on its replicas."""
 
     def _clone(self, python_function: Any) -> Any:
-        if python_function is not None:
+        if _takes_anything(python_function):
             with contextlib.suppress(ValueError):  # a function of C has no signature
                 python_function.__signature__ = inspect.signature(self.python_function)
         clone = super()._clone(python_function)
@@ -74,6 +74,12 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         return super()._generate_tracing_options(
             _tf_decorator.make_decorator(fn, scoped), scope_type
         )
+
+
+def _takes_anything(python_function: Any) -> bool:
+    """Whether this is what a strategy puts in a function's place: its parameters have no names."""
+    code: Any = getattr(python_function, "__code__", None)
+    return code is not None and code.co_argcount == 0 and code.co_varnames[:2] == ("args", "kwargs")
 
 
 def _give_up(graph: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from nbfn import _tensorflow
+from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.effects.remarks import remarks
 from nbfn.functions.retraces.definitions import MAX_IN_A_LOOP, Definition
 from nbfn.functions.traces.trace import Trace
@@ -37,6 +38,15 @@ class Warned(Protocol):
 
 def warn_of_first_trace(function: Warned, definition: Definition | None, trace: Trace) -> None:
     """Warns of side effects that no later call repeats, and of functions made in a loop."""
+    try:
+        _warn(function, definition, trace)
+    except NbfnWarning:  # Python's filters make it an error, as the user has asked
+        raise
+    except Exception as error:
+        tell_failure(f"could not look for what `{function.label}` does only while traced", error)
+
+
+def _warn(function: Warned, definition: Definition | None, trace: Trace) -> None:
     if definition is not None and definition.note_first_trace(trace.site):
         warn(
             f"`{function.label}` ({function.site}) was made {MAX_IN_A_LOOP} times, and each was "

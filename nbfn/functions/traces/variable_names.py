@@ -99,7 +99,7 @@ def _handle(value: Any) -> int | None:
     """The ``id`` of a variable's handle; None if it has none of its own."""
     try:
         return id(value.handle) if isinstance(value, tf.Variable) else None
-    except ValueError:  # it is on several replicas
+    except Exception:  # it is on several replicas, or a class of the user's
         return None
 
 

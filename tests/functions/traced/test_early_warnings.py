@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.traced import early_warnings
 
 log: list[Any] = []
 state: dict[str, Any] = {}
@@ -130,6 +131,16 @@ MODEL = Model()
 def test_a_method_knows_the_methods_of_its_object(told: Any) -> None:
     MODEL.creates(ONE)
     assert list(told) == []
+
+
+def test_a_failure_to_look_is_told_and_breaks_no_call(told: Any, monkeypatch: Any) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(early_warnings, "remarks", fail)
+    assert float(nbfn.function(prints)(ONE)) == 1.0
+    (text,) = told
+    assert "could not look for what `prints` does only while traced" in text
 
 
 def test_five_retraces_in_ten_calls(told: Any) -> None:
