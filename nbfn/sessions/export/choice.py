@@ -17,6 +17,7 @@ from nbfn.functions.signatures.cover import RelaxError, cover
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
 from nbfn.sessions.export.resources import ExportError
+from nbfn.site import warn
 from nbfn.text import join
 
 _OPEN = Cause("export", "traced for the sizes that varied, to be saved")
@@ -35,7 +36,7 @@ def chosen_traces(name: str, function: TracedFunction) -> dict[str, Any]:
         function: The function.
 
     Raises:
-        ExportError: If it was never traced and has no input signature, or if a trace has no input
+        ExportError: If it was never traced and has no input signature, or if no trace has an input
             although the function has parameters.
     """
     if not function.traces and function.input_signature is not None:
@@ -49,12 +50,24 @@ def chosen_traces(name: str, function: TracedFunction) -> dict[str, Any]:
     alike: dict[Any, list[Trace]] = {}
     for trace in usable:
         alike.setdefault(_but_for_sizes(trace.key), []).append(trace)
-    groups = [each for traces in alike.values() for each in _with_open_sizes(function, traces)]
-    named = dict(zip(_names(name, function, [key for key, _ in groups]), groups, strict=True))
-    refused = [key for key, concrete in groups if not _has_inputs(key, concrete)]
-    if refused:
-        raise ExportError(_without_inputs(name, refused[-1]))
-    return {each: concrete for each, (_, concrete) in named.items()}
+    constant = [traces for traces in alike.values() if not _has_inputs(traces[-1])]
+    if len(constant) == len(alike):
+        raise ExportError(
+            f"`{name}` {_without_inputs(constant[-1][-1].key)}, so the model would have no input "
+            "and always return the same. Call it with tensors, as in tf.constant(...), and export "
+            f"it again; if that is meant, pass signatures={{'{name}': {name}.traces[-1]}}"
+        )
+    for traces in constant:
+        said = _without_inputs(traces[-1].key)
+        warn(f"left out of the model: the trace of `{name}` that {said}, and so has no input")
+    groups = [
+        each
+        for traces in alike.values()
+        if traces not in constant
+        for each in _with_open_sizes(function, traces)
+    ]
+    labels = _names(name, function, [key for key, _ in groups])
+    return dict(zip(labels, (concrete for _, concrete in groups), strict=True))
 
 
 def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:
@@ -139,20 +152,12 @@ def _defaults(function: TracedFunction) -> dict[str, Any]:
     return {each.name: each.default for each in parameters if each.default is not each.empty}
 
 
-def _has_inputs(key: Key, concrete: Any) -> bool:
-    return (
-        not key.parameters
-        or not key.leaves
-        or any(isinstance(leaf, TensorLeaf) for leaf in key.leaves.values())
-        or bool(concrete.function_type.flat_inputs)
-    )
+def _has_inputs(trace: Trace) -> bool:
+    leaves = trace.key.leaves.values()
+    return not leaves or any(isinstance(leaf, TensorLeaf) for leaf in leaves)
 
 
-def _without_inputs(name: str, key: Key) -> str:
+def _without_inputs(key: Key) -> str:
     given = [f"`{path}` = {leaf}" for path, leaf in key.leaves.items()]
     listed = join(given[:3]) + (", ..." if len(given) > 3 else "")
-    return (
-        f"`{name}` was called with Python values only ({listed}), so the model would have no input "
-        "and always return the same. Call it with tensors, as in tf.constant(...), and export it "
-        f"again; if that is meant, pass signatures={{'{name}': {name}.traces[-1]}}"
-    )
+    return f"was called with Python values only ({listed})"

@@ -198,7 +198,12 @@ def _signatures(
     else:
         found = {}
         for name, function in chosen.items():
-            found.update(chosen_traces(name, function))
+            traces = chosen_traces(name, function)
+            for twice in found.keys() & traces.keys():
+                raise ExportError(
+                    f"two signatures are both named `{twice}`; name them: signatures="
+                )
+            found.update(traces)
     return {name: serving_function(concrete) for name, concrete in found.items()}
 
 

@@ -99,6 +99,21 @@ def test_a_model_without_inputs_is_refused_unless_asked_for(notebook, tmp_path) 
     assert list(made.signatures) == ["total"]
 
 
+def test_a_trace_without_inputs_beside_others_is_left_out_and_told(notebook, tmp_path) -> None:
+    run(notebook, "@nbfn.function\ndef total(xs): return tf.reduce_sum(tf.convert_to_tensor(xs))")
+    run(notebook, "total([1., 2.]); total(tf.constant([1., 2.]))")
+    with pytest.warns(nbfn.NbfnWarning, match=r"left out of the model: .* Python values only"):
+        found = exported(notebook["total"], tmp_path)
+    assert list(found) == ["total"]
+
+
+def test_two_signatures_of_one_name_are_refused(notebook, tmp_path) -> None:
+    run(notebook, "@nbfn.function\ndef f(x, n=1): return x\n@nbfn.function\ndef f_n_2(x): return x")
+    run(notebook, "f(tf.ones([1])); f(tf.ones([1]), 2); f_n_2(tf.ones([1]))")
+    with pytest.raises(ExportError, match="two signatures are both named `f_n_2`"):
+        nbfn.export(tmp_path / "model", notebook["f"], notebook["f_n_2"], verify=False)
+
+
 def test_a_function_without_parameters_needs_no_input(notebook, tmp_path) -> None:
     run(notebook, "@nbfn.function\ndef version(): return tf.constant(3)\nversion()")
     assert list(exported(notebook["version"], tmp_path)) == ["version"]
