@@ -42,9 +42,7 @@ _MUTABLE = (list, dict, set, bytearray, np.ndarray)
 
 _PYTHON: dict[type, Reason] = {
     **dict.fromkeys((ast.Import, ast.ImportFrom), Reason("unknown", "imports")),
-    ast.ClassDef: Reason(
-        "unknown", "defines a class, whose methods are traced with @nbfn.function above them"
-    ),
+    ast.ClassDef: Reason("unknown", "defines a class"),
     ast.AsyncFunctionDef: Reason("unknown", "defines a coroutine"),
     **dict.fromkeys((ast.AsyncFor, ast.AsyncWith), Reason("unknown", "awaits")),
     **dict.fromkeys((ast.Await, ast.Yield, ast.YieldFrom), Reason("unknown", "awaits or yields")),

@@ -35,7 +35,7 @@ _PLAIN = {
     ast.Import: "imports",
     ast.ImportFrom: "imports",
     ast.FunctionDef: "defines a function",
-    ast.ClassDef: "defines a class",
+    ast.ClassDef: "defines a class; @nbfn.function above a method traces it",
     ast.Delete: "deletes a name",
     ast.Assert: "asserts",
     ast.Raise: "raises",
