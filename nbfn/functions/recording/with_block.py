@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ContextDecorator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from nbfn.site import warn
 
 
-class WithBlock(ContextDecorator):
+class WithBlock:
     """What `stance` and `expect_traces` return.
 
     Args:
@@ -34,9 +35,15 @@ class WithBlock(ContextDecorator):
         return self._entered.pop().__exit__(*error)
 
     def __call__(self, function: Any) -> Any:
-        """As a decorator: every call of the function is in the block."""
+        """As a decorator: every call of the function is in a block of its own, on its thread."""
         self._used = True
-        return super().__call__(function)
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self._enter():
+                return function(*args, **kwargs)
+
+        return inside
 
     def __repr__(self) -> str:
         self._used = True  # whoever sees this needs no warning

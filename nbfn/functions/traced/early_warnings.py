@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.effects.remarks import remarks
+from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.definitions import MAX_IN_A_LOOP, Definition
 from nbfn.functions.traces.trace import Trace
-from nbfn.site import Site, warn
+from nbfn.site import warn
 
 
-class Warned(Protocol):
-    """A traced function, as far as it is warned of.
+class Warned(Recorded, Protocol):
+    """A traced function that is warned of.
 
     Attributes:
-        site: Where it was made.
         remarked: Whether its side effects have been told already.
     """
 
-    site: Site
     remarked: bool
-
-    @property
-    def label(self) -> str:
-        """The name to show."""
-
-    @property
-    def python_function(self) -> Any:
-        """The user's Python function."""
-
-    @property
-    def owner(self) -> Any | None:
-        """The instance whose method it is."""
 
 
 def warn_of_first_trace(function: Warned, definition: Definition | None, trace: Trace) -> None:

@@ -224,7 +224,8 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         except RunEagerly:
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
-            plain = None if call.trace is not None else plain_misfit(self, args, kwargs, error)
+            looked_up = call.trace is not None or call.missed_at  # and so its arguments did fit
+            plain = None if looked_up else plain_misfit(self, args, kwargs, error)
             if plain is None:
                 raise
             raise plain from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -60,6 +62,25 @@ def test_as_a_decorator_and_again() -> None:
     eagerly()
     eagerly()
     assert (len(ran), f.calls) == (2, 0)
+
+
+def test_a_decorator_on_several_threads() -> None:
+    f = nbfn.function(lambda x: x)
+    inside, over = threading.Event(), threading.Event()
+
+    @nbfn.stance("eager")
+    def eagerly(reached: threading.Event, go_on: threading.Event) -> Any:
+        reached.set()
+        assert go_on.wait(60)
+        return f(1)
+
+    with ThreadPoolExecutor(2) as pool:  # the first to enter is the first to leave
+        first = pool.submit(eagerly, threading.Event(), inside)
+        second = pool.submit(eagerly, inside, over)
+        assert first.result(60) == 1
+        over.set()
+        assert second.result(60) == 1
+    assert f.calls == 0
 
 
 def test_a_watched_function_can_be_expected() -> None:

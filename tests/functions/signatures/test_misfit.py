@@ -71,6 +71,13 @@ def test_an_error_of_the_functions_own_stays() -> None:
         f(1)
 
 
+def test_a_misfit_within_the_function_is_the_inner_functions() -> None:
+    inner = tf.function(one, input_signature=[SPEC])
+    f = nbfn.function(lambda x: inner(x), autograph=False)
+    with pytest.raises(TypeError, match=r"^Binding inputs to tf\.function failed"):
+        f(tf.ones([3]))
+
+
 def test_a_size_that_the_code_reads_is_named_when_it_cannot_be_relaxed() -> None:
     @nbfn.function
     def serve(images: Any) -> Any:
