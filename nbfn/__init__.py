@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from nbfn.functions.traced.function import function
     from nbfn.functions.traced.traced_function import TracedFunction
     from nbfn.functions.watching.watch import watch
+    from nbfn.sessions.checkpoint import restore, save
     from nbfn.sessions.export.export import Export, export
     from nbfn.sessions.session import Session, session
 
@@ -54,6 +55,8 @@ _NAMES = {
     "StaleTraceError": "nbfn.functions.recording.refusal",
     "TraceLimitError": "nbfn.functions.recording.refusal",
     "stance": "nbfn.functions.recording.stance",
+    "restore": "nbfn.sessions.checkpoint",
+    "save": "nbfn.sessions.checkpoint",
     "Export": "nbfn.sessions.export.export",
     "export": "nbfn.sessions.export.export",
     "Session": "nbfn.sessions.session",
@@ -84,6 +87,8 @@ __all__ = [
     "function",
     "nn",
     "progress",
+    "restore",
+    "save",
     "session",
     "stance",
     "watch",

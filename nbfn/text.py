@@ -25,9 +25,9 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def join(items: Sequence[str]) -> str:
+def join(items: Sequence[str], word: str = "and") -> str:
     """Some items in words: ``a``, ``a and b``, ``a, b and c``."""
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
 def shorten(text: str) -> str:

@@ -46,6 +46,7 @@ from nbfn._tensorflow.graphs.capturing import (
 from nbfn._tensorflow.graphs.python_calls import (
     graph_time_functions,
 )
+from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.recording import (
     is_recording,
     record_gradient,

@@ -6,33 +6,40 @@ the user names, the session names.
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
+from nbfn.functions.calls.record import Answers
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.traces.variable_names import named_leaves, users_names
+from nbfn.functions.traces.variable_names import children, named_leaves, users_names, walk
+from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
-from nbfn.text import count
+from nbfn.functions.watching.watched_object import tf_functions
+from nbfn.sessions import kinds
+from nbfn.sessions.memory import Memory, memory_of
+from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
+from nbfn.text import count, join
 
 
 class SessionKeyError(NbfnError, KeyError):
-    """The session has no variable of that name."""
+    """No name of the notebook leads there."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
-class RestoreError(NbfnError, ValueError):
-    """A snapshot does not fit the session; nothing was restored."""
-
-
 class Session:
     """What the notebook holds now. It keeps nothing alive.
+
+    Everything goes by the names that the user gave, and by the path from there:
+    ``model/hidden/kernel``. What only IPython keeps (``Out[3]``) is named last.
 
     Args:
         namespace: The namespace whose names the session has; a notebook's by default.
@@ -41,21 +48,34 @@ class Session:
     def __init__(self, namespace: dict[str, Any] | None = None) -> None:
         self._namespace = sys.modules["__main__"].__dict__ if namespace is None else namespace
 
-    def _public(self) -> list[tuple[str, Any]]:
+    def named(self) -> list[tuple[str, Any]]:
+        """The notebook's public names and what they stand for."""
         return users_names(self._namespace)
 
     @property
-    def functions(self) -> dict[str, TracedFunction]:
-        """Every traced function that the notebook names, and traced methods of what it names."""
-        named = {n: v for n, v in self._public() if isinstance(v, TracedFunction)}
+    def functions(self) -> dict[str, TracedFunction | Answers]:
+        """Every traced function that the notebook names, and traced methods of what it names.
+
+        A plain ``tf.function`` is watched from now on, and stands here as its observer.
+        """
+        public = self.named()
+        named: dict[str, Any] = {}
+        for name, value in public:
+            if isinstance(value, (TracedFunction, Answers)):
+                named[name] = value
+            elif kinds.is_tf_function(value):
+                named[name] = observe(value, name, hits=True)
+            elif isinstance(value, tf.Module):
+                for method, function in tf_functions(value).items():
+                    if kinds.is_tf_function(function):
+                        observe(function, f"{name}.{method}", value, hits=True)
         known = {id(function) for function in named.values()}
-        owned = {id(value): name for name, value in self._public()}
+        owned = {id(value): name for name, value in reversed(public)}
         for function in live_functions():
-            if not isinstance(function, TracedFunction):
-                continue
-            owner = function.owner
+            owner = getattr(function, "owner", None)
             if owner is not None and id(owner) in owned and id(function) not in known:
-                named[f"{owned[id(owner)]}.{function.name}"] = function
+                method = function.recorder.name.rpartition(".")[2]
+                named[f"{owned[id(owner)]}.{method}"] = function
         return named
 
     @property
@@ -66,25 +86,67 @@ class Session:
     @property
     def cells(self) -> dict[str, TracedCell]:
         """Every cell in segments that the notebook names."""
-        return {name: value for name, value in self._public() if isinstance(value, TracedCell)}
+        return {name: value for name, value in self.named() if isinstance(value, TracedCell)}
 
     @property
     def modules(self) -> dict[str, tf.Module]:
         """Every ``tf.Module`` that the notebook names."""
-        return {name: value for name, value in self._public() if isinstance(value, tf.Module)}
+        return {name: value for name, value in self.named() if isinstance(value, tf.Module)}
+
+    @property
+    def models(self) -> dict[str, Any]:
+        """Every Keras model and layer that the notebook names."""
+        return {name: value for name, value in self.named() if kinds.is_layer(value)}
+
+    @property
+    def optimizers(self) -> dict[str, Any]:
+        """Every optimizer that the notebook's names lead to."""
+        return self._all(kinds.is_optimizer)
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """Every lookup table that the notebook's names lead to."""
+        return self._all(kinds.is_table)
+
+    @property
+    def datasets(self) -> dict[str, tf.data.Dataset]:
+        """Every dataset that the notebook's names lead to."""
+        return self._all(lambda value: isinstance(value, tf.data.Dataset))
+
+    @property
+    def iterators(self) -> dict[str, tf.data.Iterator]:
+        """Every iterator over a dataset that the notebook's names lead to."""
+        return self._all(lambda value: isinstance(value, tf.data.Iterator))
+
+    def _all(self, is_one: Callable[[Any], bool]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        known: set[int] = set()
+        for name, _, value in walk(self.named(), whole=True):
+            if is_one(value) and id(value) not in known:
+                known.add(id(value))
+                found.setdefault(name, value)
+        return found
 
     @property
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable that the notebook's names lead to, under its first name."""
-        leaves = named_leaves(iter(self._public()))
+        leaves = named_leaves(self.named())
         return {name: leaf for name, leaf in leaves.items() if isinstance(leaf, tf.Variable)}
 
     @property
     def state(self) -> dict[str, Any]:
-        """The variables as nested dicts, ``state["model"]["hidden"]["kernel"]``."""
+        """The variables as nested dicts, ``state["model"]["hidden"]["kernel"]``.
+
+        Where a variable `a` stands beside another `a/b`, that is ``state["a/b"]``.
+        """
+        variables = self.variables
         tree: dict[str, Any] = {}
-        for name, variable in self.variables.items():
+        for name, variable in variables.items():
             *parents, last = name.split("/")
+            above = ["/".join(parents[: i + 1]) for i in range(len(parents))]
+            if any(each in variables for each in above):
+                tree[name] = variable
+                continue
             node = tree
             for parent in parents:
                 node = node.setdefault(parent, {})
@@ -96,51 +158,96 @@ class Session:
         """TensorFlow's logical devices, by full name."""
         return tuple(device.name for device in tf.config.list_logical_devices())
 
-    def __getitem__(self, name: str) -> tf.Variable:
-        """The variable of a name such as ``model/hidden/kernel``.
+    @property
+    def memory(self) -> dict[str, Memory]:
+        """What each device holds, in bytes, by its full name."""
+        return memory_of(self.devices, self.variables.values())
+
+    def used_by(self, name: str) -> tuple[str, ...]:
+        """The functions, also those of cells, with a trace that captures a variable.
 
         Raises:
-            SessionKeyError: If there is none.
+            SessionKeyError: If the notebook names no such variable.
         """
-        variables = self.variables
-        if name not in variables:
-            near = [each for each in variables if each.endswith(name.rsplit("/", 1)[-1])]
-            hint = f"; did you mean {', '.join(near[:3])}?" if near else ""
-            raise SessionKeyError(f"the session has no variable `{name}`{hint}")
-        return variables[name]
+        variable = self[name]
+        return tuple(user for user, captured in self._captured() if id(variable) in captured)
 
-    def snapshot(self) -> dict[str, tf.Tensor]:
-        """The values of all variables now, by name."""
-        return {name: tf.identity(v.read_value()) for name, v in self.variables.items()}
+    @property
+    def unused(self) -> dict[str, tf.Variable]:
+        """The variables that no trace of any function captures."""
+        used = {key for _, captured in self._captured() for key in captured}
+        return {name: each for name, each in self.variables.items() if id(each) not in used}
 
-    def restore(self, snapshot: Mapping[str, tf.Tensor]) -> None:
-        """Assigns the values of a snapshot to the variables of the same names.
+    def _captured(self) -> Iterator[tuple[str, set[int]]]:
+        named: dict[str, Any] = dict(self.functions)
+        for name, cell in self.cells.items():
+            named |= {f"{name}.functions[{i}]": each for i, each in enumerate(cell.functions)}
+        known = {id(function) for function in named.values()}
+        named |= {name: each for name, each in self.watched.items() if id(each) not in known}
+        for name, function in named.items():
+            captures = function.captures
+            yield name, {id(c.value) for c in captures if c.kind == "variable" and c.is_alive}
+
+    def __getitem__(self, name: str) -> Any:
+        """What a path such as ``model/hidden/kernel`` leads to: a variable, a module, a table.
 
         Raises:
-            RestoreError: If a variable is gone or has another shape or dtype; nothing is assigned.
+            SessionKeyError: If it leads to nothing.
         """
-        variables = self.variables
-        for name, value in snapshot.items():
-            if name not in variables:
-                raise RestoreError(f"the session has no variable `{name}` any more")
-            variable = variables[name]
-            if variable.dtype != value.dtype or not variable.shape.is_compatible_with(value.shape):
-                raise RestoreError(
-                    f"`{name}` is {variable.dtype.name}{variable.shape}, "
-                    f"its snapshot is {value.dtype.name}{value.shape}"
-                )
-        for name, value in snapshot.items():
-            variables[name].assign(value)
+        found = _below(self.named(), name, set())
+        if found:
+            return found[0]
+        leaves = named_leaves(self.named())
+        last = name.rpartition("/")[2]
+        near = [each for each in leaves if each.rpartition("/")[2] == last]
+        if not near:
+            root = name.partition("/")[0]
+            same_root = [each for each in leaves if each.partition("/")[0] == root][:1000]
+            roots = list(dict.fromkeys(each.partition("/")[0] for each in leaves))
+            near = difflib.get_close_matches(name, same_root or roots, cutoff=0.5)
+        hint = f"; did you mean {join(near[:3], 'or')}?" if near else ""
+        raise SessionKeyError(f"the session has no `{name}`{hint}")
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the values of all variables and of the entries of all tables now, by name."""
+        return snapshot_of(self.variables, self.tables)
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Gives variables and tables back what a snapshot has of them.
+
+        Raises:
+            RestoreError: If one is gone, or has another shape or dtype; nothing is changed then.
+        """
+        put_back(snapshot, self.variables, self.tables)
 
     def __repr__(self) -> str:
         held = (
             (len(self.functions), "function"),
-            (len(self.watched), "watched function"),
+            (len(self.cells), "cell"),
+            (len(self.watched.keys() - self.functions.keys()), "watched function"),
             (len(self.modules), "module"),
+            (len(self.models), "Keras model"),
             (len(self.variables), "variable"),
+            (len(self.tables), "table"),
         )
         listed = ", ".join(count(number, noun) for number, noun in held if number)
         return f"<nbfn session: {listed or 'nothing yet'}>"
+
+
+def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[Any]:
+    """What a path leads to from some names, in a list; an empty list for nothing."""
+    for name, value in named:
+        if name == path:
+            return [value]
+        rest = path.removeprefix(f"{name}/") if name else path
+        if (rest != path or not name) and id(value) not in seen:
+            with contextlib.suppress(NbfnError):
+                if hasattr(type(value), "named_variables"):
+                    return [value[rest]]  # a module of nbfn knows its paths
+            found = _below(children(value, whole=True), rest, seen | {id(value)})
+            if found:
+                return found
+    return []
 
 
 def session() -> Session:

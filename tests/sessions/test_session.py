@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions.session import RestoreError
+from nbfn.sessions.snapshot import RestoreError
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_variables_by_the_notebooks_names(notebook, model) -> None:
 
 def test_a_wrong_name_gets_a_hint(model) -> None:
     with pytest.raises(
-        nbfn.NbfnError, match="no variable `model/kernel`; did you mean model/hidden"
+        nbfn.NbfnError, match="no `model/kernel`; did you mean model/hidden"
     ):
         nbfn.session()["model/kernel"]
 
@@ -81,3 +81,113 @@ def test_a_snapshot_that_does_not_fit_changes_nothing(notebook, model) -> None:
     with pytest.raises(RestoreError, match="`other` is int32"):
         session.restore(snapshot)
     assert model.hidden.kernel.numpy().tolist() == [7.0, 7.0]
+
+
+def test_a_plain_function_is_listed_by_its_name_and_watched(notebook) -> None:
+    notebook["w"] = tf.Variable(2.0)
+
+    class Model(tf.Module):
+        def __init__(self):
+            self.k = tf.Variable(3.0)
+
+        @tf.function
+        def grow(self, x):
+            return x * self.k
+
+    @tf.function
+    def plain(x):
+        return x * notebook["w"]
+
+    notebook["model"], notebook["plain"] = Model(), plain
+    plain(tf.constant(1.0))
+    notebook["model"].grow(tf.constant(1.0))
+    functions = nbfn.session().functions
+    assert list(functions) == ["plain", "model.grow"]
+    assert [len(each.traces) for each in functions.values()] == [1, 1]
+
+
+def test_tables_datasets_optimizers_and_models_by_path(notebook) -> None:
+    keras = pytest.importorskip("keras")
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    notebook["model"] = tf.Module()
+    notebook["model"].words = table
+    notebook["layer"] = keras.layers.Dense(2)
+    notebook["parts"] = {"optimizer": keras.optimizers.SGD()}
+    notebook["data"] = tf.data.Dataset.range(3)
+    notebook["rows"] = iter(notebook["data"])
+    session = nbfn.session()
+    assert session.tables == {"model/words": table}
+    assert list(session.models) == ["layer"]
+    assert list(session.optimizers) == ["parts/optimizer"]
+    assert list(session.datasets) == ["data"]
+    assert list(session.iterators) == ["rows"]
+    assert session["model/words"] is table
+
+
+def test_a_path_into_a_bound_module(notebook) -> None:
+    class Net(nbfn.nn.Module):
+        def setup(self):
+            self.hidden = nbfn.nn.Dense(2)
+
+        def __call__(self, x):
+            return self.hidden(x)
+
+    net = Net()
+    notebook["net"] = net = net.bind(net.init(nbfn.nn.key(0), tf.zeros([1, 3])))
+    session = nbfn.session()
+    assert session["net/hidden/kernel"] is net.hidden["kernel"]
+    assert session["net/hidden"] is net.hidden
+
+
+def test_more_variables_than_one_can_look_at_are_all_there(notebook) -> None:
+    variable = tf.Variable(0.0)
+    notebook["many"] = [tf.Variable(0.0) for _ in range(12_000)]
+    notebook["deep"] = {"a": {str(i): {"v": v} for i, v in enumerate(notebook["many"][:11_000])}}
+    notebook["last"] = variable
+    session = nbfn.session()
+    assert len(session.variables) == 12_001
+    assert session["many/11999"] is notebook["many"][-1]
+    assert session["deep/a/10999/v"] is notebook["many"][10_999]
+
+
+def test_what_uses_a_variable(notebook) -> None:
+    notebook["used"], notebook["idle"] = tf.Variable(1.0), tf.Variable(2.0)
+    notebook["f"] = nbfn.function(lambda x: x * notebook["used"])
+    notebook["f"](tf.constant(1.0))
+    session = nbfn.session()
+    assert session.used_by("used") == ("f",)
+    assert session.used_by("idle") == ()
+    assert list(session.unused) == ["idle"]
+
+
+def test_a_variable_beside_others_of_its_name(notebook) -> None:
+    notebook["a"] = tf.Variable(1.0)
+    notebook["a/b"] = tf.Variable(2.0)
+    notebook["c"] = {"d": tf.Variable(3.0)}
+    state = nbfn.session().state
+    assert state == {"a": notebook["a"], "a/b": notebook["a/b"], "c": notebook["c"]}
+
+
+def test_what_ipython_keeps_names_last(notebook, model) -> None:
+    notebook["Out"] = {3: model.hidden, 4: tf.Variable(1.0)}
+    notebook["everything"] = notebook
+    assert list(nbfn.session().variables) == ["model/hidden/kernel", "Out/4"]
+
+
+def test_memory_of_the_devices(notebook) -> None:
+    notebook["v"] = tf.Variable(tf.zeros([3, 5], tf.float64))
+    (memory,) = nbfn.session().memory.values()
+    assert memory.variables == 3 * 5 * 8
+
+
+def test_tables_come_back_with_a_snapshot(notebook) -> None:
+    notebook["words"] = table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    table.insert(["a"], [1])
+    session = nbfn.session()
+    snapshot = session.snapshot()
+    table.insert(["a", "b"], [5, 6])
+    session.restore(snapshot)
+    assert table.lookup(tf.constant(["a", "b"])).numpy().tolist() == [1, -1]
+    notebook["words"] = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)
+    with pytest.raises(RestoreError, match="`words` is int64 to int64, its snapshot is string to"):
+        session.restore(snapshot)

@@ -75,12 +75,14 @@ class Observed(Protocol):
     Attributes:
         id: Unique in this process; ends with ``-`` and a number that grows.
         site: Where it was defined or first seen.
-        owner: The instance whose method it is, if nbfn made it and it is one.
     """
 
     id: str
     site: Site
-    owner: Any
+
+    @property
+    def owner(self) -> Any:
+        """The instance whose method it is; None for a plain function."""
 
     @property
     def recorder(self) -> Record:
@@ -179,15 +181,10 @@ class Tally(Record):
 
 
 class Answers:
-    """What an observed function answers of its record, in the words of a `TracedFunction`.
-
-    Attributes:
-        owner: None: what nbfn did not make is listed, but it is no function of the session's to
-            export.
-    """
+    """What an observed function answers of its record, in the words of a `TracedFunction`."""
 
     recorder: Tally
-    owner: Any = None
+    owner: Any
 
     @property
     def label(self) -> str:

@@ -192,7 +192,7 @@ class Trial:
         function = self._function
         read = [item for each in self._functions for item in named(each).items()]
         given = [("self", function.owner), ("arguments", [*self._args, *self._kwargs.values()])]
-        leaves = named_leaves(iter([*read, *given])).values()
+        leaves = named_leaves([*read, *given]).values()
         known = [leaf for leaf in leaves if isinstance(leaf, tf.Variable)]
         known += [
             variable for trace in function.traces for variable in _captured(trace._concrete())

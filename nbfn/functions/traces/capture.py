@@ -55,6 +55,11 @@ class Capture:
             raise ReferenceError(f"`{self.name}` no longer exists; only its trace refers to it")
         return target
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the captured variable or tensor still exists."""
+        return self._target is not None and self._target() is not None
+
     def __str__(self) -> str:
         shape = "[...]" if self.shape is None else str(list(self.shape))
         kind = "" if self.kind == "variable" else f" ({self.kind})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -14,9 +14,12 @@ from nbfn import _tensorflow
 from nbfn.code import closure, is_user_module, plain_function
 from nbfn.errors import NbfnError
 
-MAX_DEPTH = 12
-MAX_ITEMS = 10_000
+MAX_DEPTH = 50
+MAX_CONTAINERS = 10_000
+"""How many containers are looked into to find the names of captures, which delays a trace."""
+
 MAX_FUNCTIONS = 50
+_PLAIN = frozenset({str, bytes, int, float, complex, bool, type(None)})
 _IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 
 
@@ -65,11 +68,15 @@ def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
     What IPython keeps of a notebook comes last: it names what has no name of the user's.
     """
-    public = [(name, value) for name, value in list(namespace.items()) if name[:1] != "_"]
+    public = [
+        (name, value)
+        for name, value in list(namespace.items())
+        if name[:1] != "_" and value is not namespace
+    ]
     return sorted(public, key=lambda item: item[0] in _IPYTHONS)
 
 
-def names_for(wanted: Mapping[int, Any], named: Iterator[tuple[str, Any]]) -> dict[int, str]:
+def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> dict[int, str]:
     """Finds names for some variables or tensors.
 
     Args:
@@ -80,18 +87,18 @@ def names_for(wanted: Mapping[int, Any], named: Iterator[tuple[str, Any]]) -> di
         The name of each one found, by ``id``.
     """
     names: dict[int, str] = {}
-    seen: set[int] = set()
     by_handle = {_handle(value): key for key, value in wanted.items()}
     by_handle.pop(None, None)
-    for root, value in named:
+    for name, leaf, _ in walk(named, limit=MAX_CONTAINERS):
+        if not is_leaf(leaf):
+            continue
+        for part_name, part in _parts(name, leaf):
+            # A strategy's variable dresses the one that a trace captures.
+            key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
+            if key is not None:
+                names.setdefault(key, part_name)
         if len(names) == len(wanted):
             break
-        for name, leaf in _leaves(root, value, seen, 0):
-            for part_name, part in _parts(name, leaf):
-                # A strategy's variable dresses the one that a trace captures.
-                key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
-                if key is not None:
-                    names.setdefault(key, part_name)
     return names
 
 
@@ -111,74 +118,86 @@ def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name} (replica {i})" if i else name, v) for i, v in enumerate(replicas))
 
 
-def named_leaves(named: Iterator[tuple[str, Any]]) -> dict[str, Any]:
+def named_leaves(named: Iterable[tuple[str, Any]], limit: int | None = None) -> dict[str, Any]:
     """Every variable and tensor that some names lead to, each under the first name found."""
     leaves: dict[str, Any] = {}
-    seen: set[int] = set()
     found: set[int] = set()
-    for root, value in named:
-        for name, leaf in _leaves(root, value, seen, 0):
-            if id(leaf) not in found:
-                found.add(id(leaf))
-                leaves.setdefault(name, leaf)
+    for name, leaf, _ in walk(named, limit=limit):
+        if is_leaf(leaf) and id(leaf) not in found:
+            found.add(id(leaf))
+            leaves.setdefault(name, leaf)
     return leaves
 
 
-def resource_owners(named: Iterator[tuple[str, Any]]) -> dict[int, Any]:
+def resource_owners(named: Iterable[tuple[str, Any]]) -> dict[int, Any]:
     """The objects, such as lookup tables, that own a resource, by ``id`` of its handle."""
-    owners: dict[int, Any] = {}
-    seen: set[int] = set()
-    for root, value in named:
-        for _, leaf, owner in _owned_leaves(root, value, seen, 0, whole=True):
-            if owner is not leaf:
-                owners[id(leaf)] = owner
-    return owners
+    return {
+        id(leaf): owner
+        for _, leaf, owner in walk(named, whole=True)
+        if is_leaf(leaf) and owner is not leaf
+    }
 
 
-def _leaves(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[str, Any]]:
-    for path, leaf, _ in _owned_leaves(name, value, seen, depth):
-        yield path, leaf
+def is_leaf(value: Any) -> bool:
+    """Whether a value is a variable or a tensor."""
+    return isinstance(value, tf.Tensor | tf.Variable)
 
 
-def _owned_leaves(
-    name: str, value: Any, seen: set[int], depth: int, whole: bool = False
+def walk(
+    named: Iterable[tuple[str, Any]], *, whole: bool = False, limit: int | None = None
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Each variable and tensor below a value: its path, itself, and the object that owns it.
+    """Each value that may hold variables, and each variable and tensor, depth first.
 
     Args:
-        name: The value's name.
-        value: The value.
-        seen: The ids of the containers that were looked into.
-        depth: How deep this is.
+        named: Names and values to start from.
         whole: Whether to look for more than the variables in modules and Keras layers.
+        limit: How many containers to look into at most; None for all.
+
+    Yields:
+        The path, the value, and the object that owns it: for the handle of a lookup table, the
+        table.
     """
-    if depth > MAX_DEPTH or len(seen) > MAX_ITEMS or id(value) in seen:
-        return
-    if isinstance(value, (str, bytes, int, float, type(None))) or inspect.ismodule(value):
-        return
-    if isinstance(value, tf.Tensor | tf.Variable):
-        yield name, value, value
-        return
-    handle = value.resource_handle if hasattr(type(value), "resource_handle") else None
-    if isinstance(handle, tf.Tensor):
-        yield name, handle, value
-        return
-    seen.add(id(value))
-    for part, child in _children(value, whole):
-        path = "/".join(filter(None, (name, part)))
-        yield from _owned_leaves(path, child, seen, depth + 1, whole)
+    # The values are kept while this goes on: the id of one that was made only to be looked at, and
+    # is gone, would soon be another's.
+    seen: dict[int, Any] = {}
+    for root, at_root in named:
+        waiting = [(root, at_root, 0)]
+        while waiting:
+            name, value, depth = waiting.pop()
+            if type(value) in _PLAIN or inspect.ismodule(value) or id(value) in seen:
+                continue
+            if is_leaf(value):
+                yield name, value, value
+                continue
+            if limit is not None and len(seen) > limit:
+                return
+            seen[id(value)] = value
+            handle = value.resource_handle if hasattr(type(value), "resource_handle") else None
+            if isinstance(handle, tf.Tensor):
+                yield name, handle, value
+                continue
+            yield name, value, value
+            if depth < MAX_DEPTH:
+                below = [
+                    ("/".join(filter(None, (name, part))), child, depth + 1)
+                    for part, child in children(value, whole)
+                ]
+                waiting.extend(reversed(below))
 
 
-def _children(value: Any, whole: bool) -> Iterator[tuple[str, Any]]:
+def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
+    """What is directly below a value, by the part that it adds to the path; see `walk`."""
     if isinstance(value, type):
         return
     if isinstance(value, Mapping):
-        yield from ((str(key), item) for key, item in list(value.items())[:MAX_ITEMS])
+        if not _are_plain(value.values()):
+            yield from ((str(key), item) for key, item in list(value.items()))
         return
     if isinstance(value, (list, tuple)):
-        yield from ((str(i), item) for i, item in enumerate(value[:MAX_ITEMS]))
+        if not _are_plain(value):
+            yield from ((str(i), item) for i, item in enumerate(value))
         return
-    if _is_keras_variable(value):
+    if is_keras_variable(value):
         yield "", value.value
         return
     named = getattr(type(value), "named_variables", None)
@@ -199,8 +218,13 @@ def _children(value: Any, whole: bool) -> Iterator[tuple[str, Any]]:
         return
     if hasattr(type(value), "_trackable_children"):
         yield from _public_first(_tensorflow.trackable_children(value))
-    elif type(value).__module__ == "__main__" and type(value).__dictoffset__:
+    elif type(value).__dictoffset__ and is_user_module(type(value).__module__):
         yield from _public_first(vars(value))
+
+
+def _are_plain(values: Iterable[Any]) -> bool:
+    """Whether there is nothing but numbers and text in a container, however large it is."""
+    return set(map(type, values)) <= _PLAIN
 
 
 def _public_first(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -208,7 +232,8 @@ def _public_first(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from sorted(items, key=lambda item: item[0].startswith("_"))
 
 
-def _is_keras_variable(value: Any) -> bool:
+def is_keras_variable(value: Any) -> bool:
+    """Whether it is Keras's dress of a variable, which it holds as ``value``."""
     return type(value).__module__.startswith("keras.") and isinstance(
         getattr(value, "value", None), tf.Variable
     )
@@ -224,7 +249,7 @@ def _keras_variables(value: Any) -> list[tuple[str, Any]] | None:
         variables = list(value.variables)
     except Exception:  # a property of the user's class may raise anything
         return None
-    if not all(_is_keras_variable(variable) for variable in variables):
+    if not all(is_keras_variable(variable) for variable in variables):
         return None
     return [(_without_first(variable.path), variable.value) for variable in variables]
 

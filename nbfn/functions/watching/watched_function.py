@@ -73,6 +73,11 @@ class WatchedFunction(Answers):
         return self._tally
 
     @property
+    def owner(self) -> Any | None:
+        """The object whose method it is; None for a plain function, or if it is gone."""
+        return None if self._owner is None else self._owner()
+
+    @property
     def function(self) -> Any | None:
         """The tf.function; None if it is gone."""
         return self._function()
@@ -132,7 +137,7 @@ class WatchedFunction(Answers):
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one; see `TracedFunction.check`."""
         again = function(plain_function(self._alive().python_function))
-        owner = () if self._owner is None else (self._owner(),)
+        owner = () if self.owner is None else (self.owner,)
         return check(again, (*owner, *args), kwargs)
 
     def suggest(self) -> Cover:

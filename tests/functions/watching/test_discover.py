@@ -176,7 +176,7 @@ def test_the_session_lists_it(discovering) -> None:
     }
 
 
-def test_it_is_no_function_of_the_sessions_own(discovering) -> None:
+def test_the_session_has_what_the_notebook_names(discovering) -> None:
     from nbfn.sessions.session import Session
 
     mine = nbfn.function(lambda x: x + 1)
@@ -184,7 +184,9 @@ def test_it_is_no_function_of_the_sessions_own(discovering) -> None:
     counter.add(tf.constant(1.0))
     wrapped = nbfn.wrap_function(lambda x: x + 1, tf.TensorSpec([], tf.int32))
     names = {"mine": mine, "counter": counter, "watched": nbfn.watch(counter), "wrapped": wrapped}
-    assert Session(names).functions == {"mine": mine}
+    functions = Session(names).functions
+    assert list(functions) == ["mine", "wrapped", "counter.add"]
+    assert functions["counter.add"].calls == 1
 
 
 def test_without_tensorflows_callbacks_only_watched_functions_are_seen(monkeypatch) -> None:

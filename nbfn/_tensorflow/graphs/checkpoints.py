@@ -1,0 +1,69 @@
+"""What is inside of a checkpoint that ``tf.train.Checkpoint`` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+def saved_objects(path: str) -> Saved | None:
+    """The tree of saved objects; None if the checkpoint has none, or it cannot be read."""
+    reader = tf.train.load_checkpoint(path)
+    try:
+        from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+
+        graph = TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH))
+    except (ImportError, ValueError, tf.errors.OpError):
+        return None
+    return Saved(graph, 0, reader)
+
+
+class Saved:
+    """One saved object.
+
+    Args:
+        graph: The object graph of the checkpoint.
+        node: The object's number in it.
+        reader: The checkpoint.
+    """
+
+    def __init__(self, graph: Any, node: int, reader: Any) -> None:
+        self._graph, self._node, self._reader = graph, node, reader
+
+    @property
+    def id(self) -> int:
+        """Its number in the checkpoint."""
+        return self._node
+
+    @property
+    def children(self) -> dict[str, Saved]:
+        """The objects below it, by the names that they are tracked by."""
+        listed = self._graph.nodes[self._node].children
+        return {each.local_name: Saved(self._graph, each.node_id, self._reader) for each in listed}
+
+    @property
+    def value(self) -> tf.TensorSpec | None:
+        """Shape and dtype, if it is a variable."""
+        for attribute in self._graph.nodes[self._node].attributes:
+            key = attribute.checkpoint_key
+            if attribute.name == "VARIABLE_VALUE" and self._reader.has_tensor(key):
+                shapes = self._reader.get_variable_to_shape_map()
+                return tf.TensorSpec(shapes[key], self._reader.get_variable_to_dtype_map()[key])
+        return None
+
+    @property
+    def key(self) -> str:
+        """The name of its value in the checkpoint, without TensorFlow's ending."""
+        attributes = self._graph.nodes[self._node].attributes
+        return next((a.checkpoint_key.partition("/.ATTR")[0] for a in attributes), "")
+
+    def values(self) -> Iterator[Saved]:
+        """Every saved object that has a value."""
+        for number in range(len(self._graph.nodes)):
+            each = Saved(self._graph, number, self._reader)
+            if each._graph.nodes[number].attributes:
+                yield each

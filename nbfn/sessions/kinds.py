@@ -1,0 +1,44 @@
+"""Of what kind a value is that a session lists; nothing is imported to find out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from nbfn import _tensorflow
+from nbfn.functions import TracedFunction
+
+
+def is_tf_function(value: Any) -> bool:
+    """Whether it is a ``tf.function`` that nbfn did not make."""
+    return isinstance(value, _tensorflow.Function) and not isinstance(value, TracedFunction)
+
+
+def is_layer(value: Any) -> bool:
+    """Whether it is a Keras model or layer."""
+    return _is_keras(value, "Layer")
+
+
+def is_model(value: Any) -> bool:
+    """Whether it is a Keras model."""
+    return _is_keras(value, "Model")
+
+
+def is_optimizer(value: Any) -> bool:
+    """Whether it is a Keras optimizer."""
+    return _is_keras(value, "Optimizer")
+
+
+def is_table(value: Any) -> bool:
+    """Whether it is a lookup table."""
+    return all(hasattr(type(value), each) for each in ("lookup", "key_dtype", "value_dtype"))
+
+
+def is_mutable_table(value: Any) -> bool:
+    """Whether it is a lookup table whose entries may change."""
+    return is_table(value) and all(hasattr(value, each) for each in ("export", "insert", "remove"))
+
+
+def _is_keras(value: Any, name: str) -> bool:
+    base = getattr(sys.modules.get("keras"), name, None)
+    return isinstance(base, type) and isinstance(value, base)

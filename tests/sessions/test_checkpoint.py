@@ -1,0 +1,129 @@
+"""A checkpoint of the notebook that plain TensorFlow reads."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.sessions.checkpoint import CheckpointError
+from nbfn.sessions.snapshot import RestoreError
+
+keras = pytest.importorskip("keras")
+
+
+class Agent:
+    """An object that TensorFlow does not track."""
+
+    __module__ = "__main__"
+
+    def __init__(self) -> None:
+        self.name = "agent"
+        self.policy = tf.Variable([9.0])
+
+
+@pytest.fixture
+def full(notebook):
+    """A notebook with a value of each sort, and how to read them all."""
+    notebook["weight"] = tf.Variable(2.0)
+    notebook["rates"] = {"fast": tf.Variable(0.5), "steps": 3}
+    notebook["layers"] = [tf.Variable(1.0), tf.Variable([2.0])]
+    notebook["agent"] = Agent()
+    notebook["words"] = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+    notebook["words"].insert(["a"], [1])
+    notebook["model"] = keras.Sequential([keras.layers.Dense(2)])
+    notebook["model"](tf.ones([1, 3]))
+    net = nbfn.nn.Dense(2)
+    notebook["net"] = net.bind(net.init(nbfn.nn.key(0), tf.zeros([1, 3])))
+    return notebook
+
+
+def values(notebook):
+    session = nbfn.session()
+    held = {name: each.numpy().tolist() for name, each in session.variables.items()}
+    return held, notebook["words"].export()[0].numpy().tolist()
+
+
+def test_everything_comes_back(full, tmp_path) -> None:
+    before = values(full)
+    saved = nbfn.save(tmp_path / "run")
+    for variable in nbfn.session().variables.values():
+        variable.assign(tf.zeros_like(variable))
+    full["words"].insert(["b"], [2])
+    restored = nbfn.restore(tmp_path / "run")
+    assert values(full) == before
+    assert restored.names == saved.names
+    assert set(saved.names) == {*"weight rates layers agent words model net".split()}
+    assert (restored.kept, restored.waiting) == ((), ())
+    assert {each.name for each in tmp_path.iterdir()} == {"run.index", "run.data-00000-of-00001"}
+
+
+def test_plain_tensorflow_reads_one_part(full, tmp_path) -> None:
+    nbfn.save(tmp_path / "run")
+    model = keras.Sequential([keras.layers.Dense(2)])
+    model(tf.ones([1, 3]))
+    checkpoint = tf.train.Checkpoint(model=model, rates={"fast": tf.Variable(0.0)})
+    checkpoint.read(str(tmp_path / "run")).assert_existing_objects_matched()
+    assert tf.reduce_all(model.layers[0].kernel == full["model"].layers[0].kernel)
+    assert checkpoint.rates["fast"].numpy() == 0.5
+
+
+def test_a_checkpoint_of_plain_tensorflow_is_restored(notebook, tmp_path) -> None:
+    tf.train.CheckpointManager(
+        tf.train.Checkpoint(weight=tf.Variable(7.0)), str(tmp_path), max_to_keep=1
+    ).save()
+    notebook["weight"] = tf.Variable(0.0)
+    nbfn.restore(tmp_path)
+    assert notebook["weight"].numpy() == 7.0
+
+
+def test_what_it_does_not_have_is_kept_and_told(full, tmp_path) -> None:
+    nbfn.save(tmp_path / "run")
+    full["new"] = tf.Variable(5.0)
+    del full["weight"]
+    with pytest.warns(nbfn.NbfnWarning, match="has no value for new"):
+        restored = nbfn.restore(tmp_path / "run")
+    assert full["new"].numpy() == 5.0
+    assert restored.kept == ("new",)
+    assert restored.waiting == ("weight",)
+
+
+def test_what_does_not_fit_changes_nothing(full, tmp_path) -> None:
+    nbfn.save(tmp_path / "run")
+    full["weight"].assign(3.0)
+    full["layers"][1] = tf.Variable([1.0, 1.0])
+    with pytest.raises(RestoreError, match=r"`layers/1` is float32\(2,\), in the checkpoint"):
+        nbfn.restore(tmp_path / "run")
+    assert full["weight"].numpy() == 3.0
+
+
+def test_there_is_none_or_another(notebook, tmp_path) -> None:
+    notebook["weight"] = tf.Variable(1.0)
+    with pytest.raises(RestoreError, match="there is no checkpoint at"):
+        nbfn.restore(tmp_path / "none")
+    tf.train.Checkpoint(other=tf.Variable(1.0)).write(str(tmp_path / "other"))
+    with pytest.raises(RestoreError, match="has `other`, which the notebook does not name"):
+        nbfn.restore(tmp_path / "other")
+
+
+def test_nothing_to_save(notebook, tmp_path) -> None:
+    notebook["number"] = 3
+    with pytest.raises(CheckpointError, match="nothing to save"):
+        nbfn.save(tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_save_keeps_the_old_one(full, tmp_path, monkeypatch) -> None:
+    nbfn.save(tmp_path / "run")
+    full["weight"].assign(3.0)
+
+    def fail(self, path, options=None):
+        (tmp_path / f"{path}.index").write_text("half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(tf.train.Checkpoint, "write", fail)
+        nbfn.save(tmp_path / "run")
+    nbfn.restore(tmp_path / "run")
+    assert full["weight"].numpy() == 2.0
+    assert len(list(tmp_path.iterdir())) == 2
