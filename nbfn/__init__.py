@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nbfn.functions.watching.watch import watch
     from nbfn.sessions.checkpoint import restore, save
     from nbfn.sessions.export.export import Export, export
+    from nbfn.sessions.export.preflight import preflight
     from nbfn.sessions.session import Session, session
 
 _NAMES = {
@@ -59,6 +60,7 @@ _NAMES = {
     "save": "nbfn.sessions.checkpoint",
     "Export": "nbfn.sessions.export.export",
     "export": "nbfn.sessions.export.export",
+    "preflight": "nbfn.sessions.export.preflight",
     "Session": "nbfn.sessions.session",
     "session": "nbfn.sessions.session",
 }
@@ -86,6 +88,7 @@ __all__ = [
     "export",
     "function",
     "nn",
+    "preflight",
     "progress",
     "restore",
     "save",

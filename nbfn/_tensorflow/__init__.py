@@ -27,6 +27,7 @@ from nbfn._tensorflow.base import (
     tf_function,
 )
 from nbfn._tensorflow.graphs.captures import (
+    HIDDEN_STATE,
     Captured,
     captured,
     changing_resource_operations,
@@ -43,13 +44,20 @@ from nbfn._tensorflow.graphs.capturing import (
     owned_variables,
     unused_operations,
 )
+from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.python_calls import (
     graph_time_functions,
 )
-from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.recording import (
     is_recording,
     record_gradient,
+)
+from nbfn._tensorflow.graphs.saved_model import (
+    SavedModel,
+    can_be_saved,
+    definitions,
+    difference,
+    is_as_written,
 )
 from nbfn._tensorflow.graphs.tensors import (
     is_tensor_by_class,

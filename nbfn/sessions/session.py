@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
-from nbfn.functions.calls.record import Answers
+from nbfn.functions.graphs.wrap import WrappedFunction
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.variable_names import children, named_leaves, users_names, walk
 from nbfn.functions.watching.watch import observe
@@ -26,6 +26,9 @@ from nbfn.sessions import kinds
 from nbfn.sessions.memory import Memory, memory_of
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
 from nbfn.text import count, join
+
+Function = TracedFunction | WatchedFunction | WrappedFunction
+"""A function of the session: nbfn's own, or the observer of one that was made elsewhere."""
 
 
 class SessionKeyError(NbfnError, KeyError):
@@ -53,7 +56,7 @@ class Session:
         return users_names(self._namespace)
 
     @property
-    def functions(self) -> dict[str, TracedFunction | Answers]:
+    def functions(self) -> dict[str, Function]:
         """Every traced function that the notebook names, and traced methods of what it names.
 
         A plain ``tf.function`` is watched from now on, and stands here as its observer.
@@ -61,7 +64,7 @@ class Session:
         public = self.named()
         named: dict[str, Any] = {}
         for name, value in public:
-            if isinstance(value, (TracedFunction, Answers)):
+            if isinstance(value, Function):
                 named[name] = value
             elif kinds.is_tf_function(value):
                 named[name] = observe(value, name, hits=True)

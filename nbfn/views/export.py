@@ -16,11 +16,14 @@ def export_outline(export: Export) -> Outline:
         rows.append((name, text, "not verified" if result is None else _VERDICTS[result.status]))
     variables = count(len(export.variables), "variable")
     lines = [f"{variables}, {count(len(export.signatures), 'signature')}"]
+    if export.compared:
+        lines.append(f"compared by value in another process: {export.compared}")
     lines += [
-        f"{each.signature}: {_VERDICTS[each.status]}, because {each.detail}"
-        for each in export.verified
+        f"{each.signature}: {_VERDICTS[each.status]}: {each.detail}"
+        for each in (*export.verified, *export.verified_traces)
         if each.status != "equal"
     ]
+    lines += [f"left out: {each}" for each in export.left_out]
     if export.fixed:
         sizes = "; ".join(export.fixed[:3]) + ("; ..." if len(export.fixed) > 3 else "")
         lines.append(
@@ -40,5 +43,5 @@ def export_outline(export: Export) -> Outline:
 _VERDICTS = {
     "equal": "computes the same",
     "shapes": "only shapes compared",
-    "skipped": "not compared",
+    "skipped": "not proven",
 }

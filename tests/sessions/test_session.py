@@ -32,9 +32,7 @@ def test_variables_by_the_notebooks_names(notebook, model) -> None:
 
 
 def test_a_wrong_name_gets_a_hint(model) -> None:
-    with pytest.raises(
-        nbfn.NbfnError, match="no `model/kernel`; did you mean model/hidden"
-    ):
+    with pytest.raises(nbfn.NbfnError, match="no `model/kernel`; did you mean model/hidden"):
         nbfn.session()["model/kernel"]
 
 

@@ -32,7 +32,7 @@ def _operation_types(graph: Any) -> set[str]:
 
 def stateful_random_operations(graph: Any) -> list[str]:
     """Types of a graph's operations, in nested functions too, that draw from hidden state."""
-    return sorted(_operation_types(graph) & _HIDDEN_STATE)
+    return sorted(_operation_types(graph) & HIDDEN_STATE)
 
 
 def changing_resource_operations(graph: Any) -> list[str]:
@@ -43,7 +43,7 @@ def changing_resource_operations(graph: Any) -> list[str]:
 def writes(graph: Any) -> bool:
     """Whether a graph does what cannot be done again: assigns, prints, draws, calls Python."""
     found = _operation_types(graph)
-    return bool(found & _HIDDEN_STATE) or any(
+    return bool(found & HIDDEN_STATE) or any(
         op.startswith((*_CHANGING, *_WRITING)) and op not in _READING for op in found
     )
 
@@ -56,7 +56,7 @@ def drawn_in(graph: Any, code: CodeType) -> int | None:
         code: The code of the function that it was traced from.
     """
     for op in graph.get_operations():
-        if op.type not in _HIDDEN_STATE:
+        if op.type not in HIDDEN_STATE:
             continue
         line = None
         for frame in op.traceback or ():
@@ -82,7 +82,7 @@ _CHANGING = (
     *("IteratorGetNext", "WriteFile", "WriteSummary", "WriteScalarSummary"),
 )
 
-_HIDDEN_STATE = {
+HIDDEN_STATE = {
     "Multinomial",
     "ParameterizedTruncatedNormal",
     "RandomGamma",

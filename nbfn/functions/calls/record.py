@@ -184,7 +184,11 @@ class Answers:
     """What an observed function answers of its record, in the words of a `TracedFunction`."""
 
     recorder: Tally
-    owner: Any
+
+    @property
+    def owner(self) -> Any | None:
+        """The object whose method it is; None for a plain function, or if it is gone."""
+        return None
 
     @property
     def label(self) -> str:

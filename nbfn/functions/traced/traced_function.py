@@ -41,6 +41,7 @@ from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.created_variables import Creations
+from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import Site, call_site
@@ -220,6 +221,8 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
                     result = self._call_matched(args, kwargs)
                 else:
                     result = super().__call__(*args, **kwargs)
+            if call.added and call.trace is not None:
+                call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:
             return self._run_python(self.python_function, args, kwargs), None

@@ -16,6 +16,7 @@ from nbfn.functions.traces.capture import Capture, captures_of
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key, ObjectLeaf
+from nbfn.functions.traces.sample import Sample
 from nbfn.site import Cell, Site
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Trace:
         last_used: Grows with each use of any trace; the least recently used has the lowest.
         compiled: The shapes for which XLA has compiled it, if it does.
         lost: Names of captured variables that no longer exist.
+        sample: A copy of what the call gave that made it, if that is small.
         watched: Weak references to the captured variables, which tell when one dies.
     """
 
@@ -82,6 +84,7 @@ class Trace:
         self.last_used = 0
         self.compiled: set[str] = set()
         self.lost: list[str] = []
+        self.sample: Sample | None = None
         self.watched: list[weakref.ReferenceType[Any]] = []
         self._concrete = weakref.ref(concrete)
 

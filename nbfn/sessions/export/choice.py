@@ -11,12 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nbfn.code import plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.signatures.cover import RelaxError, cover
 from nbfn.functions.traces.cause import Cause
-from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
+from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from nbfn.sessions.export.resources import ExportError
+from nbfn.sessions.export.subjects import input_signature, saved_form
+from nbfn.sessions.session import Function as Subject
 from nbfn.site import warn
 from nbfn.text import join
 
@@ -24,7 +27,7 @@ _OPEN = Cause("export", "traced for the sizes that varied, to be saved")
 _MAX_NAME = 60
 
 
-def chosen_traces(name: str, function: TracedFunction) -> dict[str, Any]:
+def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
     """The concrete functions that stand for a function in a SavedModel, by the signature's name.
 
     Traces that differ in nothing but sizes are one signature, in which those sizes are open; if the
@@ -39,9 +42,10 @@ def chosen_traces(name: str, function: TracedFunction) -> dict[str, Any]:
         ExportError: If it was never traced and has no input signature, or if no trace has an input
             although the function has parameters.
     """
-    if not function.traces and function.input_signature is not None:
-        return {name: function.get_concrete_function()}
-    usable = [trace for trace in function.traces if trace.serves_calls] or function.traces
+    if not function.traces and input_signature(function) is not None:
+        return {name: saved_form(function).get_concrete_function()}
+    serving = [trace for trace in function.traces if trace.serves_calls] or function.traces
+    usable = [trace for trace in serving if is_callable(trace)]
     if not usable:
         raise ExportError(
             f"`{name}` was never called, so nbfn does not know its input signature; call it "
@@ -70,6 +74,25 @@ def chosen_traces(name: str, function: TracedFunction) -> dict[str, Any]:
     return dict(zip(labels, (concrete for _, concrete in groups), strict=True))
 
 
+def requested(function: Subject, args: Any, kwargs: Any) -> Any:
+    """The concrete function for some specifications, traced to be saved if it must be."""
+    if isinstance(function, TracedFunction):
+        return function.request(args, kwargs, _OPEN)
+    return saved_form(function).get_concrete_function(*args, **kwargs)
+
+
+def is_callable(trace: Trace) -> bool:
+    """Whether a trace can still be called: each object that it was made for exists."""
+    return not any(
+        isinstance(leaf, ObjectLeaf) and is_gone(leaf) for leaf in trace.key.leaves.values()
+    )
+
+
+def is_gone(leaf: ObjectLeaf) -> bool:
+    """Whether an object that a trace was made for no longer exists."""
+    return leaf.reference is not None and leaf.reference() is None
+
+
 def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:
     """The inputs of signatures whose sizes all calls shared, and which serve no other size."""
     said = []
@@ -96,7 +119,7 @@ def _but_for_sizes(key: Key) -> Any:
     return tuple(leaves), tuple(key.containers.items())
 
 
-def _with_open_sizes(function: TracedFunction, traces: Sequence[Trace]) -> list[tuple[Key, Any]]:
+def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[Key, Any]]:
     """One concrete function for all of them if there can be one; else each its own."""
     newest = traces[-1]
     if len(traces) == 1:
@@ -107,7 +130,7 @@ def _with_open_sizes(function: TracedFunction, traces: Sequence[Trace]) -> list[
     try:
         signatures = [trace.concrete_function.structured_input_signature for trace in traces]
         general = cover(signatures, [trace.number for trace in traces])
-        return [(newest.key, function.request(general.args, general.kwargs, _OPEN))]
+        return [(newest.key, requested(function, general.args, general.kwargs))]
     except (RelaxError, NbfnError, TypeError, ValueError):  # the code needs the sizes
         return [(trace.key, trace.concrete_function) for trace in traces]
 
@@ -119,7 +142,7 @@ def _serves(key: Key, other: Key) -> bool:
     )
 
 
-def _names(name: str, function: TracedFunction, keys: Sequence[Key]) -> list[str]:
+def _names(name: str, function: Subject, keys: Sequence[Key]) -> list[str]:
     """A name for each key that says in what it differs from the others, defaults left out."""
     defaults = {path: str(ValueLeaf(value)) for path, value in _defaults(function).items()}
     for describe in (_kind, str):  # sizes only where nothing else tells them apart
@@ -144,9 +167,9 @@ def _word(text: str) -> str:
     return text if "[" in text else text.split(" ", 1)[-1].replace("-", "minus_").strip("'")
 
 
-def _defaults(function: TracedFunction) -> dict[str, Any]:
+def _defaults(function: Subject) -> dict[str, Any]:
     try:
-        parameters = inspect.signature(function.python_function).parameters.values()
+        parameters = inspect.signature(plain_function(function.python_function)).parameters.values()
     except (TypeError, ValueError):
         return {}
     return {each.name: each.default for each in parameters if each.default is not each.empty}

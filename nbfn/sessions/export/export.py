@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,17 +17,24 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn import _tensorflow
 from nbfn._version import __version__
+from nbfn.code import plain_function
 from nbfn.functions import Trace, TracedFunction
-from nbfn.functions.segments.cell import TracedCell
-from nbfn.sessions.export.choice import chosen_traces, fixed_sizes
+from nbfn.functions.traces.variable_names import roots
+from nbfn.sessions.export.choice import chosen_traces, fixed_sizes, requested
+from nbfn.sessions.export.inputs import inputs_of
 from nbfn.sessions.export.place import RECORD, Place
-from nbfn.sessions.export.resources import ExportError, owners_of
-from nbfn.sessions.export.signature import serving_function, specification
-from nbfn.sessions.export.verification import Verification
+from nbfn.sessions.export.preflight import refuse
+from nbfn.sessions.export.prover import VerificationError, prover
+from nbfn.sessions.export.resources import ExportError, Held, held_by, owners_of
+from nbfn.sessions.export.signature import input_names, serving_function, specification
+from nbfn.sessions.export.subjects import named_specs, saved_form, subjects
+from nbfn.sessions.export.verification import Case, Verification, case_of, compare_files
 from nbfn.sessions.export.verification import verify as verify_model
-from nbfn.sessions.session import Session, session
-from nbfn.text import count
+from nbfn.sessions.session import Function as Subject
+from nbfn.sessions.session import session
+from nbfn.text import count, join
 from nbfn.work import Work, working
 
 
@@ -41,9 +47,12 @@ class Export:
         signatures: Inputs and outputs of each signature, as text.
         variables: Names of the saved variables.
         verified: What was compared, one entry for each signature; empty without verification.
+        verified_traces: The same for each trace that can be called after loading.
         nbytes: Size on disk.
         seconds: What the export took, verification included.
         fixed: What serves one size only, because all calls had it, in words.
+        compared: What was compared by value besides outputs, in words; empty without verification.
+        left_out: What of the functions could not be saved, and why, in words.
     """
 
     path: Path
@@ -53,23 +62,31 @@ class Export:
     nbytes: int
     seconds: float
     fixed: tuple[str, ...] = ()
+    verified_traces: tuple[Verification, ...] = ()
+    compared: str = ""
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         lines = [f"<nbfn export {self.path}: {len(self.variables)} variables>"]
         lines += [f"  {name}{text}" for name, text in self.signatures.items()]
         lines += [f"  verified {result}" for result in self.verified]
+        lines += [f"  verified {result}" for result in self.verified_traces]
+        lines += [f"  compared by value: {self.compared}"] if self.compared else []
         lines += [f"  fixed size: {each}" for each in self.fixed]
+        lines += [f"  left out: {each}" for each in self.left_out]
         return "\n".join(lines)
 
 
 def export(
     path: str | os.PathLike[str],
-    functions: TracedFunction | Sequence[TracedFunction] | None = None,
-    *more: TracedFunction,
+    functions: Any = None,
+    *more: Any,
     signatures: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     verify: bool = True,
+    strict: bool = False,
     time_limit: float = 60.0,
+    keep_process: float = 60.0,
 ) -> Export:
     """Writes functions of the notebook as a SavedModel, and proves it.
 
@@ -77,178 +94,275 @@ def export(
     tracks it. The model is written beside `path` and moved there when it is complete and proven, so
     that a failure or an interrupt leaves what was there before.
 
+    The proof loads the model in another process. It compares every variable, table, asset, and
+    every operation and constant of the graphs by value; and calls each signature, and each trace
+    that can be called after loading, with the inputs of the real call that made it (if nbfn has
+    seen one of at most a megabyte) and with inputs drawn from its signature: outputs, and changes
+    of variables and tables.
+
     Args:
         path: Folder of the model.
-        functions: One function, or a list of them; by default every function of the session that
-            has a trace.
-        *more: More functions, where the first is no list.
-        signatures: Named signatures, each a `TracedFunction`, a `Trace` or a
-            ``ConcreteFunction``; by default one for each function, named as the function, for its
-            most general trace, with the function's parameters as inputs.
+        functions: What to export, alone or in a list: a traced function, a plain ``tf.function``, a
+            cell that is one graph, a Keras model, or a module with traced methods. By default every
+            function of the session that has a trace.
+        *more: More of these, where the first is no list.
+        signatures: Named signatures, each a function, a `Trace`, a ``ConcreteFunction``, or the
+            inputs to trace the one exported function for: a ``tf.TensorSpec``, a list of them, or a
+            dict by parameter. By default one for each function, named as the function, with the
+            function's parameters as inputs; each set of Python values is one of its own.
         overwrite: Whether to replace the SavedModel at `path`. Nothing else is replaced: no other
             folder, and no SavedModel that holds files of yours. Of a symbolic link, what it leads
             to is replaced.
-        verify: Whether to load the model in a fresh process and compare each signature's outputs
-            and variable updates with the notebook's, on inputs drawn from the signature.
-        time_limit: Seconds that each of these calls may take; one that takes longer is stopped and
-            said to be skipped.
+        verify: Whether to prove the model.
+        strict: Whether a signature that could not be called with any inputs is an error.
+        time_limit: Seconds that each call of the proof may take; one that takes longer is stopped
+            and said to be skipped.
+        keep_process: Seconds for which the process of the proof waits for another export, which
+            need not import TensorFlow anew then.
 
     Returns:
         What was written.
 
     Raises:
         ExportExistsError: If `path` exists and `overwrite` is false, or it is no SavedModel.
-        ExportError: If there is nothing to export, a function was never traced and has no input
-            signature, or a captured table cannot be found.
-        VerificationError: If the model computes something else. Nothing is left at `path` then.
+        ExportError: If there is nothing to export, or `preflight` finds what cannot be saved.
+        VerificationError: If the model computes something else, or with `strict` could not be
+            proven. Nothing is left at `path` then.
     """
     started = time.perf_counter()
     target = Path(path)
     if not time_limit > 0:
         raise ExportError(f"time_limit is {time_limit!r}; expected a number of seconds above 0")
     place = Place(target, overwrite)
+    specs = _specs_in(signatures)
     with working(Work("export", str(path), "step", total=5 if verify else 3)) as work:
         work.next("tracing what has not been traced")
-        here = session()
-        chosen = _choose([functions, *more] if more else functions, here)  # type: ignore[list-item]
+        chosen = subjects([functions, *more] if more else functions, session(), specs)
         for each in chosen.values():
-            each.renew()  # the model computes what a call would compute now
-        concrete = _signatures(chosen, signatures)
-        root, names = _root(chosen, concrete)
-        with place.beside() as folder:
-            work.next("writing the SavedModel")
-            with _quiet():
-                tf.saved_model.save(root, str(folder), signatures=concrete)
-            variables = list(root.nbfn_variables)
-            verified = []
-            if verify:
-                verified = verify_model(folder, concrete, variables, work, time_limit)
-            work.next("moving it into place")
-            texts = {name: _text(function) for name, function in concrete.items()}
-            record = _record(chosen, texts, names, verified)
-            (folder / RECORD).parent.mkdir(exist_ok=True)
-            (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
-            nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            place.fill(folder)
+            if isinstance(each, TracedFunction):
+                each.renew()  # the model computes what a call would compute now
+        refuse(chosen, specs)
+        traces = _traces(chosen, signatures, specs)
+        serving = {name: serving_function(each, name) for name, each in traces.items()}
+        process = prover() if verify else None  # it imports TensorFlow while the model is written
+        try:
+            root, held, left_out = _root(chosen, traces)
+            with place.beside() as folder:
+                work.next("writing the SavedModel")
+                with _quiet():
+                    tf.saved_model.save(root, str(folder), signatures=serving)
+                verified: list[Verification] = []
+                compared = ""
+                if process is not None:
+                    files = compare_files(folder, root, _live_traces(chosen), traces)
+                    cases = list(_cases(folder, chosen, traces, serving, held))
+                    verified, process = verify_model(folder, cases, held, process, work, time_limit)
+                    compared = _compared(held, files)
+                    unproven = [each for each in verified if each.status == "skipped"]
+                    if strict and unproven:
+                        raise VerificationError(
+                            "the exported model is not proven, and nothing was written: "
+                            + "; ".join(map(str, unproven))
+                        )
+                work.next("moving it into place")
+                texts = {name: _text(function) for name, function in serving.items()}
+                record = _record(chosen, texts, list(held.variables), verified)
+                (folder / RECORD).parent.mkdir(exist_ok=True)
+                (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
+                nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+                place.fill(folder)
+        finally:
+            if process is not None:
+                process.keep(keep_process)
     return Export(
         target,
         texts,
-        tuple(names),
-        tuple(verified),
+        tuple(held.variables),
+        tuple(verified[: len(serving)]),
         nbytes,
         time.perf_counter() - started,
-        tuple(fixed_sizes(concrete)),
+        fixed=tuple(fixed_sizes(serving)),
+        verified_traces=tuple(verified[len(serving) :]),
+        compared=compared,
+        left_out=tuple(left_out),
     )
 
 
-def _of_cell(chosen: Any) -> list[Any]:
-    """The function of a cell that is one graph; anything else as it is."""
-    if not isinstance(chosen, TracedCell):
-        return [chosen]
-    if chosen.whole is not None:
-        return [chosen.whole]
-    parts = ", ".join(f"`{chosen.name}.functions[{i}]`" for i in range(len(chosen.functions)))
-    one = f", or export one of its graphs, {parts}" if parts else ""
-    raise ExportError(
-        f"`{chosen.name}` is a cell that runs as {count(len(chosen.functions), 'graph')} "
-        f"and Python between them; make it one graph with %%tf_function --whole{one}"
-    )
+def _specs_in(signatures: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The inputs to trace for, by signature."""
+    given = {name: named_specs(each) for name, each in (signatures or {}).items()}
+    return {name: each for name, each in given.items() if each is not None}
 
 
-def _choose(
-    functions: TracedFunction | Sequence[TracedFunction] | None, here: Session
-) -> dict[str, TracedFunction]:
-    if functions is None:
-        chosen = {
-            name: each
-            for name, each in here.functions.items()
-            if each.traces or each.input_signature is not None
-        }
-        if not chosen:
-            raise ExportError(
-                "there is nothing to export: no traced function has been called; mark a cell with "
-                "%%tf_function or a function with @nbfn.function, and call it once"
-            )
-        return chosen
-    is_one = not isinstance(functions, (list, tuple, set))
-    every: Sequence[Any] = [functions] if is_one else list(functions)  # type: ignore[list-item, arg-type]
-    given = [each for one in every for each in _of_cell(one)]
-    if not given:
-        raise ExportError("there is nothing to export: `functions` is empty")
-    named = {id(each): name for name, each in here.functions.items()}
-    chosen = {}
-    for each in given:
-        if not isinstance(each, TracedFunction):
-            raise ExportError(
-                f"expected traced functions to export, found {type(each).__name__} {each!r:.60}; "
-                "make it one with nbfn.function"
-            )
-        name = named.get(id(each), re.sub(r"\W", "_", each.label))
-        if name in chosen and chosen[name] is not each:
-            raise ExportError(f"two functions to export are both named `{name}`")
-        chosen[name] = each
-    return chosen
-
-
-def _signatures(
-    chosen: Mapping[str, TracedFunction], given: Mapping[str, Any] | None
+def _traces(
+    chosen: Mapping[str, Subject], given: Mapping[str, Any] | None, specs: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """The concrete function of each signature, by its name."""
     if given is not None:
-        found = {name: _concrete(name, each) for name, each in given.items()}
-    else:
-        found = {}
-        for name, function in chosen.items():
-            traces = chosen_traces(name, function)
-            for twice in found.keys() & traces.keys():
-                raise ExportError(
-                    f"two signatures are both named `{twice}`; name them: signatures="
-                )
-            found.update(traces)
-    return {name: serving_function(concrete) for name, concrete in found.items()}
+        return {name: _concrete(name, each, chosen, specs) for name, each in given.items()}
+    found: dict[str, Any] = {}
+    for name, function in chosen.items():
+        traces = chosen_traces(name, function)
+        for twice in found.keys() & traces.keys():
+            raise ExportError(f"two signatures are both named `{twice}`; name them: signatures=")
+        found.update(traces)
+    return found
 
 
-def _concrete(name: str, each: Any) -> Any:
+def _concrete(name: str, each: Any, chosen: Mapping[str, Subject], specs: Mapping[str, Any]) -> Any:
+    if name in specs:
+        if len(chosen) != 1:
+            raise ExportError(
+                f"signature `{name}` is given by its inputs, so there must be one function to "
+                f"export; there are {len(chosen)}: {join(list(chosen))}"
+            )
+        (function,) = chosen.values()
+        inputs = specs[name]
+        if isinstance(inputs, Mapping):
+            return requested(function, (), dict(inputs))
+        return requested(function, tuple(inputs), {})
     if isinstance(each, Trace):
         return each.concrete_function
-    if isinstance(each, TracedFunction):
-        traces = chosen_traces(name, each)
-        if len(traces) == 1:
-            return next(iter(traces.values()))
-        raise ExportError(
-            f"signature `{name}`: the function has {count(len(traces), 'trace')} that differ in "
-            f"more than sizes ({', '.join(traces)}); pass one of its traces"
-        )
     if isinstance(each, tf.types.experimental.ConcreteFunction):
         return each
+    functions = subjects([each], session(), {})
+    if len(functions) != 1:
+        raise ExportError(f"signature `{name}` is several functions: {join(list(functions))}")
+    (function,) = functions.values()
+    traces = chosen_traces(name, function)
+    if len(traces) == 1:
+        return next(iter(traces.values()))
     raise ExportError(
-        f"signature `{name}` is a {type(each).__name__}; expected a traced function, a trace or a "
-        "ConcreteFunction"
+        f"signature `{name}`: the function has {count(len(traces), 'trace')} that differ in "
+        f"more than sizes ({', '.join(traces)}); pass one of its traces"
     )
+
+
+def _live_traces(chosen: Mapping[str, Subject]) -> dict[str, Any]:
+    """Every trace of the functions, by what to call it."""
+    return {
+        f"{name} (trace {trace.number})": trace.concrete_function
+        for name, function in chosen.items()
+        for trace in function.traces
+    }
 
 
 def _root(
-    chosen: Mapping[str, TracedFunction], concrete: Mapping[str, Any]
-) -> tuple[tf.Module, list[str]]:
-    """The object to save, and the names of its variables."""
+    chosen: Mapping[str, Subject], traces: Mapping[str, Any]
+) -> tuple[tf.Module, Held, list[str]]:
+    """The object to save, what it holds, and what of the functions it leaves out."""
     root = tf.Module()
     variables: dict[int, tuple[str, tf.Variable]] = {}
     resources: dict[int, str] = {}
     for function in chosen.values():
         for capture in function.captures:
-            if capture.kind == "variable":
+            if capture.kind == "variable" and capture.is_alive:
                 variables.setdefault(id(capture.value), (capture.name, capture.value))
-            elif capture.kind == "resource":
+            elif capture.kind == "resource" and capture.is_alive:
                 resources[id(capture.value)] = capture.name
-    for each in concrete.values():
+    for each in traces.values():
         for variable in each.graph.variables:
-            variables.setdefault(id(variable), (variable.name, variable))
-    root.nbfn_variables = [variable for _, variable in variables.values()]
-    root.nbfn_resources = owners_of(resources, chosen)
+            name = str(variable.name).removesuffix(":0")
+            variables.setdefault(id(variable), (name, variable))
+    named: dict[str, tf.Variable] = {}
+    for name, variable in variables.values():
+        while name in named:
+            name += "'"
+        named[name] = variable
+    reachable = {
+        name: roots(plain_function(f.python_function), f.owner) for name, f in chosen.items()
+    }
+    held = held_by(named, owners_of(resources, reachable))
+    root.nbfn_variables = list(held.variables.values())
+    root.nbfn_resources = list(held.owners.values())
+    left_out = []
     for name, function in chosen.items():
-        attribute = name.replace(".", "_")
-        taken = attribute == "signatures" or hasattr(root, attribute)
-        setattr(root, f"{attribute}_" if taken else attribute, function)
-    return root, [name for name, _ in variables.values()]
+        unfit = _unfit_traces(function)
+        if unfit:
+            left_out.append(
+                f"`{name}` can be called by its signature only: {unfit}, which a SavedModel has no "
+                "form for"
+            )
+            continue
+        setattr(root, _attribute(name), saved_form(function))
+    return root, held, left_out
+
+
+def _attribute(name: str) -> str:
+    attribute = name.replace(".", "_")
+    taken = attribute == "signatures" or hasattr(tf.Module, attribute)
+    return f"{attribute}_" if taken or attribute.startswith("nbfn_") else attribute
+
+
+def _unfit_traces(function: Subject) -> str:
+    """What in a function's traces a SavedModel cannot name, in words; empty for nothing."""
+    for trace in function.traces:
+        concrete = trace.concrete_function
+        structures = {
+            "takes": concrete.structured_input_signature,
+            "returns": tf.nest.map_structure(_spec, concrete.structured_outputs),
+        }
+        for verb, structure in structures.items():
+            for leaf in tf.nest.flatten(structure):
+                if isinstance(leaf, tf.TypeSpec) and not _tensorflow.can_be_saved(leaf):
+                    return f"it {verb} a {type(leaf).__qualname__.removesuffix('.Spec')}"
+    return ""
+
+
+def _spec(value: Any) -> Any:
+    try:
+        return None if value is None else tf.type_spec_from_value(value)
+    except TypeError:
+        return value
+
+
+def _cases(
+    model: Path,
+    chosen: Mapping[str, Subject],
+    traces: Mapping[str, Any],
+    serving: Mapping[str, Any],
+    held: Held,
+) -> Iterator[Case]:
+    """What there is to call: the signatures, and then the traces of the saved functions."""
+    known = {
+        id(trace.concrete_function): (trace, f"{name} (trace {trace.number})")
+        for name, function in chosen.items()
+        for trace in function.traces
+    }
+    inputs = {}
+    for concrete, trace in [
+        *((each, known.get(id(each), (None, ""))[0]) for each in traces.values()),
+        *((trace.concrete_function, trace) for trace, _ in known.values()),
+    ]:
+        sample = None if trace is None else trace.sample
+        inputs[id(concrete)] = inputs_of(concrete.structured_input_signature, sample)
+    for name, concrete in traces.items():
+        own = serving[name]
+        names = input_names(concrete)
+        yield case_of(name, own, {"signature": name}, names, inputs[id(concrete)], held)
+    saved = _tensorflow.SavedModel(model)
+    by_name = {_name(trace.concrete_function): (trace, label) for trace, label in known.values()}
+    for name in chosen:
+        attribute = _attribute(name)
+        for number, each in enumerate(saved.traces(attribute)):
+            if each in by_name:
+                trace, label = by_name[each]
+                concrete = trace.concrete_function
+                what = {"function": attribute, "number": number}
+                yield case_of(label, concrete, what, None, inputs[id(concrete)], held)
+
+
+def _name(concrete: Any) -> str:
+    return str(tf.compat.as_str(concrete.name))
+
+
+def _compared(held: Held, files: str) -> str:
+    parts = [files]
+    if held.variables:
+        parts.append(count(len(held.variables), "variable"))
+    if held.dtypes:
+        parts.append(count(len(held.dtypes), "table"))
+    return ", ".join(parts)
 
 
 def _text(concrete: Any) -> str:
@@ -261,7 +375,7 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> str:
 
 
 def _record(
-    chosen: Mapping[str, TracedFunction],
+    chosen: Mapping[str, Subject],
     texts: Mapping[str, str],
     variables: Sequence[str],
     verified: Sequence[Verification],

@@ -1,78 +1,236 @@
-"""Runs the signatures of a SavedModel in a process of its own.
+"""Loads SavedModels and calls their functions, in a process of its own.
 
-Started as ``python replay.py MODEL INPUTS OUTPUTS``, it imports nothing of nbfn, so that it proves
-that the model stands by itself.
+Started as ``python replay.py``, it imports nothing of nbfn, so that it proves that the model stands
+by itself. Each line on its standard input asks for one proof, as JSON: the ``model``, a ``folder``
+for files, the ``tables`` (number and dtypes of each), and the ``calls``, each of a ``signature`` by
+name, or of a ``function`` of the loaded object and the ``number`` of its trace, with the names of
+what it ``writes``. The inputs of a call lie in the folder as ``0.in``, ``1.in`` and so on; what
+comes out is written to ``0.out``: see `write`.
 
-INPUTS is an ``.npz`` file with the names of the signatures to call in ``//names``, and their inputs
-in ``signature/name``. OUTPUTS is a folder that gets an ``.npz`` file for each call, ``1.npz`` for
-the first: the outputs by name, and in ``/number`` the variables after the call, in the order of the
-model's ``nbfn_variables`` list; if the call failed, its error in ``/error``.
-
-Before each call a line on the standard output names it. The process ends when its standard input
-does, and so with the process that has started it.
+On its standard output a line says what is being done, and ``done`` that a proof is over. The
+process ends when its standard input does, and so with the process that has started it.
 """
 
 from __future__ import annotations
 
+import gc
+import hashlib
+import json
 import os
+import queue
+import struct
 import sys
 import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-CALLING = "calling "
-"""Begins the line that names a call."""
+READY, CALLING, FAILED, DONE = "ready", "calling ", "failed ", "done "
+"""What the lines on the standard output begin with."""
+
+_LENGTH = struct.Struct("<Q")
 
 
-def replay(model: str, inputs: str, outputs: str) -> None:
-    """Loads the model, calls each signature once from the saved state, and writes what came out."""
-    given = np.load(inputs, allow_pickle=False)
-    names = [str(name) for name in given["//names"]]
-    loaded = tf.saved_model.load(model)
-    variables = list(loaded.nbfn_variables)
-    before = [variable.numpy() for variable in variables]
-    for number, name in enumerate(names, 1):
-        print(f"{CALLING}{name} ({number} of {len(names)})", flush=True)  # noqa: T201
-        prefix = f"{name}/"
-        arguments = {
-            key.removeprefix(prefix): tf.constant(given[key])
-            for key in given.files
-            if key.startswith(prefix)
+def write(path: str, arrays: dict[str, Any]) -> None:
+    """Writes tensors by name to a file, which is there only when it is complete."""
+    with open(f"{path}.part", "wb") as file:
+        for name, value in arrays.items():
+            for part in (name.encode(), tf.make_tensor_proto(value).SerializeToString()):
+                file.write(_LENGTH.pack(len(part)))
+                file.write(part)
+    os.replace(f"{path}.part", path)
+
+
+def read(path: str) -> dict[str, np.ndarray]:
+    """Reads what `write` has written."""
+
+    def parts() -> Iterator[bytes]:
+        while head := file.read(_LENGTH.size):
+            yield file.read(_LENGTH.unpack(head)[0])
+
+    with open(path, "rb") as file:
+        each = parts()
+        return {
+            name.decode(): tf.make_ndarray(TensorProto.FromString(data))
+            for name, data in zip(each, each, strict=True)
         }
+
+
+def digest(value: Any) -> str:
+    """What two tensors share only if they are the same, bit by bit."""
+    array = np.asarray(value)
+    found = hashlib.blake2b(f"{array.dtype.name}{array.shape}".encode(), digest_size=16)
+    if array.dtype == object:
+        for text in array.ravel():
+            found.update(_LENGTH.pack(len(text)) + text)
+    else:
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def entries(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The keys of a lookup table and their values, in the order of the keys."""
+    keys, values = (
+        tensor.numpy()
+        for tensor in tf.raw_ops.LookupTableExportV2(
+            table_handle=handle,
+            Tkeys=tf.as_dtype(dtypes[0]),
+            Tvalues=tf.as_dtype(dtypes[1]),
+        )
+    )
+    order = np.argsort(keys, kind="stable")
+    return keys[order], values[order]
+
+
+class State:
+    """The variables and tables of one model, as they were when it was looked at first.
+
+    Args:
+        variables: The variables.
+        tables: The handles of lookup tables.
+        dtypes: The dtypes of each table's keys and values.
+
+    Attributes:
+        before: A digest of each variable (``/0``) and of each table's entries (``//0``).
+    """
+
+    def __init__(
+        self, variables: Sequence[Any], tables: Sequence[Any], dtypes: Sequence[Sequence[str]]
+    ) -> None:
+        self._variables, self._tables, self._dtypes = list(variables), list(tables), dtypes
+        self._values = [variable.read_value() for variable in self._variables]
+        self._entries = [entries(*each) for each in zip(self._tables, dtypes, strict=True)]
+        self.before = self._digests([*self.all_variables, *self.all_tables])
+
+    @property
+    def all_variables(self) -> list[str]:
+        """The names of all variables."""
+        return [f"/{number}" for number in range(len(self._variables))]
+
+    @property
+    def all_tables(self) -> list[str]:
+        """The names of all tables."""
+        return [f"//{number}" for number in range(len(self._tables))]
+
+    def _held(self, name: str) -> dict[str, np.ndarray]:
+        """What a variable or a table holds now."""
+        number = int(name.strip("/"))
+        if not name.startswith("//"):
+            return {name: self._variables[number].numpy()}
+        keys, values = entries(self._tables[number], self._dtypes[number])
+        return {f"{name}/keys": keys, f"{name}/values": values}
+
+    def _digests(self, names: Sequence[str]) -> dict[str, str]:
+        return {name: "".join(map(digest, self._held(name).values())) for name in names}
+
+    def changes(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+        """What those of these that have changed hold, which then hold again what they did.
+
+        Args:
+            names: Of variables and tables; all of them by default.
+        """
+        looked_at = list(self.before) if names is None else names
+        changed = [n for n, now in self._digests(looked_at).items() if now != self.before[n]]
+        found = {key: value for name in changed for key, value in self._held(name).items()}
+        for name in changed:
+            number = int(name.strip("/"))
+            if name.startswith("//"):
+                keys, values = self._entries[number]
+                tf.raw_ops.LookupTableImportV2(
+                    table_handle=self._tables[number],
+                    keys=tf.constant(keys, self._dtypes[number][0]),
+                    values=tf.constant(values, self._dtypes[number][1]),
+                )
+            else:
+                self._variables[number].assign(self._values[number])
+        return found
+
+
+def call(function: Any, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Calls a concrete function of any structure with its tensors in order.
+
+    Returns:
+        The tensors of what it returns in order, by number.
+    """
+    given = iter(inputs)
+    signature = function.structured_input_signature
+    flat = [
+        tf.constant(next(given), spec.dtype) if isinstance(spec, tf.TensorSpec) else spec
+        for spec in tf.nest.flatten(signature, expand_composites=True)
+    ]
+    args, kwargs = tf.nest.pack_sequence_as(signature, flat, expand_composites=True)
+    results = tf.nest.flatten(function(*args, **kwargs), expand_composites=True)
+    return {str(i): each.numpy() for i, each in enumerate(results) if hasattr(each, "numpy")}
+
+
+def replay(asked: dict[str, Any]) -> None:
+    """Loads a model, calls what is asked for, each from the saved state, and writes what came."""
+    folder = asked["folder"]
+    loaded = tf.saved_model.load(asked["model"])
+    handles = [loaded.nbfn_resources[number].resource_handle for number, _ in asked["tables"]]
+    state = State(loaded.nbfn_variables, handles, [dtypes for _, dtypes in asked["tables"]])
+    with open(os.path.join(folder, "state.json"), "w") as file:
+        json.dump(state.before, file)
+    for number, what in enumerate(asked["calls"]):
+        print(f"{CALLING}{number}", flush=True)  # noqa: T201
+        path = os.path.join(folder, str(number))
+        given = read(f"{path}.in")
         try:
-            results = loaded.signatures[name](**arguments)
-            written = {key: value.numpy() for key, value in results.items()}
+            if "signature" in what:
+                function = loaded.signatures[what["signature"]]
+                named = {name: tf.constant(value) for name, value in given.items()}
+                results = {name: v.numpy() for name, v in function(**named).items()}
+            else:
+                function = getattr(loaded, what["function"]).concrete_functions[what["number"]]
+                results = call(function, list(given.values()))
         except Exception as error:
-            written = {"/error": np.array(str(error) or type(error).__name__)}
-        for index, (variable, value) in enumerate(zip(variables, before, strict=True)):
-            written[f"/{index}"] = variable.numpy()
-            variable.assign(value)
-        arrays = {key: plain(value) for key, value in written.items()}
-        part = os.path.join(outputs, f"{number}.part.npz")
-        np.savez(part, **arrays)  # type: ignore[arg-type]
-        os.replace(part, os.path.join(outputs, f"{number}.npz"))
+            results = {"/error": np.array(str(error) or type(error).__name__, dtype=object)}
+        write(f"{path}.out", results | state.changes(what["writes"]))
+    if state.changes():
+        raise RuntimeError("a call has changed what it does not write")
 
 
-def end_with_the_process_that_started_this() -> None:
-    """Ends this process as soon as its standard input ends, whatever it runs."""
+def _asked() -> Iterator[dict[str, Any]]:
+    """Each proof that is asked for. The process ends with its standard input, whatever it runs."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
-    def wait() -> None:
-        while os.read(sys.stdin.fileno(), 4096):  # without the lock of a file that Python reads
-            pass
+    def listen() -> None:
+        held = b""
+        while data := os.read(sys.stdin.fileno(), 65536):  # without the lock of a file
+            *whole, held = (held + data).split(b"\n")
+            for line in whole:
+                lines.put(line)
         os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        yield json.loads(lines.get())
 
 
-def plain(value: np.ndarray | bytes) -> np.ndarray:
-    """Strings as fixed-width bytes, and bfloat16 as float32: what a file of arrays can hold."""
-    array = np.asarray(value)
-    if array.dtype == object:
-        return array.astype("S")
-    return array.astype(np.float32) if array.dtype.kind == "V" else array
+def main() -> None:
+    """Answers until the standard input ends."""
+    print(READY, flush=True)  # noqa: T201
+    for asked in _asked():
+        try:
+            replay(asked)
+        except Exception as error:
+            said = " ".join((str(error) or type(error).__name__).split())
+            print(f"{FAILED}{said}", flush=True)  # noqa: T201
+        gc.collect()
+        print(f"{DONE}{_resident()}", flush=True)  # noqa: T201
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
 
 
 if __name__ == "__main__":
-    end_with_the_process_that_started_this()
-    replay(*sys.argv[1:])
+    main()

@@ -1,38 +1,109 @@
-"""The objects behind captured resources that are no variables: lookup tables and the like."""
+"""What a model holds besides functions: variables, lookup tables, and the like."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import tensorflow as tf
+
 from nbfn.errors import NbfnError
-from nbfn.functions import TracedFunction
 from nbfn.functions.traces.variable_names import resource_owners
+from nbfn.sessions.export import replay
 
 
 class ExportError(NbfnError, ValueError):
     """An export was refused, or failed; what was there before is untouched."""
 
 
-def owners_of(wanted: Mapping[int, str], functions: Mapping[str, TracedFunction]) -> list[Any]:
+@dataclass(frozen=True)
+class Held:
+    """The variables and resources of a model.
+
+    Attributes:
+        variables: The variables by name.
+        owners: The objects behind captured resources by name.
+        dtypes: For each table among them: its number, and the dtypes of its keys and values.
+    """
+
+    variables: Mapping[str, tf.Variable]
+    owners: Mapping[str, Any]
+    dtypes: Sequence[tuple[int, tuple[str, str]]]
+
+    @property
+    def unknown_tables(self) -> bool:
+        """Whether there are resources whose entries cannot be read."""
+        return len(self.dtypes) < len(self.owners)
+
+    def state(self) -> replay.State:
+        """What variables and tables hold now."""
+        owners = list(self.owners.values())
+        handles = [owners[number].resource_handle for number, _ in self.dtypes]
+        return replay.State(
+            list(self.variables.values()), handles, [dtypes for _, dtypes in self.dtypes]
+        )
+
+    def captured_by(self, concrete: Any) -> list[str]:
+        """The variables and tables that a trace captures, as `replay.State` names them."""
+        captured = {id(each) for each in concrete.captured_inputs}
+        captured |= {id(each) for each in concrete.graph.variables}
+        variables = [
+            f"/{i}"
+            for i, each in enumerate(self.variables.values())
+            if id(each) in captured or id(getattr(each, "handle", each)) in captured
+        ]
+        return variables + [f"//{i}" for i in range(len(self.dtypes))]
+
+    def describe(self, key: str) -> str:
+        """A variable or table as `replay.State` names it, in words."""
+        number = int(key.strip("/").split("/")[0])
+        if key.startswith("//"):
+            return f"table `{list(self.owners)[self.dtypes[number][0]]}`"
+        return f"variable `{list(self.variables)[number]}`"
+
+
+def held_by(variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]) -> Held:
+    """What a model holds, and which of it are tables whose entries can be read."""
+    found: list[tuple[int, tuple[str, str]]] = []
+    for number, owner in enumerate(owners.values()):
+        try:
+            dtypes = (owner.key_dtype.name, owner.value_dtype.name)
+            replay.entries(owner.resource_handle, dtypes)
+        except (AttributeError, ValueError, TypeError, tf.errors.OpError):
+            continue
+        found.append((number, dtypes))
+    return Held(variables, owners, found)
+
+
+def owners_of(wanted: Mapping[int, str], functions: Mapping[str, Any]) -> dict[str, Any]:
     """Finds the trackable object behind each captured resource.
 
     Args:
         wanted: Names of the captured handles, by ``id``.
-        functions: The functions that capture them.
+        functions: For each function, the names and values that it can refer to.
 
     Raises:
         ExportError: If a resource belongs to nothing that the functions or the notebook can name.
     """
     found: dict[int, Any] = {}
     if not wanted:
-        return []
-    for function in functions.values():
-        found |= resource_owners(function.recorder.roots())
+        return {}
+    for named in functions.values():
+        found |= resource_owners(named)
     missing = [name for handle, name in wanted.items() if handle not in found]
     if missing:
         raise ExportError(
             f"{', '.join(missing)} is captured, but no name of the notebook leads to the table or "
             "resource that it belongs to; assign that to a name first"
         )
-    return [found[handle] for handle in wanted]
+    owners: dict[str, Any] = {}
+    for handle, name in wanted.items():
+        owner, unique = found[handle], name
+        inner = getattr(owner, "_table", None)  # a vocabulary table passes on what it looks up
+        if getattr(inner, "resource_handle", None) is getattr(owner, "resource_handle", owner):
+            owner = inner
+        while unique in owners:
+            unique += "'"
+        owners[unique] = owner
+    return owners

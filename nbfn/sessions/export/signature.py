@@ -1,22 +1,36 @@
-"""A trace as a serving signature: flat, named inputs and outputs."""
+"""A trace as a serving signature: flat, named tensors in and out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn._tensorflow import tf_function
 from nbfn.functions.traces.key import ObjectLeaf, key_of
+from nbfn.sessions.export.resources import ExportError
+
+_PARTS = {
+    tf.RaggedTensorSpec: ("values", "row_splits"),
+    tf.SparseTensorSpec: ("indices", "values", "dense_shape"),
+    tf.IndexedSlicesSpec: ("values", "indices", "dense_shape"),
+}
 
 
-def serving_function(concrete: Any) -> Any:
+def serving_function(concrete: Any, name: str) -> Any:
     """A concrete function with flat, named tensors in and out.
+
+    Args:
+        concrete: The trace.
+        name: Of the signature, for messages.
 
     Returns:
         `concrete` itself if it is flat already; else one that calls it.
+
+    Raises:
+        ExportError: If an input or output has no form in a SavedModel.
     """
     args, kwargs = concrete.structured_input_signature
     outputs = concrete.structured_outputs
@@ -25,25 +39,42 @@ def serving_function(concrete: Any) -> Any:
         and bool(outputs)
         and all(isinstance(k, str) and isinstance(v, tf.Tensor) for k, v in outputs.items())
     )
-    leaves = [*args, *kwargs.values()]
-    if flat_outputs and all(isinstance(leaf, tf.TensorSpec) for leaf in leaves):
+    inputs = dict(zip(concrete.function_type.parameters, args, strict=False)) | kwargs
+    if flat_outputs and all(
+        isinstance(leaf, tf.TensorSpec) and leaf.name == parameter
+        for parameter, leaf in inputs.items()
+    ):
         return concrete
-    return _flattened(concrete)
+    return _flattened(concrete, name)
 
 
-def _flattened(concrete: Any) -> Any:
-    leaves = dict(_input_leaves(concrete))
-    key = key_of(concrete.function_type)
+def input_names(concrete: Any) -> list[str]:
+    """The names of a trace's inputs in its serving function, in the order of its tensors."""
+    _, parts = _inputs(concrete)
+    args, kwargs = _filled(concrete, lambda path, _: tuple(parts.get(path, ())))
+    return [str(name) for name in tf.nest.flatten((args, kwargs))]
+
+
+def _inputs(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, list[str]]]:
+    """The specifications of all input tensors by name, and the names of each input's tensors."""
     specs: dict[str, tf.TensorSpec] = {}
     parts: dict[str, list[str]] = {}
-    for path, leaf in leaves.items():
+    for path, leaf in _input_leaves(concrete):
         if isinstance(leaf, tf.TypeSpec):
-            components = tf.nest.flatten(leaf, expand_composites=True)
             parts[path] = []
-            for spec in components:
-                name = _unique(path, specs)
-                specs[name] = tf.TensorSpec(spec.shape, spec.dtype, name)
-                parts[path].append(name)
+            for part, spec in _components(path, leaf):
+                unique = _unique(part, specs)
+                specs[unique] = tf.TensorSpec(spec.shape, spec.dtype, unique)
+                parts[path].append(unique)
+    return specs, parts
+
+
+def _flattened(concrete: Any, name: str) -> Any:
+    key = key_of(concrete.function_type)
+    for path, leaf in _input_leaves(concrete):
+        if isinstance(leaf, tf.TypeSpec):
+            _refuse_input(name, path, leaf)
+    specs, parts = _inputs(concrete)
 
     def value_of(path: str, leaf: Any, tensors: Mapping[str, Any]) -> Any:
         if isinstance(leaf, tf.TypeSpec):
@@ -52,18 +83,87 @@ def _flattened(concrete: Any) -> Any:
         keyed = key.leaves.get(path)
         return keyed.reference() if isinstance(keyed, ObjectLeaf) and keyed.reference else leaf
 
+    for part, value in _output_leaves(concrete.structured_outputs):
+        _refuse_output(name, part, value)
+
     def serve(**tensors: Any) -> dict[str, Any]:
         args, kwargs = _filled(concrete, lambda path, leaf: value_of(path, leaf, tensors))
-        outputs = concrete(*args, **kwargs)
-        alone = tf.is_tensor(outputs) or isinstance(outputs, tf.Variable)
-        return dict(_outputs("output_0" if alone else "output", outputs))
+        found: dict[str, Any] = {}
+        for path, output in _output_leaves(concrete(*args, **kwargs)):
+            if not _is_composite(output):
+                output = tf.convert_to_tensor(output)
+            for part, tensor in _components(path, output):
+                found[_unique(part, found)] = tensor
+        return found
 
+    # The names are the parameters of a function of keywords: TensorFlow changes those of specs.
     return tf_function(serve, autograph=False).get_concrete_function(**specs)
 
 
-def _unique(path: str, taken: Mapping[str, Any]) -> str:
+def _components(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The tensors, or specifications of tensors, that a value or its specification consists of."""
+    spec = value if isinstance(value, tf.TypeSpec) else tf.type_spec_from_value(value)
+    flat = tf.nest.flatten(value, expand_composites=True)
+    if isinstance(spec, tf.TensorSpec):
+        yield path, flat[0]
+    elif hasattr(spec.value_type, "__annotations__") and issubclass(
+        spec.value_type, tf.experimental.ExtensionType
+    ):
+        for field in vars(spec):
+            inner = getattr(value, field, None)
+            if isinstance(inner, tf.TypeSpec) or tf.is_tensor(inner) or _is_composite(inner):
+                yield from _components(f"{path}_{field}", inner)
+            elif not field.startswith("_"):
+                for name, leaf in _output_leaves(inner, f"{path}_{field}"):
+                    if tf.is_tensor(leaf) or isinstance(leaf, tf.TypeSpec):
+                        yield from _components(name, leaf)
+    else:
+        names = next((names for kind, names in _PARTS.items() if isinstance(spec, kind)), ())
+        for number, tensor in enumerate(flat):
+            known = names[number] if number < len(names) else f"{(*names[-1:], 'part')[0]}_{number}"
+            yield f"{path}_{known}", tensor
+
+
+def _is_composite(value: Any) -> bool:
+    return isinstance(value, (tf.RaggedTensor, tf.SparseTensor, tf.experimental.ExtensionType))
+
+
+def _refuse_input(name: str, path: str, spec: tf.TypeSpec) -> None:
+    if isinstance(spec, (tf.data.DatasetSpec, tf.data.IteratorSpec)):
+        kind = "a dataset" if isinstance(spec, tf.data.DatasetSpec) else "an iterator"
+        raise ExportError(
+            f"`{path}` of `{name}` is {kind}, which no signature of a SavedModel can have; export "
+            "a function of one batch of tensors"
+        )
+    for part in tf.nest.flatten(spec, expand_composites=True):
+        if part.dtype in (tf.resource, tf.variant):
+            kind = "a variable" if part.dtype == tf.resource else f"a {type(spec).__name__}"
+            raise ExportError(
+                f"`{path}` of `{name}` is {kind}, which nobody can pass to a SavedModel; read it "
+                "from an enclosing name or an attribute instead, so that the trace captures it, "
+                "or pass a tensor"
+            )
+
+
+def _refuse_output(name: str, path: str, value: Any) -> None:
+    if isinstance(value, (tf.data.Dataset, tf.data.Iterator)):
+        raise ExportError(
+            f"`{name}` returns a dataset or an iterator (`{path}`), which no signature of a "
+            "SavedModel can have; return tensors"
+        )
+    if not (tf.is_tensor(value) or isinstance(value, tf.Variable) or _is_composite(value)):
+        try:
+            tf.convert_to_tensor(value)
+        except (TypeError, ValueError):
+            raise ExportError(
+                f"`{name}` returns {type(value).__name__} (`{path}`), which has no form in a "
+                "SavedModel; return tensors, or lists, tuples and dicts of them"
+            ) from None
+
+
+def _unique(path: str, taken: Iterable[str]) -> str:
     """An identifier made of a path, with a number if it is taken."""
-    name = base = re.sub(r"\W+", "_", path).strip("_")
+    name = base = re.sub(r"\W+", "_", path).strip("_") if not path.isidentifier() else path
     count = 1
     while name in taken:
         count += 1
@@ -98,17 +198,23 @@ def _map(path: str, node: Any, fill: Callable[[str, Any], Any]) -> Any:
     return fill(path, node)
 
 
-def _outputs(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _outputs(str(key) if path == "output" else f"{path}_{key}", item)
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        yield from _outputs(path, dict(zip(value._fields, value, strict=True)))
-    elif isinstance(value, (list, tuple)):
-        for number, item in enumerate(value):
-            yield from _outputs(f"{path}_{number}", item)
-    elif value is not None:
-        yield path, tf.convert_to_tensor(value)
+def _output_leaves(outputs: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each leaf of a structure by its name: a key, a field, or ``output_0``."""
+    if outputs is None:
+        return
+    if isinstance(outputs, Mapping):
+        named = [(str(key), item) for key, item in outputs.items()]
+        items = [(f"{path}_{key}" if path else key, item) for key, item in named]
+    elif isinstance(outputs, tuple) and hasattr(outputs, "_fields"):
+        yield from _output_leaves(dict(zip(outputs._fields, outputs, strict=True)), path)
+        return
+    elif isinstance(outputs, (list, tuple)):
+        items = [(f"{path or 'output'}_{number}", item) for number, item in enumerate(outputs)]
+    else:
+        yield path or "output_0", outputs
+        return
+    for name, item in items:
+        yield from _output_leaves(item, name)
 
 
 def specification(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, tf.TensorSpec]]:

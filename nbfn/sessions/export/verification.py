@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +14,27 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import Interruption, uninterrupted
-from nbfn.sessions.export.fresh_process import VerificationError, run_there
-from nbfn.sessions.export.replay import plain
-from nbfn.sessions.export.signature import specification
+from nbfn.functions.traces.sample import Sample
+from nbfn.sessions.export import replay
+from nbfn.sessions.export.inputs import REAL
+from nbfn.sessions.export.prover import Arrays, Call, Prover, VerificationError, prover
+from nbfn.sessions.export.resources import Held
+from nbfn.text import count, join
 from nbfn.work import Work
 
 RELATIVE_TOLERANCE = 1e-5
 ABSOLUTE_TOLERANCE = 1e-6
-UNKNOWN_LENGTH = 2
-"""Length drawn for a dimension that a signature leaves open."""
-
-_SEED = 7
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was compared for one signature.
+    """What was compared for one signature, or for one trace that can be called after loading.
 
     Attributes:
         signature: Its name.
-        status: ``"equal"``, ``"shapes"`` (it draws random numbers from hidden state, so that only
-            shapes and dtypes can be compared), or ``"skipped"``.
-        detail: Why it is not ``"equal"``; else the largest difference.
+        status: ``"equal"``, ``"shapes"`` (it draws random numbers from hidden state, so that of its
+            outputs only shapes and dtypes can be compared), or ``"skipped"``: not proven.
+        detail: What was compared and how close it is; or why nothing was.
     """
 
     signature: str
@@ -45,150 +45,315 @@ class Verification:
         return f"{self.signature}: {self.status} ({self.detail})"
 
 
-def draw(specs: Mapping[str, tf.TensorSpec]) -> dict[str, np.ndarray]:
-    """Draws inputs: floats from [0, 1), integers from {0, 1}; the same ones each time."""
-    random = np.random.default_rng(_SEED)
-    return {name: _draw(spec, random) for name, spec in specs.items()}
+@dataclass
+class Case:
+    """One signature or trace to prove.
+
+    Attributes:
+        name: For people.
+        concrete: The notebook's concrete function.
+        what: What the other process calls; see `replay`.
+        names: The names of the inputs, in the order of the tensors; None for a trace.
+        inputs: Sets of inputs by what to call them.
+        writes: The variables and tables that it may change, as `replay.State` names them.
+        unfit: Why it cannot be called; None if it can.
+    """
+
+    name: str
+    concrete: Any
+    what: dict[str, Any]
+    names: Sequence[str] | None
+    inputs: dict[str, Sample]
+    writes: list[str] = field(default_factory=list)
+    unfit: str | None = None
+    compared: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    worst: float = 0.0
+
+    def call(self, values: Sample) -> Arrays:
+        """Calls it here.
+
+        Raises:
+            Exception: Whatever the call raises.
+        """
+        if self.names is None:
+            return replay.call(self.concrete, values)
+        given = zip(self.names, values, strict=True)
+        outputs = self.concrete(**{name: tf.constant(value) for name, value in given})
+        if not isinstance(outputs, dict):
+            outputs = {"output_0": outputs}
+        return {name: value.numpy() for name, value in outputs.items()}
+
+    def verdict(self) -> Verification:
+        """What is said of it at the end."""
+        random = _tensorflow.stateful_random_operations(self.concrete.graph)
+        more = f"; not with {join(self.notes)}" if self.notes else ""
+        if self.unfit is not None or not self.compared:
+            return Verification(self.name, "skipped", self.unfit or join(self.notes))
+        with_what = f"with {join(self.compared)}"
+        if random:
+            detail = f"{with_what}; it draws random numbers: {', '.join(random)}{more}"
+            return Verification(self.name, "shapes", detail)
+        return Verification(
+            self.name, "equal", f"{with_what}; largest difference {self.worst:.1g}{more}"
+        )
 
 
-def _draw(spec: tf.TensorSpec, random: np.random.Generator) -> np.ndarray:
-    lengths = [None] if spec.shape.rank is None else spec.shape.as_list()
-    shape = tuple(UNKNOWN_LENGTH if length is None else length for length in lengths)
-    if spec.dtype == tf.string:
-        return np.full(shape, b"text")
-    if spec.dtype == tf.bool:
-        return random.integers(0, 2, shape).astype(bool)
-    if spec.dtype.is_integer:
-        return random.integers(0, 2, shape).astype(spec.dtype.as_numpy_dtype)
-    return random.random(shape).astype(spec.dtype.as_numpy_dtype)
+def case_of(
+    name: str,
+    concrete: Any,
+    what: dict[str, Any],
+    names: Sequence[str] | None,
+    inputs: dict[str, Sample],
+    held: Held,
+) -> Case:
+    """What is to be proven of one signature or trace."""
+    case = Case(name, concrete, what, names, inputs)
+    if _tensorflow.writes(concrete.graph):
+        case.writes = held.captured_by(concrete)
+    unknown = [
+        each
+        for each in _tensorflow.changing_resource_operations(concrete.graph)
+        if not each.startswith("LookupTable") or held.unknown_tables
+    ]
+    if unknown:
+        case.unfit = f"a call would change more than variables: {', '.join(unknown)}"
+    case.what = {**what, "writes": case.writes}
+    return case
 
 
 def verify(
     model: Path,
-    signatures: Mapping[str, Any],
-    variables: Sequence[tf.Variable],
+    cases: Sequence[Case],
+    held: Held,
+    process: Prover,
     work: Work,
     time_limit: float,
-) -> list[Verification]:
-    """Loads a model in a fresh process and compares it with the notebook.
+) -> tuple[list[Verification], Prover]:
+    """Loads a model in another process and compares it with the notebook.
 
-    Each signature is called once, on drawn inputs: first there, because that process can always be
-    ended, and only then here. The notebook's variables are as before when this returns.
+    Each case is called first there, because that process can always be ended, and only then here.
+    The notebook's variables and tables are as before when this returns.
 
     Args:
         model: Folder of the SavedModel.
-        signatures: The notebook's concrete function for each signature.
-        variables: The variables of the model's ``nbfn_variables`` list.
+        cases: What to call.
+        held: The variables and tables of the model.
+        process: The process.
         work: Is told what is being done; verification takes two of its steps.
         time_limit: Seconds that a call may take; one that takes longer is stopped and skipped.
+
+    Returns:
+        What was compared; and the process, which is another one if a call did not end.
 
     Raises:
         VerificationError: If the model cannot be loaded, or an output or variable differs.
     """
     work.next("loading the model in a fresh process")
-    inputs, skipped = {}, {}
-    for name, concrete in signatures.items():
-        changing = _tensorflow.changing_resource_operations(concrete.graph)
-        if changing:
-            skipped[name] = f"a call would change more than variables: {', '.join(changing)}"
-        else:
-            inputs[name] = draw(specification(concrete)[0])
-    found = run_there(model, inputs, work, time_limit)
+    state = held.state()
+    calls = [
+        (case, label, Call(case.name, case.what, _named(case, values)))
+        for case in cases
+        if case.unfit is None
+        for label, values in case.inputs.items()
+    ]
+    waiting = calls
+
+    def tell(step: str) -> None:
+        work.step = step
+
+    is_first = True
+    while waiting or is_first:
+        if not process.is_alive:
+            process.end()
+            process = prover()
+        with tempfile.TemporaryDirectory(prefix="nbfn-verify-") as folder:
+            asked = [call for _, _, call in waiting]
+            there = process.prove(model, Path(folder), held.dtypes, asked, time_limit, tell)
+        if is_first:
+            _compare_state(held, state.before, there)
+        late = {id(case.inputs): label for case, label, call in calls if call.is_late}
+        left = [
+            (case, label, call)
+            for case, label, call in waiting
+            if call.results is None
+            and (id(case.inputs) not in late or label == REAL != late[id(case.inputs)])
+        ]
+        if len(left) == len(waiting) and not late:
+            raise VerificationError("the exported model ended its process when it was called")
+        waiting, is_first = left, False
     work.next("verifying")
-    results = []
-    for number, (name, concrete) in enumerate(signatures.items(), 1):
-        work.step = f"calling {name} here ({number} of {len(signatures)})"
-        if name in skipped:
-            results.append(Verification(name, "skipped", skipped[name]))
-            continue
-        there = found.get(name)
-        try:
-            if there is None:
-                raise TimeoutError
-            with _kept(variables):
-                expected = _run_here(concrete, inputs[name], variables, time_limit)
-            if isinstance(there, str):
-                raise VerificationError(
-                    f"the exported model does not run in a fresh process: `{name}`: {there}"
-                )
-            results.append(_compare(name, concrete, expected, there))
-        except TimeoutError:
-            detail = f"its call did not end within {time_limit:g} s on the drawn inputs"
-            results.append(Verification(name, "skipped", detail))
-        except tf.errors.OpError as error:
-            said = (str(error).splitlines() or [type(error).__name__])[0][:120]
-            detail = f"the drawn inputs do not suit it: {said}"
-            results.append(Verification(name, "skipped", detail))
-    return results
+    for case, label, call in calls:
+        work.step = f"calling {case.name} here"
+        _prove(case, label, call, held, state, time_limit)
+        if call.results is None and not (case.compared or case.notes):
+            case.notes.append(_too_late(label, time_limit))
+    return [case.verdict() for case in cases], process
+
+
+def _too_late(label: str, time_limit: float) -> str:
+    return f"{label}: its call did not end within {time_limit:g} s"
+
+
+def _named(case: Case, values: Sample) -> Arrays:
+    names = map(str, range(len(values))) if case.names is None else case.names
+    return dict(zip(names, values, strict=True))
+
+
+def _compare_state(held: Held, here: Mapping[str, str], there: Mapping[str, str]) -> None:
+    for key, value in here.items():
+        if there.get(key) != value:
+            raise VerificationError(f"{held.describe(key)} is not what the notebook holds")
+
+
+def _prove(
+    case: Case, label: str, call: Call, held: Held, state: replay.State, time_limit: float
+) -> None:
+    """Makes one call here too, and compares."""
+    there = call.results
+    if there is None:
+        if call.is_late:
+            case.notes.append(_too_late(label, time_limit))
+        return
+    error = str(there["/error"]) if "/error" in there else None
+    try:
+        with _put_back(state, case.writes) as changes:
+            outputs = _run_here(case, case.inputs[label], time_limit)
+            expected = {**outputs, **changes()}
+    except TimeoutError:
+        case.notes.append(_too_late(label, time_limit))
+        return
+    except (tf.errors.OpError, ValueError, TypeError) as failure:
+        if error is None:
+            raise VerificationError(
+                f"`{case.name}` fails here with {label}, and not in the exported model: "
+                f"{_first_line(failure)}"
+            ) from None
+        case.notes.append(f"{label}, which do not suit it: {_first_line(failure)}")
+        return
+    if error is not None:
+        raise VerificationError(
+            f"the exported model does not run in a fresh process: `{case.name}`: {error}"
+        )
+    _compare(case, held, expected, there)
+    case.compared.append(label)
 
 
 @contextmanager
-def _kept(variables: Sequence[tf.Variable]) -> Iterator[None]:
-    """Gives the variables back their values at the end."""
-    before = [tf.identity(variable.read_value()) for variable in variables]
-    try:
-        yield
-    finally:
+def _put_back(state: replay.State, names: Sequence[str]) -> Iterator[Any]:
+    """Gives variables and tables back what they held; gives a function that tells the changes."""
+    told: dict[str, np.ndarray] | None = None
+
+    def changes() -> dict[str, np.ndarray]:
+        nonlocal told
         with uninterrupted():
-            for variable, value in zip(variables, before, strict=True):
-                variable.assign(value)
+            told = state.changes(names)
+        return told
+
+    try:
+        yield changes
+    finally:
+        if told is None:
+            changes()
 
 
-def _run_here(
-    concrete: Any,
-    inputs: Mapping[str, np.ndarray],
-    variables: Sequence[tf.Variable],
-    time_limit: float,
-) -> dict[str, np.ndarray]:
+def _run_here(case: Case, values: Sample, time_limit: float) -> Arrays:
     with Interruption() as interruption:
-        if _tensorflow.can_be_stopped(concrete, concrete.graph.as_graph_def()):
+        if _tensorflow.can_be_stopped(case.concrete, case.concrete.graph.as_graph_def()):
             interruption.may_stop(time_limit)
-        outputs = concrete(**{name: tf.constant(value) for name, value in inputs.items()})
-    if not isinstance(outputs, dict):
-        outputs = {"output_0": outputs}
-    named = {name: value.numpy() for name, value in outputs.items()}
-    return named | {f"/{i}": variable.numpy() for i, variable in enumerate(variables)}
+        return case.call(values)
 
 
-def _compare(
-    name: str, concrete: Any, expected: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]
-) -> Verification:
-    random = _tensorflow.stateful_random_operations(concrete.graph)
-    worst = 0.0
-    for key, value in expected.items():
-        there = found.get(key)
-        if there is None:
-            raise VerificationError(f"`{name}`: the exported model gives no `{key.strip('/')}`")
-        here = plain(value)
-        if here.shape != there.shape or here.dtype.kind != there.dtype.kind:
+def _compare(case: Case, held: Held, expected: Arrays, found: Arrays) -> None:
+    random = _tensorflow.stateful_random_operations(case.concrete.graph)
+    for key in {**expected, **found}:
+        what = held.describe(key) if key.startswith("/") else f"output `{key}`"
+        if key not in found or key not in expected:
+            if key.startswith("/") and random:
+                continue
+            where = "in the notebook" if key in expected else "in the exported model"
+            change = "changes" if key.startswith("/") else "comes out"
+            raise VerificationError(f"`{case.name}`: {what} {change} only {where}")
+        here, there = np.asarray(expected[key]), np.asarray(found[key])
+        if here.shape != there.shape or here.dtype != there.dtype:
             raise VerificationError(
-                f"`{name}`: `{key.strip('/')}` is {here.dtype}{list(here.shape)} in the notebook, "
+                f"`{case.name}`: {what} is {here.dtype}{list(here.shape)} in the notebook, "
                 f"{there.dtype}{list(there.shape)} in the exported model"
             )
-        if random:
-            continue
-        half = np.asarray(value).dtype.itemsize <= 2
-        worst = max(worst, _difference(name, key, here, there, half=half))
-    if random:
-        return Verification(name, "shapes", f"it draws random numbers: {', '.join(random)}")
-    return Verification(name, "equal", f"largest difference {worst:.1g}")
+        if not random:
+            case.worst = max(case.worst, _difference(case.name, what, here, there))
 
 
-def _difference(name: str, key: str, here: np.ndarray, there: np.ndarray, *, half: bool) -> float:
+def _difference(name: str, what: str, here: np.ndarray, there: np.ndarray) -> float:
+    half = here.dtype.itemsize <= 2 and here.dtype.kind in "fV"
+    if here.dtype.kind == "V" or half:
+        here, there = here.astype(np.float32), there.astype(np.float32)
     if here.dtype.kind not in "fc":
         if not np.array_equal(here, there):
-            raise VerificationError(f"`{name}`: {_what(key)} differs from the notebook's")
+            raise VerificationError(f"`{name}`: {what} differs from the notebook's")
         return 0.0
     tolerance = {"rtol": RELATIVE_TOLERANCE, "atol": ABSOLUTE_TOLERANCE}
     if half:
         tolerance = {"rtol": 1e-2, "atol": 1e-3}
-    difference = float(np.max(np.abs(here - there), initial=0.0, where=np.isfinite(here)))
+    finite = np.isfinite(here) & np.isfinite(there)
+    difference = float(
+        np.max(np.abs(np.subtract(here, there, where=finite, out=np.zeros_like(here))), initial=0.0)
+    )
     if not np.allclose(here, there, equal_nan=True, **tolerance):
         raise VerificationError(
-            f"`{name}`: {_what(key)} differs from the notebook's by up to {difference:.3g}"
+            f"`{name}`: {what} differs from the notebook's by up to {difference:.3g}"
         )
     return difference
 
 
-def _what(key: str) -> str:
-    return f"variable {key[1:]}" if key.startswith("/") else f"output `{key}`"
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:120]
+
+
+def compare_files(
+    model: Path, root: Any, functions: Mapping[str, Any], signatures: Mapping[str, Any]
+) -> str:
+    """Compares every operation, constant and asset of a model with the notebook's.
+
+    Args:
+        model: Folder of the SavedModel.
+        root: The object that was saved.
+        functions: The notebook's traces; those that are in the model are compared.
+        signatures: The traces of the signatures, which must be there.
+
+    Returns:
+        What was compared, in words.
+
+    Raises:
+        VerificationError: If something differs, or the files cannot be read.
+    """
+    try:
+        saved = _tensorflow.SavedModel(model)
+        is_as_written = _tensorflow.is_as_written(model)
+    except Exception as error:  # of protobuf, which tells of broken files in many ways
+        raise VerificationError(f"the exported model cannot be read: {error}") from None
+    compared = 0
+    present = [
+        (label, each)
+        for label, each in functions.items()
+        if tf.compat.as_str(each.name) in saved.functions
+    ]
+    known = {id(each) for _, each in present}
+    present += [(label, each) for label, each in signatures.items() if id(each) not in known]
+    for label, concrete in present:
+        for name, here in _tensorflow.definitions(concrete).items():
+            there = saved.functions.get(name)
+            differs = "it is not there" if there is None else _tensorflow.difference(there, here)
+            if differs is not None:
+                raise VerificationError(
+                    f"`{label}`: function `{name}` of the exported model differs: {differs}"
+                )
+            compared += 1
+    if not is_as_written:
+        raise VerificationError("a file of the exported model is not as TensorFlow wrote it")
+    assets = list(saved.assets(root))
+    for copy, original in assets:
+        if copy.read_bytes() != original.read_bytes():
+            raise VerificationError(f"the asset `{copy.name}` is not the notebook's `{original}`")
+    parts = [count(compared, "graph")] + ([count(len(assets), "asset")] if assets else [])
+    return join(parts)

@@ -150,11 +150,18 @@ def test_inputs_that_do_not_suit_are_said_to_be_skipped(notebook, tmp_path) -> N
 
     f(tf.constant([11]))
     (result,) = nbfn.export(tmp_path / "model", f).verified
+    assert result.status == "equal"
+    assert "not with drawn inputs, which do not suit it" not in result.detail
+    never_called = nbfn.function(f.python_function, input_signature=[tf.TensorSpec([], tf.int32)])
+    (result,) = nbfn.export(tmp_path / "other", never_called).verified
     assert result.status == "skipped"
     assert "do not suit" in result.detail
+    with pytest.raises(VerificationError, match=r"not proven, and nothing was written: .*suit"):
+        nbfn.export(tmp_path / "strict", never_called, strict=True)
+    assert not (tmp_path / "strict").exists()
 
 
-def test_a_table_that_would_change_is_left_alone(notebook, tmp_path) -> None:
+def test_a_table_that_changes_is_compared_and_is_as_before(notebook, tmp_path) -> None:
     table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)
 
     @nbfn.function
@@ -164,7 +171,7 @@ def test_a_table_that_would_change_is_left_alone(notebook, tmp_path) -> None:
     insert(tf.constant(["mine"]))
     notebook["table"] = table
     (result,) = nbfn.export(tmp_path / "model", insert).verified
-    assert result.status == "skipped"
+    assert result.status == "equal"
     assert table.export()[0].numpy().tolist() == [b"mine"]
 
 
@@ -172,7 +179,9 @@ def test_ragged_and_sparse_arguments(notebook, tmp_path) -> None:
     f = nbfn.function(lambda r, s: (tf.reduce_sum(r), tf.sparse.reduce_sum(s)))
     f(tf.ragged.constant([[1.0], [2.0, 3.0]]), tf.sparse.from_dense([[1.0, 0.0]]))
     written = nbfn.export(tmp_path / "model", f, signatures={"sums": f}, verify=False)
-    assert written.signatures["sums"].startswith("(r: float32(None,), r_2: int64(3,), s: int64(")
+    assert written.signatures["sums"].startswith(
+        "(r_row_splits: int64(3,), r_values: float32(None,), s_dense_shape: int64(2,), s_indices: "
+    )
 
 
 def test_a_function_named_signatures(notebook, tmp_path) -> None:
@@ -245,7 +254,7 @@ def test_a_model_that_differs_is_not_written(predict, tmp_path, monkeypatch) -> 
         root.nbfn_variables[0].assign_sub(tf.ones([3, 2]))
 
     monkeypatch.setattr(export_module.tf.saved_model, "save", save_something_else)
-    with pytest.raises(VerificationError, match="`predict`: output `scores` differs"):
+    with pytest.raises(VerificationError, match="variable `weight` is not what the notebook holds"):
         nbfn.export(path, overwrite=True)
     assert (path / RECORD).read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == ["model"]

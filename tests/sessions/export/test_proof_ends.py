@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.sessions.export import fresh_process, verification
-from nbfn.sessions.export.verification import VerificationError, _kept
+from nbfn.sessions.export import prover, replay, verification
+from nbfn.sessions.export.prover import Prover, VerificationError
 from nbfn.work import under_way as works
 from tests.programs.environments import ROOT
 
@@ -62,6 +63,14 @@ def replays(of: int) -> list[psutil.Process]:
     return [each for each in found if any("replay.py" in part for part in each.cmdline())]
 
 
+@pytest.fixture(autouse=True)
+def none_is_kept() -> Iterator[None]:
+    """Ends the process that an export keeps for the next one."""
+    prover.prover().end()
+    yield
+    prover.prover().end()
+
+
 @pytest.fixture
 def exporting(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     """A process that exports a function which never ends on the inputs that are drawn."""
@@ -102,11 +111,25 @@ def test_a_call_that_does_not_end_is_skipped_and_the_others_are_compared(
     made = nbfn.export(tmp_path / "model", functions, time_limit=2)
     assert [(each.signature, each.status) for each in made.verified] == [
         ("before", "equal"),
-        ("endless", "skipped"),
+        ("endless", "equal"),
         ("after", "equal"),
     ]
-    assert made.verified[1].detail == "its call did not end within 2 s on the drawn inputs"
+    assert made.verified[1].detail == (
+        "with the inputs of a real call; largest difference 0; "
+        "not with drawn inputs: its call did not end within 2 s"
+    )
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_the_process_is_kept_for_the_next_proof_and_then_ends(notebook, tmp_path) -> None:
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.constant(2.0))
+    nbfn.export(tmp_path / "one", f, keep_process=600)
+    (kept,) = replays(os.getpid())
+    nbfn.export(tmp_path / "two", f, keep_process=0.5)
+    assert replays(os.getpid()) in ([kept], [])
+    until(lambda: replays(os.getpid()) == [])
+    nbfn.export(tmp_path / "three", f, keep_process=0)
     assert replays(os.getpid()) == []
 
 
@@ -122,7 +145,7 @@ def test_a_time_limit_is_a_number_of_seconds(notebook, tmp_path, seconds) -> Non
 def test_a_model_that_is_never_loaded(notebook, tmp_path, monkeypatch) -> None:
     f = nbfn.function(lambda x: x)
     f(tf.constant(2.0))
-    monkeypatch.setattr(fresh_process, "START_LIMIT", 0.1)
+    monkeypatch.setattr(prover, "START_LIMIT", 0.1)
     with pytest.raises(VerificationError, match=r"not loaded by a fresh process within 0\.1 s"):
         nbfn.export(tmp_path / "model", f)
     assert list(tmp_path.iterdir()) == []
@@ -162,14 +185,21 @@ def test_the_fresh_process_ends_with_the_one_that_started_it(exporting) -> None:
 @pytest.fixture
 def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the fresh process claim that the call has ended."""
-    monkeypatch.setattr(verification, "run_there", lambda *_: {"endless": {"output_0": None}})
+
+    def prove(self, model, folder, tables, calls, time_limit, tell):
+        for call in calls:
+            name = "output_0" if "signature" in call.what else "0"
+            call.results = {name: np.float32(2.0)}
+
+    monkeypatch.setattr(Prover, "prove", prove)
+    monkeypatch.setattr(verification, "_compare_state", lambda *_: None)
 
 
 def test_a_call_here_that_does_not_end_is_skipped(notebook, tmp_path, only_here) -> None:
     f = nbfn.function(endless)
     f(tf.constant(2.0))
     (result,) = nbfn.export(tmp_path / "model", f, time_limit=0.5).verified
-    assert result.detail == "its call did not end within 0.5 s on the drawn inputs"
+    assert result.detail.endswith("not with drawn inputs: its call did not end within 0.5 s")
 
 
 def test_an_interrupt_of_a_call_here(notebook, tmp_path, only_here) -> None:
@@ -194,6 +224,9 @@ def test_variables_are_put_back_though_an_interrupt_comes_meanwhile(monkeypatch)
     put_back = []
 
     class Interrupting:
+        def numpy(self):
+            return np.float32(len(put_back))
+
         def read_value(self):
             return tf.constant(0.0)
 
@@ -201,13 +234,16 @@ def test_variables_are_put_back_though_an_interrupt_comes_meanwhile(monkeypatch)
             os.kill(os.getpid(), signal.SIGINT)
             put_back.append(value)
 
+    state = replay.State([variables[0], Interrupting(), *variables[1:]], [], [])
+    put_back.append(tf.constant(1.0))
+
     def change() -> None:
-        with _kept([variables[0], Interrupting(), *variables[1:]]):  # type: ignore[list-item]
+        with verification._put_back(state, state.all_variables):
             for variable in variables:
                 variable.assign(9.0)
 
     with pytest.raises(KeyboardInterrupt):
         change()
     assert [float(variable) for variable in variables] == [0.0, 1.0, 2.0]
-    assert len(put_back) == 1
+    assert len(put_back) == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

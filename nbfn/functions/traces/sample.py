@@ -1,0 +1,45 @@
+"""A copy of what one real call gave to a trace, kept to prove an export with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn import _tensorflow
+
+MAX_NBYTES = 1_000_000
+
+Sample = tuple[np.ndarray, ...]
+"""The tensors in the order of the trace's inputs."""
+
+
+def sample_of(function: Any, concrete: Any, args: Any, kwargs: Any) -> Sample | None:
+    """Copies the tensors of a call; none of one in a graph, or with more than a megabyte."""
+    try:
+        given = tf.nest.flatten((args, kwargs))
+        if sum(getattr(each, "nbytes", 0) for each in given if isinstance(each, np.ndarray)) > (
+            MAX_NBYTES
+        ):
+            return None
+        tensors = _tensorflow.flat_inputs(function, concrete, args, kwargs)
+        return None if tensors is None else _copies(tensors)
+    except Exception:  # the user's classes may do anything, and a call must not fail for this
+        return None
+
+
+def _copies(tensors: Sequence[Any]) -> Sample | None:
+    room, copies = MAX_NBYTES, []
+    for tensor in tensors:
+        if not hasattr(tensor, "numpy") or tensor.dtype in (tf.resource, tf.variant):
+            return None
+        room -= tensor.dtype.size * (tensor.shape.num_elements() or 0)
+        if room < 0:
+            return None
+        copy = np.asarray(tensor.numpy())
+        if tensor.dtype == tf.string:
+            room -= sum(map(len, copy.ravel()))
+        copies.append(copy)
+    return tuple(copies) if room >= 0 else None

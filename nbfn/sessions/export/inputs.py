@@ -1,0 +1,107 @@
+"""Inputs to prove a trace with: those of a real call, and some drawn from its signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn.functions.traces.sample import Sample
+
+SIZES = (2, 1, 3)
+"""Lengths drawn for a dimension that a signature leaves open: one of them odd, one of them 1."""
+
+REAL = "the inputs of a real call"
+"""What to call what a real call gave."""
+
+_SEED = 7
+
+
+def inputs_of(signature: Any, sample: Sample | None) -> dict[str, Sample]:
+    """Sets of inputs, by what to call them; the real one first.
+
+    Args:
+        signature: The structured inputs of a trace.
+        sample: What a real call gave, in the order of the trace's inputs.
+
+    Returns:
+        The tensors of each set, in the order of the trace's inputs. Floats are drawn from [0, 1),
+        integers from the range of the real call's, else {0, 1}; strings are the real call's.
+    """
+    found = {} if sample is None else {REAL: sample}
+    specs = tf.nest.flatten(signature)
+    leaves = [spec for spec in specs if isinstance(spec, tf.TypeSpec)]
+    is_open = any(_is_open(part) for part in tf.nest.flatten(leaves, expand_composites=True))
+    for size in SIZES if is_open else SIZES[:1]:
+        random = np.random.default_rng(_SEED)
+        seen = iter(sample or ())
+        drawn: list[np.ndarray] = []
+        for leaf in leaves:
+            count = len(tf.nest.flatten(leaf, expand_composites=True))
+            real = [next(seen, None) for _ in range(count)]
+            drawn += _draw(leaf, size, real, random)
+        label = f"inputs drawn with size {size}" if is_open else "drawn inputs"
+        found[label] = tuple(drawn)
+    return found
+
+
+def _is_open(spec: tf.TensorSpec) -> bool:
+    return spec.shape.rank is None or not spec.shape.is_fully_defined()
+
+
+def _draw(
+    spec: Any, size: int, real: Sequence[np.ndarray | None], random: np.random.Generator
+) -> list[np.ndarray]:
+    """The tensors of one value."""
+    if isinstance(spec, tf.RaggedTensorSpec):
+        values = real[0] if real else None
+        return _draw_ragged(spec, size, values, random)
+    if isinstance(spec, tf.SparseTensorSpec):
+        shape = _sizes(spec.shape, size)
+        indices = np.array([[0] * len(shape), [n - 1 for n in shape]][: min(2, max(shape))])
+        values = _draw_dense(spec.dtype, (len(indices),), real[1] if real else None, random)
+        return [indices.astype(np.int64), values, np.array(shape, np.int64)]
+    return [
+        _draw_dense(part.dtype, _sizes(part.shape, size), of_call, random)
+        for part, of_call in zip(tf.nest.flatten(spec, expand_composites=True), real, strict=True)
+    ]
+
+
+def _sizes(shape: tf.TensorShape, size: int) -> tuple[int, ...]:
+    lengths = [None] if shape.rank is None else shape.as_list()
+    return tuple(size if length is None else length for length in lengths)
+
+
+def _draw_ragged(
+    spec: tf.RaggedTensorSpec, size: int, real: Any, random: np.random.Generator
+) -> list[np.ndarray]:
+    """Rows of one and two entries in turn, on each level."""
+    shape = tf.TensorShape([]) if spec.shape.rank is None else spec.shape
+    lengths = [None] * (spec.ragged_rank + 1) if shape.rank is None else shape.as_list()
+    rows = size if not lengths or lengths[0] is None else lengths[0]
+    splits: list[np.ndarray] = []
+    for level in range(spec.ragged_rank):
+        fixed = lengths[level + 1] if level + 1 < len(lengths) else None
+        each = [1 + i % 2 if fixed is None else fixed for i in range(rows)]
+        splits.append(np.concatenate([[0], np.cumsum(each)]).astype(spec.row_splits_dtype.name))
+        rows = int(sum(each))
+    inner = tuple(size if n is None else n for n in lengths[spec.ragged_rank + 1 :])
+    return [_draw_dense(spec.dtype, (rows, *inner), real, random), *splits]
+
+
+def _draw_dense(
+    dtype: tf.DType, shape: tuple[int, ...], real: Any, random: np.random.Generator
+) -> np.ndarray:
+    if dtype == tf.string:
+        known = [b"text"] if real is None or not real.size else list(dict.fromkeys(real.ravel()))
+        drawn = np.empty(shape, object)
+        drawn.ravel()[:] = [known[i % len(known)] for i in range(drawn.size)]
+        return drawn
+    if dtype == tf.bool:
+        return random.integers(0, 2, shape).astype(bool)
+    if dtype.is_integer:
+        low, high = (0, 1) if real is None or not real.size else (real.min(), real.max())
+        return random.integers(int(low), int(high) + 1, shape).astype(dtype.as_numpy_dtype)
+    return random.random(shape).astype(dtype.as_numpy_dtype)

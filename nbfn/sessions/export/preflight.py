@@ -1,0 +1,208 @@
+"""`preflight`: what would go wrong with an export, found before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions import Capture, Trace, TracedFunction
+from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf
+from nbfn.sessions.export.choice import is_callable, is_gone
+from nbfn.sessions.export.resources import ExportError
+from nbfn.sessions.export.subjects import input_signature, subjects
+from nbfn.sessions.session import Function as Subject
+from nbfn.sessions.session import session
+from nbfn.text import count
+
+LARGE_CONSTANT = 10_000_000
+"""Bytes of a constant that is worth a word."""
+
+_PYTHON_CALLS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that an export would meet.
+
+    Attributes:
+        function: The function's name in the model.
+        is_fatal: Whether the export is refused for it.
+        what: What it is.
+        remedy: What to do about it.
+    """
+
+    function: str
+    is_fatal: bool
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"`{self.function}` {self.what}; {self.remedy}"
+
+
+class Preflight(tuple[Problem, ...]):
+    """What `preflight` found, the fatal first."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not self:
+            return "<nbfn preflight: nothing stands against an export>"
+        fatal = sum(each.is_fatal for each in self)
+        found = f"{count(fatal, 'obstacle')}, {count(len(self) - fatal, 'remark')}"
+        lines = [f"  {'refused' if each.is_fatal else 'note'}: {each}" for each in self]
+        return "\n".join([f"<nbfn preflight: {found}>", *lines])
+
+
+def preflight(functions: Any = None, *more: Any) -> Preflight:
+    """Finds what would go wrong with an export, each with its remedy. It traces and runs nothing.
+
+    Args:
+        functions: What to export, as for `export`.
+        *more: More of these.
+
+    Raises:
+        ExportError: If there is nothing to export, or a thing is none that can be exported.
+    """
+    chosen = subjects([functions, *more] if more else functions, session(), {})
+    return _preflight(chosen, {})
+
+
+def refuse(chosen: Mapping[str, Subject], specs: Mapping[str, Any]) -> None:
+    """Refuses an export that would fail.
+
+    Raises:
+        ExportError: Naming every obstacle.
+    """
+    fatal = [each for each in _preflight(chosen, specs) if each.is_fatal]
+    if fatal:
+        raise ExportError("\n".join(map(str, fatal)))
+
+
+def _preflight(chosen: Mapping[str, Subject], specs: Mapping[str, Any]) -> Preflight:
+    found = [each for name, f in chosen.items() for each in _of_function(name, f, bool(specs))]
+    unique = dict.fromkeys(found)
+    return Preflight(sorted(unique, key=lambda each: not each.is_fatal))
+
+
+def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Problem]:
+    if not function.traces:
+        if input_signature(function) is None and not has_specs:
+            yield Problem(
+                name,
+                True,
+                "was never called, so nbfn does not know its input signature",
+                "call it once, or define it with input_signature=",
+            )
+        return
+    if isinstance(function, TracedFunction):
+        stale = function.changed_globals()
+        if stale:
+            yield Problem(
+                name,
+                False,
+                f"has read {', '.join(stale)}, which has changed since",
+                "export traces it anew first",
+            )
+    for trace in function.traces:
+        if trace.serves_calls and (is_callable(trace) or trace is function.traces[-1]):
+            yield from _of_trace(name, trace)
+
+
+def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
+    for path, leaf in trace.key.leaves.items():
+        if isinstance(leaf, ObjectLeaf) and is_gone(leaf):
+            yield Problem(
+                name,
+                True,
+                f"was traced for the object `{path}`, which no longer exists",
+                "keep the object in a name, and call the function again",
+            )
+        elif isinstance(leaf, ObjectLeaf):
+            yield Problem(
+                name,
+                False,
+                f"was traced for the object `{path}`, which is baked in",
+                "after loading it can be called by its signature only",
+            )
+        elif isinstance(leaf, TensorLeaf) and "Variable" in str(leaf.kind):
+            yield Problem(
+                name,
+                True,
+                f"takes the variable `{path}`, and nobody can pass a variable to a SavedModel",
+                "read it from an enclosing name or an attribute instead, or pass a tensor",
+            )
+    for capture in trace.captures:
+        if not capture.is_alive:
+            yield Problem(
+                name,
+                True,
+                f"uses `{capture.name}`, which no longer exists",
+                "call it again, so that it is traced for what is there now",
+            )
+        elif capture.dtype == "variant":
+            yield Problem(
+                name,
+                True,
+                f"captures {_called(capture)}a dataset, which a SavedModel cannot hold",
+                "loop over the dataset outside, and export a function of one batch",
+            )
+        elif capture.kind == "resource" and _is_iterator(capture.value):
+            yield Problem(
+                name,
+                True,
+                f"captures {_called(capture)}an iterator, which a SavedModel cannot hold",
+                "call next() outside, and pass the batch to the function",
+            )
+    yield from _of_graph(name, trace.graph_def())
+
+
+def _called(capture: Capture) -> str:
+    return "" if capture.name.startswith("unnamed ") else f"`{capture.name}`, "
+
+
+def _is_iterator(handle: Any) -> bool:
+    iterators = session().iterators.values()
+    return any(handle is getattr(each, "_iterator_resource", None) for each in iterators)
+
+
+def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    kinds = {node.op for node in nodes}
+    if kinds.intersection(_PYTHON_CALLS):
+        yield Problem(
+            name,
+            True,
+            "calls Python while it runs (py_function, numpy_function), which no other process has",
+            "write that part with TensorFlow's operations, or do it outside of the function",
+        )
+    random = sorted(kinds & _tensorflow.HIDDEN_STATE)
+    if random:
+        yield Problem(
+            name,
+            False,
+            f"draws random numbers from hidden state ({', '.join(random)})",
+            "of its outputs only shapes can be compared; tf.random.stateless_* draws can be proven",
+        )
+    for node in nodes:
+        if node.op == "Const" and node.attr["value"].tensor.ByteSize() > LARGE_CONSTANT:
+            size = node.attr["value"].tensor.ByteSize() / 1e6
+            yield Problem(
+                name,
+                False,
+                f"holds a constant of {size:.0f} MB (`{node.name}`), once for each trace",
+                "make it a tf.Variable, which all traces share",
+            )
+    for device in sorted({node.device for node in nodes if node.device}):
+        spec = tf.DeviceSpec.from_string(device)
+        if spec.device_type not in (None, "CPU") or spec.job not in (None, "localhost"):
+            yield Problem(
+                name,
+                False,
+                f"places operations on {device}",
+                "a machine without that device runs them elsewhere, or not at all",
+            )

@@ -1,0 +1,232 @@
+"""The process in which exported models are loaded and called, and which always ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nbfn.errors import NbfnError
+from nbfn.sessions.export import replay
+
+START_LIMIT = 600.0
+"""Seconds in which the process must have started, and in which it must have loaded a model."""
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class VerificationError(NbfnError, AssertionError):
+    """An exported model computes something else than the notebook, or cannot be loaded."""
+
+
+@dataclass
+class Call:
+    """One call to make there.
+
+    Attributes:
+        label: Its name for people.
+        what: The signature, or the function and the number of its trace; see `replay`.
+        inputs: The tensors by name, in order.
+        results: What came out, by name; None while it has not ended.
+        is_late: Whether it was ended because it took too long.
+    """
+
+    label: str
+    what: dict[str, Any]
+    inputs: Arrays
+    results: Arrays | None = None
+    is_late: bool = False
+
+
+@dataclass
+class Prover:
+    """One process, which is kept for a while for the next export.
+
+    Attributes:
+        nbytes: The memory that it had after its last proof.
+    """
+
+    nbytes: int = 0
+    _lines: queue.SimpleQueue[str | None] = field(default_factory=queue.SimpleQueue)
+    _timer: threading.Timer | None = None
+    _is_busy: bool = False
+
+    def __post_init__(self) -> None:
+        self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, replay.__file__],
+            env={
+                **os.environ,
+                "PYTHONPATH": "",
+                "TF_CPP_MIN_LOG_LEVEL": "3",
+                "CUDA_VISIBLE_DEVICES": "-1",  # this process has the memory of the GPUs
+            },
+            cwd=tempfile.gettempdir(),
+            stdin=subprocess.PIPE,  # its end ends the process, also if this one is killed
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # an interrupt is for this process, which ends that one
+        )
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can prove another model."""
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """Ends the process."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            assert stream is not None
+            stream.close()
+
+    def keep(self, seconds: float) -> None:
+        """Keeps it for the next export of this process; ends it now if it cannot be used again."""
+        global _kept
+        if seconds <= 0 or self._is_busy or not self.is_alive:
+            self.end()
+            return
+        with _lock:
+            other, _kept = _kept, self
+        if other is not None:
+            other.end()
+        self._timer = threading.Timer(seconds, self._end_unless_taken)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _end_unless_taken(self) -> None:
+        global _kept
+        with _lock:
+            if _kept is not self:
+                return
+            _kept = None
+        self.end()
+
+    def prove(
+        self,
+        model: Path,
+        folder: Path,
+        tables: Sequence[Any],
+        calls: Sequence[Call],
+        time_limit: float,
+        tell: Callable[[str], None],
+    ) -> dict[str, str]:
+        """Loads a model and makes calls, each from the saved state.
+
+        Args:
+            model: Folder of the SavedModel.
+            folder: For files; empty.
+            tables: The number of each table, and the dtypes of its keys and values.
+            calls: The calls; each gets its results. At one that takes too long the process ends,
+                and no later call has results.
+            time_limit: Seconds that a call may take.
+            tell: Is told what is being done.
+
+        Returns:
+            A digest of each variable and table as they were loaded.
+
+        Raises:
+            VerificationError: If the model cannot be loaded.
+        """
+        for number, call in enumerate(calls):
+            replay.write(str(folder / f"{number}.in"), dict(call.inputs))
+        asked = {
+            "model": str(model.absolute()),
+            "folder": str(folder),
+            "tables": tables,
+            "calls": [call.what for call in calls],
+        }
+        running: Call | None = None
+        failure: str | None = None
+        self._is_busy = True
+        limit, is_ready = START_LIMIT, self._write(asked)
+        while is_ready:
+            try:
+                line = self._lines.get(timeout=limit)
+            except queue.Empty:
+                self._process.kill()
+                self._process.wait()
+                if running is None:
+                    raise VerificationError(
+                        f"the exported model was not loaded by a fresh process within {limit:g} s"
+                    ) from None
+                running.is_late = True
+                break
+            if line is None:
+                break
+            if line.startswith(replay.CALLING):
+                running, limit = calls[int(line.removeprefix(replay.CALLING))], time_limit
+                tell(f"calling {running.label} in a fresh process")
+            elif line.startswith(replay.FAILED):
+                failure = line.removeprefix(replay.FAILED)[:300]
+            elif line.startswith(replay.DONE):
+                self.nbytes, self._is_busy = int(line.removeprefix(replay.DONE)), False
+                break
+        if failure is not None:
+            raise VerificationError(
+                f"the exported model does not run in a fresh process: {failure}"
+            )
+        for number, call in enumerate(calls):
+            if (folder / f"{number}.out").exists():
+                call.results = replay.read(str(folder / f"{number}.out"))
+        if not (folder / "state.json").exists():
+            raise VerificationError(
+                f"the exported model does not run in a fresh process: {self._said()}"
+            )
+        found: dict[str, str] = json.loads((folder / "state.json").read_text())
+        return found
+
+    def _write(self, asked: Any) -> bool:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            return False
+        return True
+
+    def _said(self) -> str:
+        self._process.kill()
+        self._process.wait()
+        self._errors.seek(0)
+        return (self._errors.read().strip().splitlines() or ["it ended without a message"])[-1]
+
+
+_kept: Prover | None = None
+_lock = threading.Lock()
+
+
+def prover() -> Prover:
+    """A process to prove with: the one that was kept, or a new one."""
+    global _kept
+    with _lock:
+        kept, _kept = _kept, None
+    if kept is not None:
+        if kept._timer is not None:
+            kept._timer.cancel()
+        if kept.is_alive:
+            return kept
+        kept.end()
+    return Prover()

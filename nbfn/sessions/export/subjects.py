@@ -1,0 +1,186 @@
+"""What may be exported, as functions: functions, cells, Keras models, modules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.functions import TracedFunction, delist, function
+from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.watching.watch import observe
+from nbfn.functions.watching.watched_function import WatchedFunction
+from nbfn.functions.watching.watched_object import WatchedObject, tf_functions
+from nbfn.sessions import kinds
+from nbfn.sessions.export.resources import ExportError
+from nbfn.sessions.session import Function as Subject
+from nbfn.sessions.session import Session
+from nbfn.text import count, shorten
+
+
+def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, Subject]:
+    """The functions to export by their names in the model.
+
+    Args:
+        given: What the user gave: one thing or a list of things; None for all functions of the
+            session that have a trace or an input signature.
+        here: The session.
+        specs: Inputs by signature, where the user gave specifications.
+
+    Raises:
+        ExportError: If there is nothing to export, or a thing is none that can be exported.
+    """
+    if given is None:
+        functions = here.functions.items()
+        chosen = {name: each for name, each in functions if each.traces or input_signature(each)}
+        if not chosen:
+            raise ExportError(
+                "there is nothing to export: no traced function has been called; mark a cell with "
+                "%%tf_function or a function with @nbfn.function, and call it once"
+            )
+        return chosen
+    things = list(given) if isinstance(given, (list, tuple, set)) else [given]
+    if not things:
+        raise ExportError("there is nothing to export: `functions` is empty")
+    named = {id(value): name for name, value in reversed(here.named())}
+    named |= {id(each): name for name, each in here.functions.items()}
+    chosen = {}
+    for thing in things:
+        for name, each in _functions_of(thing, named, specs):
+            if name in chosen and chosen[name] is not each:
+                raise ExportError(f"two functions to export are both named `{name}`")
+            chosen[name] = each
+    return chosen
+
+
+def input_signature(subject: Subject) -> Any:
+    """The input signature that a function was defined with; None for none."""
+    return getattr(saved_form(subject), "input_signature", None)
+
+
+def saved_form(subject: Subject) -> Any:
+    """What a SavedModel tracks of a function: the function that the user has.
+
+    Raises:
+        ExportError: If only its observer is left.
+    """
+    if not isinstance(subject, WatchedFunction):
+        return subject
+    if subject.function is None:
+        raise ExportError(f"`{subject.label}` no longer exists; nothing but nbfn referred to it")
+    return subject.function
+
+
+def _functions_of(
+    thing: Any, named: Mapping[int, str], specs: Mapping[str, Any]
+) -> Iterator[tuple[str, Subject]]:
+    """The functions that something to export stands for, with their names in the model."""
+    name = named.get(id(thing))
+    if isinstance(thing, TracedCell):
+        yield from _functions_of(_whole(thing), named, specs)
+    elif isinstance(thing, WatchedObject):
+        yield from _functions_of(thing.object, named, specs)
+    elif kinds.is_tf_function(thing):
+        observer = observe(thing, name, hits=False)
+        yield name or _word(observer.label), observer
+    elif isinstance(thing, Subject):
+        yield name or _word(thing.label), thing
+    elif kinds.is_model(thing):
+        yield name or _word(thing.name), _of_model(thing, name or thing.name, bool(specs))
+    elif callable(thing) and specs and not isinstance(thing, type):
+        label = name or _word(getattr(thing, "__name__", type(thing).__name__))
+        yield label, _unlisted(thing, label)
+    elif isinstance(thing, tf.Module):
+        label = name or _word(type(thing).__name__)
+        traced = {}
+        for method, each in tf_functions(thing).items():
+            known = observe(each, method, thing, hits=False) if kinds.is_tf_function(each) else each
+            if known.traces or input_signature(known):
+                traced[named.get(id(known), f"{label}.{method}")] = known
+        yield from traced.items()
+        if not traced:
+            raise ExportError(
+                f"`{label}` is a {type(thing).__name__} none of whose methods has a trace, so nbfn "
+                "does not know its inputs. Call a traced method; or export a function that calls "
+                f"it: serve = nbfn.function({label}), called once; or give the inputs: "
+                f"signatures={{'{label}': [tf.TensorSpec([None, 3], tf.float32)]}}"
+            )
+    elif isinstance(thing, tf.types.experimental.ConcreteFunction):
+        raise ExportError(
+            f"{shorten(repr(thing))} is one trace and no function; name it as a signature, beside "
+            "the function that it is from: nbfn.export(path, f, signatures={'f': trace})"
+        )
+    else:
+        raise ExportError(
+            f"expected traced functions to export, found {type(thing).__name__} "
+            f"{shorten(repr(thing))}; make it one with nbfn.function"
+        )
+
+
+def _whole(cell: TracedCell) -> TracedFunction:
+    whole: TracedFunction | None = cell.whole
+    if whole is not None:
+        return whole
+    parts = ", ".join(f"`{cell.name}.functions[{i}]`" for i in range(len(cell.functions)))
+    one = f", or export one of its graphs, {parts}" if parts else ""
+    raise ExportError(
+        f"`{cell.name}` is a cell that runs as {count(len(cell.functions), 'graph')} "
+        f"and Python between them; make it one graph with %%tf_function --whole{one}"
+    )
+
+
+def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
+    """A function that calls a Keras model for inference, for the inputs that it was built for."""
+    inputs = (getattr(model, "inputs", None) if model.built else None) or ()
+    if not inputs and not has_specs:
+        raise ExportError(
+            f"`{label}` is a Keras model that does not say what its inputs are. Export a function "
+            f"that calls it: serve = nbfn.function(lambda x: {label}(x, training=False)), called "
+            f"once; or give the inputs: signatures={{'{label}': [tf.TensorSpec([None, 3])]}}"
+        )
+    names = ["inputs"] if len(inputs) < 2 else [_word(each.name) for each in inputs]
+
+    def serve_one(inputs: Any) -> Any:
+        return model(inputs, training=False)
+
+    def serve(**inputs: Any) -> Any:
+        return model([inputs[name] for name in names], training=False)
+
+    made = _unlisted(serve_one if len(names) == 1 else serve, label)
+    if not has_specs:
+        specs = {
+            name: tf.TensorSpec([None, *each.shape[1:]], each.dtype, name)
+            for name, each in zip(names, inputs, strict=True)
+        }
+        made.request((), specs)
+    return made
+
+
+def _unlisted(python_function: Any, label: str) -> TracedFunction:
+    """A function for the export only, which no list shows."""
+    made: TracedFunction = function(python_function)
+    made.recorder.name = label
+    delist(made)
+    return made
+
+
+def _word(label: str) -> str:
+    return re.sub(r"\W", "_", label)
+
+
+def named_specs(each: Any) -> Sequence[Any] | Mapping[str, Any] | None:
+    """Specifications that stand for a signature, as arguments; None if it is something else."""
+    if isinstance(each, tf.TypeSpec):
+        return [each]
+    if isinstance(each, Mapping) and each and all(_is_specs(part) for part in each.values()):
+        return each
+    if isinstance(each, (list, tuple)) and each and all(map(_is_specs, each)):
+        return each
+    return None
+
+
+def _is_specs(each: Any) -> bool:
+    parts = tf.nest.flatten(each)
+    return bool(parts) and all(isinstance(part, tf.TypeSpec) for part in parts)
