@@ -82,7 +82,7 @@ def test_session_and_export(tmp_path) -> None:
     assert re.search(r"v +\[2\] +int32 +CPU:0", text)
     written = nbfn.export(tmp_path / "model", f, signatures={"add": f})
     assert "computes the same" in export_bundle(written)["text/html"]
-    for status, says in (("skipped", "not compared"), ("shapes", "only shapes compared")):
+    for status, says in (("skipped", "not proven"), ("shapes", "only shapes compared")):
         checked = (Verification("add", status, "it draws"),)
         text = export_bundle(dataclasses.replace(written, verified=checked))["text/plain"]
-        assert f"add: {says}, because it draws" in text
+        assert f"add: {says}: it draws" in text

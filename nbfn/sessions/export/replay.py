@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework.tensor_pb2 import TensorProto
 
 READY, CALLING, FAILED, DONE = "ready", "calling ", "failed ", "done "
 """What the lines on the standard output begin with."""
 
 _LENGTH = struct.Struct("<Q")
+_TensorProto = type(tf.make_tensor_proto(0))
 
 
 def write(path: str, arrays: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ def read(path: str) -> dict[str, np.ndarray]:
     with open(path, "rb") as file:
         each = parts()
         return {
-            name.decode(): tf.make_ndarray(TensorProto.FromString(data))
+            name.decode(): tf.make_ndarray(_TensorProto.FromString(data))
             for name, data in zip(each, each, strict=True)
         }
 

@@ -60,7 +60,14 @@ def replays(of: int) -> list[psutil.Process]:
         found = psutil.Process(of).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
-    return [each for each in found if any("replay.py" in part for part in each.cmdline())]
+    return [each for each in found if _replays(each)]
+
+
+def _replays(process: psutil.Process) -> bool:
+    try:
+        return any("replay.py" in part for part in process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return False
 
 
 @pytest.fixture(autouse=True)
