@@ -58,11 +58,16 @@ def test_a_notebook_that_is_not_there_is_refused_in_one_line(tmp_path: Path) -> 
     )
 
 
-def test_jupyterlab_that_is_not_installed_is_told(tmp_path: Path) -> None:
-    # A package that cannot be found any more, as after an uninstallation.
+def test_what_is_not_installed_is_told(tmp_path: Path) -> None:
+    # Packages that cannot be found any more, as after an uninstallation.
     (tmp_path / "sitecustomize.py").write_text(
-        "import importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'jupyterlab' else find(name, *rest)\n"
+        "import importlib.util as u\nfind, gone = u.find_spec, ('jupyterlab', 'nbclient')\n"
+        "u.find_spec = lambda name, *rest: None if name in gone else find(name, *rest)\n"
+    )
+    ended = run(tmp_path, "run", "any.ipynb", path=str(tmp_path))
+    assert ended.code == 2
+    assert ended.err == (
+        "error: `nbfn run` needs nbclient; install it with: python -m pip install 'nbfn[run]'\n"
     )
     ended = run(tmp_path, "lab", path=str(tmp_path))
     assert ended.code == 2
