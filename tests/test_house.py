@@ -24,7 +24,8 @@ MAX_FILES = 12
 ORDER = {
     "nbfn": (
         *("_version", "errors", "text", "code", "serial", "site", "stacks", "work", "protocol"),
-        *("_tensorflow", "functions", "modules", "sessions", "views", "notebook"),
+        *("enlisted", "_tensorflow", "functions", "modules", "sessions", "views", "notebook"),
+        *("command", "__main__"),
     ),
     "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
     "nbfn.functions": (
@@ -42,6 +43,10 @@ ORDER = {
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
         *("ticker", "formatters", "hooks", "extension"),
+    ),
+    "nbfn.command": (
+        *("outcome", "agent", "known", "record", "execution", "words", "report"),
+        *("progress", "run", "lab", "main"),
     ),
 }
 """The rooms of a folder from the bottom up: each may import those before it."""

@@ -98,8 +98,10 @@ class Hooks:
     def _in_a_cell(self) -> bool:
         frame: FrameType | None = sys._getframe()
         while frame is not None:
-            if frame.f_globals is self._shell.user_ns and frame.f_code.co_name == "<module>":
-                return True
+            code = frame.f_code
+            # What a front end evaluates beside the cells is "<string>".
+            if frame.f_globals is self._shell.user_ns and code.co_name == "<module>":
+                return code.co_filename != "<string>"
             frame = frame.f_back
         return False
 

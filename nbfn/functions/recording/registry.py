@@ -6,6 +6,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from nbfn.enlisted import tell_enlisted
+
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
 
@@ -17,6 +19,7 @@ def enlist(function: Observed) -> None:
     """Adds a function, for as long as it lives."""
     with _lock:
         _live[function.id] = function
+    tell_enlisted(function)
 
 
 def delist(function: Observed) -> None:

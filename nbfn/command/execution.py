@@ -1,0 +1,274 @@
+"""A notebook in a kernel of its own: its cells one by one, and questions between them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import signal
+import tempfile
+import time
+from pathlib import Path
+from queue import Empty
+from typing import IO, Any
+
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+from nbfn import protocol
+from nbfn._version import __version__
+from nbfn.command.outcome import CommandError, Exit
+from nbfn.command.record import CellRun, Failure, Record
+
+PATIENCE = 10.0
+"""Seconds that an interrupted kernel has for its last answers."""
+
+_AGENT = "__import__('nbfn.command.agent', fromlist=['_'])"
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_LAST_WORDS = 20
+
+
+class _Client(NotebookClient):
+    """Also hears what nbfn says of work that takes long."""
+
+    doing = ""
+
+    def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
+        content = msg["content"]
+        display = (content.get("transient") or {}).get("display_id") or ""
+        if display.startswith("nbfn-"):
+            self.doing = content.get("data", {}).get("text/plain", "")
+        return super().process_message(msg, cell, cell_index)
+
+
+class Execution:
+    """Runs a notebook.
+
+    Args:
+        notebook: The notebook, whose cells get their outputs.
+        record: Is told what happens.
+        folder: Where the kernel runs.
+        timeout: Seconds that a cell may take.
+
+    Raises:
+        CommandError: If there is no such kernel, or it does not run Python.
+    """
+
+    def __init__(
+        self, notebook: NotebookNode, record: Record, folder: Path, timeout: int | None
+    ) -> None:
+        self._record = record
+        self._folder = folder
+        _check_kernel(record.kernel)
+        quiet = logging.getLogger("nbfn.command")
+        quiet.addHandler(logging.NullHandler())
+        quiet.propagate = False
+        self._client = _Client(
+            notebook,
+            log=quiet,
+            kernel_name=record.kernel,
+            timeout=timeout,
+            store_widget_state=False,
+            record_timing=False,
+        )
+        self._manager: Any = None
+        self._words: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
+        self._ready = 0
+        self._group: int | None = None
+
+    @property
+    def doing(self) -> str:
+        """What the kernel says that it does now, in one line, if that takes long."""
+        return " ".join(self._client.doing.split())
+
+    # The kernel ---------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Starts the kernel and loads nbfn into it.
+
+        Raises:
+            CommandError: If the kernel does not start, or has another nbfn or none.
+        """
+        self._manager = self._client.create_kernel_manager()
+        self._manager.log = self._client.log
+        try:
+            await self._client.async_start_new_kernel(
+                cwd=str(self._folder), stdout=self._words, stderr=self._words
+            )
+            self._group = getattr(self._manager.provisioner, "pgid", None)
+            await self._client.async_start_new_kernel_client()
+        except (RuntimeError, OSError) as error:
+            said = self._last_words()[-1:] or [str(error)]
+            raise CommandError(
+                f"the kernel `{self._record.kernel}` does not start: {said[0]}", Exit.KERNEL_DIED
+            ) from None
+        try:
+            found = await self._ask("begin()")
+        except _NoAnswerError as error:
+            executable = await self._evaluate("__import__('sys').executable", "text/plain")
+            missing = error.name in ("ModuleNotFoundError", "ImportError")
+            raise CommandError(
+                f"the kernel `{self._record.kernel}` has no nbfn {__version__} ({error}); install "
+                f"it there: {executable.strip(chr(39))} -m pip install --upgrade nbfn"
+                if missing
+                else f"nbfn cannot be loaded into the kernel `{self._record.kernel}`: {error}"
+            ) from None
+        if found["protocol"] != protocol.PROTOCOL:
+            raise CommandError(
+                f"the kernel `{self._record.kernel}` has nbfn {found['nbfn']}, this is nbfn "
+                f"{__version__}; install the same version in both"
+            )
+        self._record.nbfn = found["nbfn"]
+        self._ready = self._words.seek(0, os.SEEK_END)
+
+    async def end(self) -> None:
+        """Ends the kernel, whatever it does; after a failure also what its cells have started."""
+        if self._client.kc is not None:
+            self._client.kc.stop_channels()
+        if self._manager is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended already
+                await self._manager.shutdown_kernel()
+        if self._group is not None and self._record.failure is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._group, signal.SIGKILL)
+        self._words.close()
+
+    async def interrupt(self) -> None:
+        """Interrupts what the kernel does, and hears what it still has to say."""
+        if self._client.kc is None:
+            return
+        with contextlib.suppress(RuntimeError, DeadKernelError, _NoAnswerError, TimeoutError):
+            await self._manager.interrupt_kernel()
+            await asyncio.wait_for(self.collect(), PATIENCE)
+
+    def _last_words(self, start: int = 0) -> list[str]:
+        """The end of what the kernel's process has written, from a position in it."""
+        self._words.seek(start)
+        text = self._words.read().decode(errors="replace")
+        return [line for line in text.splitlines() if line.strip()][-_LAST_WORDS:]
+
+    # Cells and questions --------------------------------------------------------------------
+
+    async def run(self, index: int, cell: CellRun) -> Failure | None:
+        """Runs a cell; what keeps the next ones from running, if anything does.
+
+        Args:
+            index: Its place in the notebook.
+            cell: Is told what happens.
+        """
+        node = self._client.nb.cells[index]
+        node.execution_count, node.outputs = None, []
+        self._client.doing = ""
+        started = time.perf_counter()
+        failure = None
+        try:
+            await self._client.async_execute_cell(node, index)
+        except CellTimeoutError:
+            failure = Failure(
+                Exit.TIMEOUT, f"took longer than the {self._client.timeout} s of --timeout"
+            )
+        except DeadKernelError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # which nbclient takes for a death
+                raise asyncio.CancelledError from None
+            failure = self.death(cell)
+            failure.details = "\n".join([*_printed(node)[-_LAST_WORDS:], failure.details]).strip()
+        except CellExecutionError as error:
+            sentence = " ".join(_plain(f"{error.ename}: {error.evalue}").split())
+            failure = Failure(Exit.CELL_FAILED, sentence, details=_traceback(node) or sentence)
+        finally:
+            cell.seconds = time.perf_counter() - started
+            cell.execution_count = node.execution_count
+        if failure is None:
+            errors = (each.ename for each in node.outputs if each.output_type == "error")
+            cell.allowed_error = next(errors, None)
+        else:
+            failure.cell = cell
+            if failure.exit is Exit.TIMEOUT:
+                await self.interrupt()
+        return failure
+
+    async def collect(self) -> list[protocol.RetraceRecord]:
+        """Hears what has changed in the session, and returns the new retraces."""
+        return self._record.known.take(await self._ask("taken()"))
+
+    async def export(self, path: Path, overwrite: bool) -> dict[str, Any]:
+        """Exports the session; what the agent says of it."""
+        return await self._ask(f"export({str(path)!r}, {overwrite})")
+
+    async def _ask(self, call: str) -> dict[str, Any]:
+        """Calls a function of the agent in the kernel."""
+        answer: dict[str, Any] = await self._evaluate(f"{_AGENT}.{call}", "application/json")
+        return answer
+
+    async def _evaluate(self, expression: str, mime: str) -> Any:
+        client = self._client.kc
+        assert client is not None
+        sent = client.execute("", silent=True, user_expressions={"it": expression})
+        while True:
+            try:
+                reply = await client.get_shell_msg(timeout=1)
+            except Empty:
+                if not await self._manager.is_alive():
+                    raise DeadKernelError("Kernel died") from None
+                continue
+            if reply["parent_header"].get("msg_id") == sent:
+                break
+        answer = reply["content"].get("user_expressions", {}).get("it", {})
+        if mime not in answer.get("data", {}):
+            raise _NoAnswerError(answer.get("ename", ""), answer.get("evalue", "no answer"))
+        return answer["data"][mime]
+
+    def death(self, cell: CellRun | None) -> Failure:
+        """The failure that the kernel died, with the last words of its process."""
+        words = "\n".join(self._last_words(self._ready))
+        return Failure(Exit.KERNEL_DIED, "the kernel died", cell, words)
+
+
+class _NoAnswerError(Exception):
+    """The kernel could not evaluate an expression.
+
+    Args:
+        name: The class of the error there.
+        message: What it said.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}" if name else message)
+        self.name = name
+
+
+def _check_kernel(name: str) -> None:
+    kernels = KernelSpecManager()
+    try:
+        language = kernels.get_kernel_spec(name).language
+    except NoSuchKernel:
+        there = ", ".join(sorted(kernels.find_kernel_specs())) or "none"
+        raise CommandError(
+            f"there is no kernel `{name}`; give one that is there with --kernel: {there}"
+        ) from None
+    if language.lower() != "python":
+        raise CommandError(
+            f"the kernel `{name}` runs {language}; give a Python kernel with --kernel"
+        )
+
+
+def _traceback(node: NotebookNode) -> str:
+    """The traceback that a cell shows, if it shows one."""
+    errors = [each for each in node.outputs if each.output_type == "error"]
+    return _plain("\n".join(errors[-1].traceback)) if errors else ""
+
+
+def _printed(node: NotebookNode) -> list[str]:
+    """The lines that a cell has printed."""
+    texts = (each.text for each in node.outputs if each.output_type == "stream")
+    return _plain("".join(texts)).splitlines()
+
+
+def _plain(text: str) -> str:
+    """The text without what colours it."""
+    return _ANSI.sub("", text)

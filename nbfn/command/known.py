@@ -1,0 +1,67 @@
+"""What is known of a session that may be gone: the records of the protocol, kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbfn import protocol
+
+
+class Known:
+    """All that a kernel has told, also of functions that it has dropped since.
+
+    Attributes:
+        state: The records.
+        tensorflow: The version of TensorFlow, once the notebook has imported it.
+    """
+
+    def __init__(self) -> None:
+        self.state = protocol.State()
+        self.tensorflow: str | None = None
+
+    def take(self, told: dict[str, Any]) -> list[protocol.RetraceRecord]:
+        """Takes what has changed, and returns the new retraces."""
+        put = protocol.State.model_validate(told["put"])
+        new = [row for id, row in put.retraces.items() if id not in self.state.retraces]
+        for name, table in put:
+            getattr(self.state, name).update(table)
+        removed = protocol.Removed.model_validate(told["removed"])
+        gone = set(removed.functions)
+        for id in removed.traces:
+            trace = self.state.traces.get(id)
+            if trace is not None and trace.function not in gone:  # evicted, or relaxed into another
+                del self.state.traces[id]
+        self.tensorflow = told["tensorflow"] or self.tensorflow
+        return new
+
+    @property
+    def functions(self) -> list[protocol.FunctionRecord]:
+        """The functions in the order of creation."""
+        return sorted(self.state.functions.values(), key=lambda each: _number(each.id))
+
+    @property
+    def retraces(self) -> list[protocol.RetraceRecord]:
+        """Every retrace, function by function."""
+        order = {each.id: number for number, each in enumerate(self.functions)}
+        return sorted(self.state.retraces.values(), key=lambda r: (order[r.function], r.number))
+
+    @property
+    def retrace_count(self) -> int:
+        """How many retraces there were; of a function only the newest 1000 are kept as records."""
+        return sum(each.retraces for each in self.functions)
+
+    @property
+    def cells(self) -> list[protocol.TracedCellRecord]:
+        """The cells in segments, in the order of creation."""
+        return sorted(self.state.cells.values(), key=lambda each: _number(each.id))
+
+    def traces(self) -> dict[str, list[protocol.TraceRecord]]:
+        """The traces of each function, by its id, oldest first."""
+        found: dict[str, list[protocol.TraceRecord]] = {id: [] for id in self.state.functions}
+        for trace in sorted(self.state.traces.values(), key=lambda each: each.number):
+            found[trace.function].append(trace)
+        return found
+
+
+def _number(id: str) -> int:
+    return int(id.rsplit("-", 1)[-1])

@@ -1,0 +1,81 @@
+"""`nbfn lab`: JupyterLab with the panel, on a notebook that has nbfn loaded."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from nbfn.command.outcome import CommandError
+
+_FIRST_CELL = "%load_ext nbfn"
+
+
+def lab(arguments: Sequence[str]) -> None:
+    """Opens JupyterLab, and returns when it has ended.
+
+    Args:
+        arguments: A notebook, if one is to be opened, and arguments of JupyterLab. Without a
+            notebook a new one is made here.
+
+    Raises:
+        CommandError: If JupyterLab is not installed, or there is no such notebook.
+    """
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise CommandError(
+            "JupyterLab is not installed here; install it with: python -m pip install 'nbfn[lab]'"
+        )
+    given = [each for each in arguments if not each.startswith("-") and each.endswith(".ipynb")]
+    for each in given:
+        if not Path(each).is_file():
+            raise CommandError(f"there is no notebook `{each}`; `nbfn lab` alone makes a new one")
+    rest = [each for each in arguments if each not in given[:1]]
+    if not _only_says(arguments):
+        rest = [*_opening(Path(given[0]) if given else _new_notebook(Path())), *rest]
+
+    from jupyterlab.labapp import LabApp
+
+    LabApp.launch_instance(rest)
+
+
+def _opening(notebook: Path) -> list[str]:
+    """The arguments by which the address that JupyterLab opens or prints is a notebook's."""
+    here, path = Path().resolve(), notebook.resolve()
+    root = here if path.is_relative_to(here) else path.parent
+    address = quote(path.relative_to(root).as_posix())
+    return [f"--ServerApp.root_dir={root}", f"--LabApp.default_url=/lab/tree/{address}"]
+
+
+def _only_says(arguments: Sequence[str]) -> bool:
+    """Whether JupyterLab is to say something and end."""
+    return any(each in ("--version", "--help-all", "--show-config") for each in arguments)
+
+
+def _new_notebook(folder: Path) -> Path:
+    """A new notebook with nbfn loaded, named as JupyterLab names them."""
+    names = itertools.chain(["Untitled"], (f"Untitled{n}" for n in itertools.count(1)))
+    path = next(p for p in (folder / f"{name}.ipynb" for name in names) if not p.exists())
+    document = {
+        "cells": [_cell(_FIRST_CELL, "load-nbfn"), _cell("", "first")],
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _cell(source: str, id: str) -> dict[str, object]:
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": id,
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+    }

@@ -1,0 +1,54 @@
+"""How a command ends: one exit code for each reason."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from nbfn.errors import NbfnError
+
+
+class Exit(IntEnum):
+    """The exit codes."""
+
+    SUCCESS = 0
+    CELL_FAILED = 1
+    MISUSE = 2
+    NOT_EXPORTED = 3
+    NOT_PROVEN = 4
+    OVER_BUDGET = 5
+    TIMEOUT = 6
+    KERNEL_DIED = 7
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+    @property
+    def meaning(self) -> str:
+        """What the code says."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Exit.SUCCESS: "every cell ran, and whatever was asked for holds",
+    Exit.CELL_FAILED: "a cell raised an error",
+    Exit.MISUSE: "the command cannot be carried out as it was given",
+    Exit.NOT_EXPORTED: "the export was refused, or could not be written",
+    Exit.NOT_PROVEN: "the exported model does not compute what the notebook computed",
+    Exit.OVER_BUDGET: "there were more retraces than --max-retraces allows",
+    Exit.TIMEOUT: "a cell took longer than --timeout",
+    Exit.KERNEL_DIED: "the kernel died",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C)",
+    Exit.TERMINATED: "terminated (SIGTERM)",
+}
+
+
+class CommandError(NbfnError):
+    """A command ends early; the message is the one line that is said of it.
+
+    Args:
+        message: What was found and what to do.
+        exit: The exit code.
+    """
+
+    def __init__(self, message: str, exit: Exit = Exit.MISUSE) -> None:
+        super().__init__(message)
+        self.exit = exit

@@ -1,0 +1,103 @@
+"""The report of a run: one HTML file that needs no script and no network.
+
+``report.html`` is its template, which escapes all that it is given; each of its sections is a
+block. What the sections say comes from the records alone, so that a report of a kernel that died
+says what was known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from nbfn import protocol
+from nbfn._version import __version__
+from nbfn.command.record import Record
+from nbfn.command.words import duration, place, size
+from nbfn.text import count
+
+MAX_ROWS = 1000
+"""So many rows has a table, and so many entries a list; the rest is counted."""
+
+_VERDICTS = {
+    "equal": "computes the same",
+    "shapes": "only shapes compared",
+    "skipped": "not compared",
+}
+
+
+def html_of(record: Record) -> str:
+    """The report as HTML."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "count": count,
+        "duration": duration,
+        "marked": _marked,
+        "place": place,
+        "signature": _signature,
+        "size": size,
+        "statement_lines": _statement_lines,
+    }
+    known = record.known
+    traces = known.traces()
+    return environment.get_template("report.html").render(
+        record=record,
+        known=known,
+        state=known.state,
+        traces=traces,
+        captures={id: _captures(known.state, rows) for id, rows in traces.items()},
+        traced_in=_by_cell(known.state.traces.values()),
+        retraced_in=_by_cell(known.state.retraces.values()),
+        longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
+        verdicts=_VERDICTS,
+        max_rows=MAX_ROWS,
+        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        version=__version__,
+    )
+
+
+def _marked(sentence: str) -> Markup:
+    """A sentence, escaped, with what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
+
+
+def _signature(leaves: list[protocol.Leaf]) -> str:
+    return ", ".join(f"{leaf.path}: {leaf.type}" for leaf in leaves) or "no arguments"
+
+
+def _captures(
+    state: protocol.State, traces: list[protocol.TraceRecord]
+) -> list[protocol.VariableRecord]:
+    """What some traces captured, each thing once."""
+    ids = dict.fromkeys(id for trace in traces for id in trace.captures)
+    return [state.variables[id] for id in ids if id in state.variables]
+
+
+def _by_cell(rows: object) -> Counter[int | None]:
+    """How many traces or retraces the calls of each cell made, by its execution count."""
+    return Counter(row.cell.execution_count for row in rows if row.cell)  # type: ignore[attr-defined]
+
+
+def _statement_lines(cell: protocol.TracedCellRecord) -> list[tuple[int, str, str, str]]:
+    """The lines of a cell in segments: number, text, how it runs, and why it is Python."""
+    found = []
+    for number, text in enumerate(cell.source.splitlines(), 1):
+        if number not in cell.lines:
+            found.append((number, text, "", ""))
+        else:
+            why = cell.lines[number]
+            found.append((number, text, "graph" if why is None else "Python", why or ""))
+    while found and not found[0][1].strip():  # where the magic stood
+        del found[0]
+    return found

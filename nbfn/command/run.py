@@ -1,0 +1,251 @@
+"""`nbfn run`: a notebook from its first cell to its export, its report and an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+
+from nbfn.command.execution import Execution
+from nbfn.command.outcome import CommandError, Exit
+from nbfn.command.progress import HEARTBEAT, Progress
+from nbfn.command.record import CellRun, Failure, Problem, Record
+from nbfn.command.report import html_of
+from nbfn.text import count
+
+_DEFAULT_KERNEL = "python3"
+_SKIPPED = "skip-execution"
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked of a run.
+
+    Attributes:
+        notebook: The notebook.
+        export: Folder for the SavedModel; None exports nothing.
+        overwrite: Whether a SavedModel that is there may be replaced.
+        report: File for the report; None writes none.
+        max_retraces: How many retraces there may be; None for any number.
+        kernel: Name of the kernel; the notebook's own by default.
+        timeout: Seconds that a cell may take; None for any time.
+        output: File for the notebook with its outputs; None writes none.
+    """
+
+    notebook: Path
+    export: Path | None = None
+    overwrite: bool = False
+    report: Path | None = None
+    max_retraces: int | None = None
+    kernel: str | None = None
+    timeout: int | None = None
+    output: Path | None = None
+
+
+def run(options: Options) -> Exit:
+    """Runs a notebook, and says what it does.
+
+    Args:
+        options: What is asked.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        CommandError: If it cannot begin.
+    """
+    notebook = _read(options.notebook)
+    _check_places(options)
+    own = notebook.metadata.get("kernelspec", {}).get("name")
+    record = Record(
+        notebook=options.notebook,
+        kernel=options.kernel or own or _DEFAULT_KERNEL,
+        max_retraces=options.max_retraces,
+        export_path=options.export,
+    )
+    places = [index for index, cell in enumerate(notebook.cells) if _is_run(cell)]
+    record.cells = [CellRun(n, notebook.cells[i].source) for n, i in enumerate(places, 1)]
+    folder = options.notebook.absolute().parent
+    execution = Execution(notebook, record, folder, options.timeout)
+    progress = Progress(record)
+    progress.begin()
+    started = time.perf_counter()
+    asyncio.run(_Run(execution, record, options, progress).whole(places))
+    record.seconds = time.perf_counter() - started
+    _judge(record)
+    progress.end()
+    if options.output is not None:
+        text = nbformat.writes(_storable(notebook))  # type: ignore[no-untyped-call]
+        _write(options.output, text + "\n")
+        progress.wrote("notebook", options.output)
+    if options.report is not None:
+        _write(options.report, html_of(record))
+        progress.wrote("report", options.report)
+    return record.exit
+
+
+class _Run:
+    """The part of a run for which there is a kernel."""
+
+    def __init__(
+        self, execution: Execution, record: Record, options: Options, progress: Progress
+    ) -> None:
+        self._execution = execution
+        self._record = record
+        self._options = options
+        self._progress = progress
+        self._now: CellRun | None = None
+        self._ended_by: Exit | None = None
+
+    async def whole(self, places: list[int]) -> None:
+        """Starts the kernel, runs the cells, exports, and ends the kernel."""
+        self._listen()
+        try:
+            await self._execution.start()
+            self._record.failure = await self._cells(places)
+            if self._record.failure is None and self._options.export is not None:
+                await self._export(self._options.export)
+        except DeadKernelError:
+            self._record.failure = self._execution.death(self._now)
+        except asyncio.CancelledError:
+            exit = self._ended_by or Exit.INTERRUPTED
+            self._record.failure = Failure(exit, exit.meaning, self._now)
+            await self._execution.interrupt()
+        finally:
+            await self._execution.end()
+        if self._record.failure is not None:
+            self._progress.failed(self._record.failure)
+
+    def _listen(self) -> None:
+        """Has Ctrl-C and SIGTERM end the run, each once: the kernel is to end in order."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def end(reason: Exit) -> None:
+            if self._ended_by is None:
+                self._ended_by = reason
+                task.cancel()
+
+        with contextlib.suppress(NotImplementedError):  # on Windows, asyncio itself hears Ctrl-C
+            loop.add_signal_handler(signal.SIGINT, end, Exit.INTERRUPTED)
+            loop.add_signal_handler(signal.SIGTERM, end, Exit.TERMINATED)
+
+    async def _cells(self, places: list[int]) -> Failure | None:
+        for index, cell in zip(places, self._record.cells, strict=True):
+            self._now = cell
+            async with self._heartbeat(cell):
+                failure = await self._execution.run(index, cell)
+            if failure is not None:
+                if failure.exit is Exit.CELL_FAILED:
+                    await self._execution.collect()
+                return failure
+            self._progress.ran(cell, await self._execution.collect())
+        self._now = None
+        return None
+
+    @contextlib.asynccontextmanager
+    async def _heartbeat(self, cell: CellRun) -> AsyncIterator[None]:
+        """Says from time to time that a cell goes on."""
+
+        async def beat() -> None:
+            started = time.perf_counter()
+            while True:
+                await asyncio.sleep(HEARTBEAT)
+                seconds = time.perf_counter() - started
+                self._progress.goes_on(cell, seconds, self._execution.doing)
+
+        task = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _export(self, path: Path) -> None:
+        self._progress.exports()
+        said = await self._execution.export(path.absolute(), self._options.overwrite)
+        self._record.export = said
+        await self._execution.collect()
+
+
+def _judge(record: Record) -> None:
+    """Says what was asked for and does not hold."""
+    said = record.export or {}
+    if "error" in said:
+        exit = Exit.NOT_PROVEN if said["disproved"] else Exit.NOT_EXPORTED
+        record.problems.append(Problem(exit, f"not exported: {said['error']}"))
+    budget, found = record.max_retraces, record.known.retrace_count
+    if budget is not None and found > budget:
+        record.problems.append(
+            Problem(
+                Exit.OVER_BUDGET,
+                f"{count(found, 'retrace')}, and --max-retraces allows {budget}; the --report has "
+                "the remedy of each",
+            )
+        )
+
+
+# Files ------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> NotebookNode:
+    try:
+        notebook: NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+        nbformat.validate(notebook)
+    except FileNotFoundError:
+        raise CommandError(f"there is no notebook `{path}`") from None
+    except OSError as error:
+        raise CommandError(f"`{path}` cannot be read: {error.strerror}") from None
+    except (ValueError, nbformat.ValidationError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CommandError(f"`{path}` is no notebook: {said[:120]}") from None
+    except (AttributeError, KeyError, TypeError):  # what nbformat meets in other JSON
+        raise CommandError(f"`{path}` is no notebook: it is JSON without cells") from None
+    return notebook
+
+
+def _check_places(options: Options) -> None:
+    """Refuses what could not be written at the end, before anything runs."""
+    target = options.export
+    if target is not None and (target.exists() or target.is_symlink()):
+        if not options.overwrite:
+            raise CommandError(f"`{target}` exists; give --overwrite to replace the model in it")
+        if not any(target.glob("saved_model.*")):
+            raise CommandError(
+                f"`{target}` holds no SavedModel, so it is not replaced; export to another path"
+            )
+    for name, file in (("report", options.report), ("output", options.output)):
+        if file is not None and file.is_dir():
+            raise CommandError(f"`{file}` is a folder; give --{name} the name of a file")
+
+
+def _is_run(cell: NotebookNode) -> bool:
+    tags = cell.metadata.get("tags", [])
+    return cell.cell_type == "code" and bool(cell.source.strip()) and _SKIPPED not in tags
+
+
+def _storable(notebook: NotebookNode) -> NotebookNode:
+    """The notebook without what needs the kernel that has ended: live widgets, and progress."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            for output in cell.outputs:
+                if len(output.get("data", {})) > 1:
+                    output.data.pop(_WIDGET, None)
+            cell.outputs = [each for each in cell.outputs if each.get("data", True) != {}]
+    return notebook
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"`{path}` cannot be written: {error.strerror}") from None

@@ -1,0 +1,84 @@
+"""Runs of the command line, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.programs.wheel import ROOT
+
+PREAMBLE = "import tensorflow as tf\nimport nbfn\n"
+
+
+@dataclass
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def environment(folder: Path, path: str = "") -> dict[str, str]:
+    """The environment of a command, with no settings of the user's; `path` comes first in it."""
+    clean = {name: text for name, text in os.environ.items() if "JUPYTER" not in name}
+    private = {
+        "JUPYTER_CONFIG_DIR": str(folder / ".jupyter/config"),
+        "JUPYTER_PATH": str(folder / "share"),
+        "JUPYTER_RUNTIME_DIR": str(folder / ".jupyter/runtime"),
+        "IPYTHONDIR": str(folder / ".ipython"),
+        "PYTHONPATH": os.pathsep.join(filter(None, (path, str(ROOT)))),
+    }
+    return clean | private
+
+
+def start(folder: Path, *arguments: str, path: str = "") -> subprocess.Popen[str]:
+    """Starts ``nbfn`` in a folder."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "nbfn", *arguments],
+        cwd=folder,
+        env=environment(folder, path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run(folder: Path, *arguments: str, path: str = "") -> Ended:
+    """Runs ``nbfn`` in a folder to its end."""
+    process = start(folder, *arguments, path=path)
+    try:
+        out, err = process.communicate(timeout=300)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+    return Ended(process.returncode, out, err)
+
+
+def write(path: Path, *cells: str, kernel: str | None = None, tags: Sequence[str] = ()) -> Path:
+    """Writes a notebook; the tags are its last cell's."""
+    document = {
+        "cells": [
+            {
+                "cell_type": "code",
+                "id": f"cell-{number}",
+                "metadata": {"tags": list(tags)} if number == len(cells) else {},
+                "outputs": [],
+                "execution_count": None,
+                "source": source,
+            }
+            for number, source in enumerate(cells, 1)
+        ],
+        "metadata": {"kernelspec": {"name": kernel, "display_name": ""}} if kernel else {},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path.write_text(json.dumps(document, indent=3))
+    return path

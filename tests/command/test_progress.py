@@ -1,0 +1,69 @@
+"""How the lines of a run are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nbfn.command.known import Known
+from nbfn.command.progress import Progress
+from nbfn.command.record import CellRun, Record
+from nbfn.command.words import duration
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "–"),
+        (0.0004, "0.4 ms"),
+        (0.0381, "38 ms"),
+        (0.9996, "1.0 s"),
+        (3.14, "3.1 s"),
+        (125, "2 min 5 s"),
+    ],
+)
+def test_times(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "title"),
+    [
+        ("# first\nx = 1\ny = 2", "x = 1"),
+        ("# only", "# only"),
+        ("%%tf_function\n\ndef f(x):\n    return x", "%%tf_function def f(x):"),
+    ],
+)
+def test_what_stands_for_a_cell(source: str, title: str) -> None:
+    assert CellRun(1, source).title == title
+
+
+def test_a_cell_that_goes_on_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    record = Record(Path("a.ipynb"), "python3", cells=[CellRun(1, "x"), CellRun(2, "y")])
+    Progress(record).goes_on(record.cells[1], 61.2, "tracing f, 3 s")
+    assert capsys.readouterr().out == "[2/2] cell 2       61 s  still runs: tracing f, 3 s\n"
+
+
+def test_of_a_dropped_function_everything_is_kept_and_of_an_evicted_trace_nothing() -> None:
+    def row(id: str) -> dict[str, object]:
+        numbers = dict.fromkeys(("calls", "hits", "traces", "retraces"), 1)
+        times = {"trace_seconds": 0.1, "run_seconds": 0.1}
+        return {"id": id, "name": id, "parameters": "()", **numbers, **times}
+
+    def trace(id: str, function: str) -> dict[str, object]:
+        numbers = dict.fromkeys(("number", "hits", "operations", "nbytes"), 1)
+        times = {"trace_seconds": 0.1, "run_seconds": 0.1}
+        cause = {"code": "first_trace", "sentence": "first call"}
+        rest = {"signature": [], "cause": cause, "captures": []}
+        return {"id": id, "function": function, **numbers, **times, **rest}
+
+    known = Known()
+    functions = {id: row(id) for id in ("function-1", "function-2")}
+    traces = {"trace-1": trace("trace-1", "function-1"), "trace-2": trace("trace-2", "function-2")}
+    known.take({"put": {"functions": functions, "traces": traces}, "removed": {}, "tensorflow": ""})
+    removed = {"functions": ["function-1"], "traces": ["trace-1", "trace-2"]}
+    known.take({"put": {}, "removed": removed, "tensorflow": "2.21"})
+    assert [each.id for each in known.functions] == ["function-1", "function-2"]
+    assert list(known.state.traces) == ["trace-1"]
+    assert known.retrace_count == 2
