@@ -117,10 +117,10 @@ def taken() -> Answer:
     return Answer({} if _agent is None else _agent.taken())
 
 
-def export(path: str, overwrite: bool) -> Answer:
+def export(path: str, overwrite: bool, strict: bool) -> Answer:
     """Exports the session; of an error, what it says and whether the proof failed."""
     try:
-        done = nbfn.export(path, overwrite=overwrite)
+        done = nbfn.export(path, overwrite=overwrite, strict=strict)
     except nbfn.NbfnError as error:
         return Answer({"error": str(error), "disproved": isinstance(error, AssertionError)})
     except Exception as error:
@@ -132,8 +132,10 @@ def export(path: str, overwrite: bool) -> Answer:
             "variables": list(done.variables),
             "verified": [
                 {"signature": each.signature, "status": each.status, "detail": each.detail}
-                for each in done.verified
+                for each in (*done.verified, *done.verified_traces)
             ],
+            "compared": done.compared,
+            "left_out": list(done.left_out),
             "fixed": list(done.fixed),
             "nbytes": done.nbytes,
             "seconds": done.seconds,

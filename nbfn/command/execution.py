@@ -196,9 +196,9 @@ class Execution:
         """Hears what has changed in the session, and returns the new retraces."""
         return self._record.known.take(await self._ask("taken()"))
 
-    async def export(self, path: Path, overwrite: bool) -> dict[str, Any]:
+    async def export(self, path: Path, overwrite: bool, strict: bool) -> dict[str, Any]:
         """Exports the session; what the agent says of it."""
-        return await self._ask(f"export({str(path)!r}, {overwrite})")
+        return await self._ask(f"export({str(path)!r}, {overwrite}, {strict})")
 
     async def _ask(self, call: str) -> dict[str, Any]:
         """Calls a function of the agent in the kernel."""

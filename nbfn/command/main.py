@@ -47,6 +47,9 @@ def main() -> None:
 )
 @click.option("--overwrite", is_flag=True, help="Replace the SavedModel in the export's DIR.")
 @click.option(
+    "--strict", is_flag=True, help="Fail if a signature of the export could not be proven."
+)
+@click.option(
     "--report",
     type=click.Path(path_type=Path),
     metavar="FILE",

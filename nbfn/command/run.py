@@ -34,6 +34,7 @@ class Options:
         notebook: The notebook.
         export: Folder for the SavedModel; None exports nothing.
         overwrite: Whether a SavedModel that is there may be replaced.
+        strict: Whether a signature that could not be proven is a failed proof.
         report: File for the report; None writes none.
         max_retraces: How many retraces there may be; None for any number.
         kernel: Name of the kernel; the notebook's own by default.
@@ -44,6 +45,7 @@ class Options:
     notebook: Path
     export: Path | None = None
     overwrite: bool = False
+    strict: bool = False
     report: Path | None = None
     max_retraces: int | None = None
     kernel: str | None = None
@@ -171,7 +173,8 @@ class _Run:
 
     async def _export(self, path: Path) -> None:
         self._progress.exports()
-        said = await self._execution.export(path.absolute(), self._options.overwrite)
+        options = self._options
+        said = await self._execution.export(path.absolute(), options.overwrite, options.strict)
         self._record.export = said
         await self._execution.collect()
 
