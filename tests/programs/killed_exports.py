@@ -56,7 +56,14 @@ def texts(path: Path) -> list[str]:
     """What the files of a model hold: one text if it is whole; nothing if there is none."""
     if not path.exists():
         return []
-    return sorted({(path / n).read_text() if (path / n).exists() else "-" for n in FILES})
+    return sorted({_text(path / name) for name in FILES})
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except FileNotFoundError:
+        return "-"
 
 
 def forked(work: Callable[[], Any]) -> int:
@@ -135,7 +142,7 @@ def steps(folder: Path) -> list[dict[str, Any]]:
             export(path, "next")
             here |= {"next": texts(path), "names": os.listdir(folder)}
             seen.append(here)
-            if status == 0:
+            if status != signal.SIGKILL:
                 break
     return seen
 
@@ -162,20 +169,21 @@ def _race(folder: Path) -> dict[str, Any]:
 
     seen: dict[str, Any] = {"mixed": [], "texts": set(), "kills": 0, "statuses": set()}
     at_work = [forked(work) for _ in range(2)]
-    end = time.monotonic() + RACE_SECONDS
-    next_kill = 0.0
-    while time.monotonic() < end:
-        with reading(path):
-            found = texts(path)
-        seen["texts"] |= set(found)
-        if len(found) != 1 or found == ["-"]:
-            seen["mixed"].append(found)
-        if time.monotonic() > next_kill:
-            seen["statuses"].add(kill(at_work.pop(0)))
-            at_work.append(forked(work))
-            seen["kills"] += 1
-            next_kill = time.monotonic() + chance.uniform(0.01, 0.06)
-    seen["statuses"] |= {kill(each) for each in at_work}
+    try:
+        end, next_kill = time.monotonic() + RACE_SECONDS, 0.0
+        while time.monotonic() < end:
+            with reading(path):
+                found = texts(path)
+            seen["texts"] |= set(found)
+            if len(found) != 1 or found == ["-"]:
+                seen["mixed"].append(found)
+            if time.monotonic() > next_kill:
+                seen["statuses"].add(kill(at_work.pop(0)))
+                at_work.append(forked(work))
+                seen["kills"] += 1
+                next_kill = time.monotonic() + chance.uniform(0.01, 0.06)
+    finally:
+        seen["statuses"] |= {kill(each) for each in at_work}
     export(path, "last")
     seen |= {"texts": len(seen["texts"]), "statuses": list(seen["statuses"])}
     return seen | {"names": os.listdir(folder), "last": texts(path)}
@@ -221,7 +229,7 @@ def whole(folder: Path) -> list[dict[str, Any]]:
             assert os.waitpid(process, os.WNOHANG) == (0, 0), "the export failed"
             time.sleep(0.005)
         time.sleep(chance.uniform(0, 0.3))
-        kill(process)
+        assert kill(process) == signal.SIGKILL, "the export failed"
         loaded = os.waitpid(forked(load), 0)[1]
         seen.append({"names": sorted(os.listdir(folder)), "loaded": loaded})
     return seen

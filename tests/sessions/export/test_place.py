@@ -217,7 +217,6 @@ def test_an_old_model_comes_back_if_the_new_one_cannot_be_moved(
 def test_folders_that_were_made_for_a_failed_export_go_again(tmp_path) -> None:
     def fail() -> None:
         with Place(tmp_path / "a" / "b" / "model", overwrite=False).beside() as folder:
-            folder.mkdir()
             (folder / "part").write_text("")
             raise ZeroDivisionError
 
@@ -238,6 +237,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
+        timeout=300,
     )
     return json.loads(done.stdout)
 
