@@ -275,8 +275,7 @@ def test_the_next_export_leaves_no_litter(killed) -> None:
 def test_two_exports_at_a_time_do_not_mix(killed, race) -> None:
     seen = killed[race]
     assert seen["mixed"] == []
-    assert seen["texts"] > 20
-    assert seen["kills"] > 20
+    assert seen["texts"] >= killed_exports.MODELS
     assert seen["statuses"] == [9]  # no export failed
     assert (seen["last"], seen["names"]) == (["last"], ["model"])
 
