@@ -1,26 +1,43 @@
-"""The place of an exported model: what may be replaced there, and how it is filled."""
+"""The place of an exported model: what may be replaced there, and how it is filled.
+
+A model is written into a folder beside its place. Then the two exchange their names in one step, so
+that whoever is killed, and whenever, leaves one whole model there. Where the system cannot exchange
+names, the old model steps aside first, and comes back at the next use if nothing has followed it.
+
+For a place called ``model``, there may be beside it, with eight random hexadecimal digits:
+
+- ``.model.1f2e3d4c``: a model that is being written, which its writer has locked; or waste;
+- ``.model.1f2e3d4c.old``: the old model, stepped aside.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import fcntl
+import functools
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import tensorflow as tf
-
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.sessions.export.resources import ExportError
+from nbfn.site import warn
 
 RECORD = Path("assets.extra", "nbfn.json")
 """Where in a model's folder the record of its export is."""
 
+_MODEL = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 _OF_A_MODEL = (
-    *("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb", "fingerprint.pb"),
-    *("variables/variables.*", "assets/**", "debug/**", str(RECORD)),
+    *(*_MODEL, "fingerprint.pb", "variables/variables.*", "assets/**", "debug/**"),
+    str(RECORD),
 )
+_TOP = tuple({pattern.partition("/")[0] for pattern in _OF_A_MODEL})
 
 _EMPTY = {(), ("variables",), ("assets",), ("assets.extra",), ("debug",)}
 
@@ -48,6 +65,7 @@ class Place:
         self.target = target
         self.folder = Path(os.path.realpath(target))
         self._overwrite = overwrite
+        recover(target)
         self._check()
 
     def _check(self) -> None:
@@ -55,12 +73,17 @@ class Place:
             return
         if not self._overwrite:
             raise ExportExistsError(f"`{self.target}` exists; give overwrite=True to replace it")
+        if self.folder.is_symlink():
+            raise ExportExistsError(
+                f"`{self.target}` is a symbolic link that has just been changed, or leads to "
+                "itself; export to another path"
+            )
         if not self.folder.is_dir():
             raise ExportExistsError(
                 f"`{self.target}` is a file, and no SavedModel that could be replaced; export to "
                 "another path"
             )
-        if not tf.saved_model.contains_saved_model(str(self.folder)):
+        if not holds_model(self.folder):
             raise ExportExistsError(
                 f"`{self.target}` is a folder that holds no SavedModel, so it is not replaced; "
                 "export to another path, or to a new folder inside it"
@@ -85,41 +108,212 @@ class Place:
 
     @contextmanager
     def beside(self) -> Iterator[Path]:
-        """The path for a folder beside the place, which is gone at the end if it was not moved.
+        """A new folder beside the place, which is gone at the end if it was not moved.
 
-        So are the folders above the place that had to be made, if nothing has come into them.
+        So are the folders above the place that had to be made, if nothing has come into them, and
+        what exports to this place that were killed have left.
         """
         above = [p for p in (self.folder.parent, *self.folder.parent.parents) if not p.exists()]
-        folder = self.folder.with_name(f".{self.folder.name}.{secrets.token_hex(4)}")
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
-            yield folder
+            _clean(self.folder)
+            with _new_folder(self.folder) as folder:
+                yield folder
         finally:
             with uninterrupted():
-                shutil.rmtree(folder, ignore_errors=True)
                 for each in above:
                     with suppress(OSError):  # something is in it
                         each.rmdir()
 
     def fill(self, model: Path) -> None:
-        """Moves a model to the place; the one that was there is removed only after that.
+        """Moves the model of `beside` to the place; the one that was there takes its name.
+
+        Of two exports to one place, each moves its own model whole, one after the other.
 
         Raises:
             ExportExistsError: If something has come there that may not be replaced.
         """
-        with uninterrupted():
+        _write_through(model)
+        with _locked(self.folder.parent), uninterrupted():
             self._check()
-            if not os.path.lexists(self.folder):
-                model.rename(self.folder)
-                return
-            old = model.with_name(model.name + ".old")
-            self.folder.rename(old)
-            try:
-                model.rename(self.folder)
-            except OSError:
-                old.rename(self.folder)
-                raise
-            shutil.rmtree(old, ignore_errors=True)
+            if os.path.lexists(self.folder):
+                _exchange(model, self.folder)
+            else:
+                os.rename(model, self.folder)
+            _sync(self.folder.parent)
+
+
+def holds_model(folder: Path) -> bool:
+    """Whether a folder holds a SavedModel, as TensorFlow sees it."""
+    return any((folder / name).is_file() for name in _MODEL)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Keeps exports from replacing the model at a path while it is read.
+
+    What is read file by file would else be half of one model and half of the next.
+    """
+    recover(path)
+    with _locked(Path(os.path.realpath(path)).parent, fcntl.LOCK_SH):
+        yield
+
+
+def recover(path: Path) -> None:
+    """Puts the old model back if an export was killed while nothing was at the path, and tells."""
+    place = Path(os.path.realpath(path))
+    if os.path.lexists(place) or not list(_leftovers(place, ".old")):
+        return
+    with _locked(place.parent):
+        old = max(_leftovers(place, ".old"), key=lambda each: each.stat().st_ctime, default=None)
+        if old is None or os.path.lexists(place):
+            return  # an export had been about to fill it
+        os.rename(old, place)
+    warn(
+        f"an export to `{path}` was killed in its last step; the model that it was about to "
+        "replace has been put back"
+    )
+
+
+def _clean(place: Path) -> None:
+    """Removes what killed exports have left, and nothing that is being written."""
+    with _locked(place.parent):
+        for each in [*_leftovers(place), *_leftovers(place, ".old")]:
+            if each.suffix == ".old" and not os.path.lexists(place):
+                continue
+            with _locked(each, wait=False) as is_waste:
+                if is_waste:
+                    waste = _new_name(place)  # what is half removed must not be put back
+                    with suppress(FileNotFoundError):  # its own export has just removed it
+                        os.rename(each, waste)
+                    shutil.rmtree(waste, ignore_errors=True)
+
+
+def _new_name(place: Path) -> Path:
+    return place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+
+
+def _leftovers(place: Path, suffix: str = "") -> Iterator[Path]:
+    """The folders beside a place that have the names which exports use, and parts of a model."""
+    name = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}{re.escape(suffix)}")
+    with suppress(OSError):  # the folder is not there, or may not be listed
+        for entry in os.scandir(place.parent):
+            if name.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                with suppress(OSError):  # another export has just removed it
+                    if all(each.startswith(_TOP) for each in os.listdir(entry)):
+                        yield Path(entry)
+
+
+@contextmanager
+def _new_folder(place: Path) -> Iterator[Path]:
+    """A folder that is locked, and gone at the end with what is in it then."""
+    while True:
+        folder = _new_name(place)
+        folder.mkdir()
+        try:
+            with _locked(folder) as is_there:  # else it was taken for waste before it was locked
+                if is_there:
+                    yield folder
+                    return
+        finally:
+            with uninterrupted():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path, how: int = fcntl.LOCK_EX, *, wait: bool = True) -> Iterator[bool]:
+    """Locks a folder itself: no lock file is left, and the system unlocks for whoever is killed.
+
+    Some file systems of networks cannot lock a folder. There, nothing waits, and nothing is waste.
+
+    Args:
+        folder: The folder.
+        how: The kind of lock.
+        wait: Whether to wait for it.
+
+    Yields:
+        Whether the folder is locked now, and still has its name. With `wait`, only the latter.
+    """
+    descriptor = -1
+    try:
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(descriptor, how if wait else how | fcntl.LOCK_NB)
+            is_locked = True
+        except OSError:
+            is_locked = wait
+        yield is_locked and _has_name(descriptor, folder)
+    finally:
+        if descriptor != -1:
+            with suppress(OSError):  # a process that was forked meanwhile has the descriptor, too
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+
+def _has_name(descriptor: int, folder: Path) -> bool:
+    try:
+        return descriptor == -1 or os.path.samestat(os.fstat(descriptor), os.stat(folder))
+    except OSError:
+        return False
+
+
+def _exchange(new: Path, old: Path) -> None:
+    """Gives each of two folders the other's name.
+
+    Killed in the middle, it leaves the old one where it was, or with the ending ``.old``.
+    """
+    try:
+        _system_exchange()(os.fsencode(new), os.fsencode(old))
+    except OSError:  # the system, or this file system, has none; what else is wrong is told below
+        aside = new.with_name(new.name + ".old")
+        os.rename(old, aside)
+        try:
+            os.rename(new, old)
+        except OSError:
+            os.rename(aside, old)
+            raise
+        os.rename(aside, new)  # with this name it is never put back
+
+
+@functools.cache
+def _system_exchange() -> Callable[[bytes, bytes], None]:
+    """The system's way to exchange two names in one step, which raises OSError if it cannot."""
+    library = ctypes.CDLL(None, use_errno=True)
+    here, flag = -100, 2  # AT_FDCWD, RENAME_EXCHANGE; RENAME_SWAP of macOS is 2, too
+    name = "renamex_np" if sys.platform == "darwin" else "renameat2"  # of glibc from 2.28 on
+    call = getattr(library, name, None)
+
+    def exchange(one: bytes, other: bytes) -> None:
+        if call is None:
+            raise OSError(errno.ENOSYS, f"there is no {name}")
+        names = (one, other) if sys.platform == "darwin" else (here, one, here, other)
+        if call(*names, ctypes.c_uint(flag)) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), os.fsdecode(one), None, os.fsdecode(other))
+
+    return exchange
+
+
+def _write_through(folder: Path) -> None:
+    """Has the disk hold a folder's files before its name says that they are a model.
+
+    For 1 GB written in 1.2 s this took 0.3 s more; for a small model 2 ms.
+    """
+    for parent, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            _sync(Path(parent, name))
+        _sync(Path(parent))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some systems have none for folders
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _matches(path: Path, pattern: str) -> bool:

@@ -1,15 +1,26 @@
-"""An export replaces a SavedModel and nothing else."""
+"""An export replaces a SavedModel and nothing else, and whoever kills it finds a whole model."""
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
 
 import nbfn
 from nbfn.sessions.export import place as place_module
-from nbfn.sessions.export.place import ExportExistsError, Place
+from nbfn.sessions.export.place import ExportExistsError, Place, reading
+from tests.programs import killed_exports
+from tests.programs.environments import ROOT
 
 
 @pytest.fixture
@@ -188,14 +199,15 @@ def test_an_old_model_comes_back_if_the_new_one_cannot_be_moved(
 ) -> None:
     path = tmp_path / "model"
     export(path)
-    rename = Path.rename
+    rename = os.rename
 
-    def refuse_the_new_one(self: Path, target: Path) -> Path:
-        if self.name.startswith(".model.") and not self.name.endswith(".old"):
+    def refuse_the_new_one(old: Path, new: Path) -> None:
+        if re.fullmatch(r"\.model\.[0-9a-f]{8}", Path(old).name):
             raise OSError("no space left on device")
-        return rename(self, target)
+        rename(old, new)
 
-    monkeypatch.setattr(place_module.Path, "rename", refuse_the_new_one)
+    monkeypatch.setattr(place_module, "_system_exchange", killed_exports.refusing)
+    monkeypatch.setattr(os, "rename", refuse_the_new_one)
     with pytest.raises(OSError, match="no space left"):
         export(path, 3.0, overwrite=True)
     assert factor_of(path) == 2.0
@@ -205,10 +217,181 @@ def test_an_old_model_comes_back_if_the_new_one_cannot_be_moved(
 def test_folders_that_were_made_for_a_failed_export_go_again(tmp_path) -> None:
     def fail() -> None:
         with Place(tmp_path / "a" / "b" / "model", overwrite=False).beside() as folder:
-            folder.mkdir()
             (folder / "part").write_text("")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
     assert list(tmp_path.iterdir()) == []
+
+
+# Killed at any time ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What was seen of exports that were killed."""
+    done = subprocess.run(
+        [sys.executable, killed_exports.__file__, str(tmp_path_factory.mktemp("killed"))],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_killed_before_any_step_the_old_model_or_the_new_is_whole(killed, has_exchange) -> None:
+    seen = [each for each in killed["steps"] if each["old"] and each["exchange"] == has_exchange]
+    assert len(seen) > 50
+    assert [each["status"] for each in seen[-2:]] == [9, 0]  # the last one came to its end
+    gone = [each["left"] == [] for each in seen]
+    assert any(gone) is not has_exchange
+    for each in seen:
+        assert each["left"] in (["old"], ["new"]) or not has_exchange
+        assert each["recovered"] in (["old"], ["new"])
+        assert ["has been put back" in text for text in each["told"]] == [True] * (not each["left"])
+    order = [each["recovered"] for each in seen]
+    assert order == sorted(order, reverse=True)  # from the moment of the move on, it is the new one
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_a_first_export_that_is_killed_leaves_nothing_or_the_model(killed, has_exchange) -> None:
+    seen = [e for e in killed["steps"] if not e["old"] and e["exchange"] == has_exchange]
+    order = [each["left"] for each in seen]
+    assert order == sorted(order)
+    assert {tuple(each) for each in order} == {(), ("new",)}
+    assert [each["told"] for each in seen] == [[]] * len(seen)
+
+
+def test_the_next_export_leaves_no_litter(killed) -> None:
+    for each in killed["steps"]:
+        assert (each["next"], each["names"]) == (["next"], ["model"])
+
+
+@pytest.mark.parametrize("race", ["race", "race_without_exchange"])
+def test_two_exports_at_a_time_do_not_mix(killed, race) -> None:
+    seen = killed[race]
+    assert seen["mixed"] == []
+    assert seen["texts"] >= killed_exports.MODELS
+    assert seen["statuses"] == [9]  # no export failed
+    assert (seen["last"], seen["names"]) == (["last"], ["model"])
+
+
+def test_a_real_model_loads_after_each_kill(killed) -> None:
+    assert [each["loaded"] for each in killed["whole"]] == [0] * killed_exports.ROUNDS
+
+
+def test_this_system_exchanges_names_in_one_step(tmp_path, monkeypatch) -> None:
+    killed_exports.export(tmp_path / "model", "old")
+    monkeypatch.delattr(os, "rename")
+    killed_exports.export(tmp_path / "model", "new")
+    assert killed_exports.texts(tmp_path / "model") == ["new"]
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_everything_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch) -> None:
+    path, order = tmp_path / "model", []
+    killed_exports.export(path, "old")
+    sync, exchange = os.fsync, place_module._system_exchange()
+    monkeypatch.setattr(os, "fsync", lambda fd: order.append(os.fstat(fd).st_ino) or sync(fd))
+    monkeypatch.setattr(
+        place_module,
+        "_system_exchange",
+        lambda: lambda *names: order.append("moved") or exchange(*names),
+    )
+    killed_exports.export(path, "new")
+    inside = {each.stat().st_ino for each in (path, *path.rglob("*"))}
+    assert len(inside) == 10
+    assert set(order[: order.index("moved")]) == inside
+    assert order[order.index("moved") + 1 :] == [tmp_path.stat().st_ino]
+
+
+def test_what_is_being_written_is_no_litter_and_the_later_wins(tmp_path) -> None:
+    path = tmp_path / "model"
+    first, second = Place(path, overwrite=True), Place(path, overwrite=True)
+    with first.beside() as one, second.beside() as other:
+        assert one.is_dir()
+        for folder in (one, other):
+            (folder / "saved_model.pb").write_text(folder.name)
+        second.fill(other)
+        killed_exports.export(path, "between")
+        assert one.is_dir()
+        first.fill(one)
+    assert (path / "saved_model.pb").read_text() == one.name
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_of_two_first_exports_one_is_told_that_it_is_too_late(tmp_path) -> None:
+    together = threading.Barrier(2)
+
+    def export_at_once(name: str) -> str:
+        place = Place(tmp_path / "model", overwrite=False)
+        with place.beside() as folder:
+            (folder / "saved_model.pb").write_text(name)
+            together.wait(60)
+            try:
+                place.fill(folder)
+            except ExportExistsError as error:
+                return str(error)
+        return name
+
+    with ThreadPoolExecutor() as pool:
+        said = list(pool.map(export_at_once, ["a", "b"]))
+    there = (tmp_path / "model" / "saved_model.pb").read_text()
+    assert said[there == "a"].endswith("exists; give overwrite=True to replace it")
+    assert said[there == "b"] == there
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_model_is_not_replaced_while_it_is_read(tmp_path) -> None:
+    path = tmp_path / "model"
+    killed_exports.export(path, "old")
+    with ThreadPoolExecutor() as pool:
+        with reading(path):
+            exporting = pool.submit(killed_exports.export, path, "new")
+            with pytest.raises(TimeoutError):
+                exporting.result(0.3)
+            assert killed_exports.texts(path) == ["old"]
+        exporting.result(60)
+    assert killed_exports.texts(path) == ["new"]
+
+
+def test_what_only_looks_like_litter_is_the_users(tmp_path) -> None:
+    mine = tmp_path / ".model.0123abcd"
+    make_folder(mine)
+    (tmp_path / ".model.0123abce").write_text("mine")
+    (tmp_path / ".model.0123abcf").symlink_to(mine)
+    make_folder(tmp_path / ".model.0123abcd.old")
+    (tmp_path / ".model.12345678").mkdir()  # which a killed export has left
+    (tmp_path / ".another.12345678").mkdir()
+    before = files(tmp_path)
+    killed_exports.export(tmp_path / "model", "new")
+    kept = {name: text for name, text in files(tmp_path).items() if not name.startswith("model/")}
+    assert kept == before
+    assert (tmp_path / ".another.12345678").exists()
+    assert not (tmp_path / ".model.12345678").exists()
+
+
+def test_a_link_that_leads_to_itself_is_left_alone(tmp_path) -> None:
+    path = tmp_path / "model"
+    path.symlink_to(path)
+    with pytest.raises(ExportExistsError, match="is a symbolic link that"):
+        Place(path, overwrite=True)
+    assert path.is_symlink()
+
+
+def test_a_folder_that_cannot_be_locked_is_filled_too(tmp_path, monkeypatch) -> None:
+    """Some file systems of networks lock nothing; then waste cannot be told from work."""
+
+    def refuse(*_: int) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    (tmp_path / ".model.12345678").mkdir()
+    monkeypatch.setattr(place_module.fcntl, "flock", refuse)
+    killed_exports.export(tmp_path / "model", "old")
+    killed_exports.export(tmp_path / "model", "new")
+    assert killed_exports.texts(tmp_path / "model") == ["new"]
+    assert sorted(os.listdir(tmp_path)) == [".model.12345678", "model"]

@@ -1,0 +1,245 @@
+"""Exports that are killed, at each of their steps and at random, and what they leave.
+
+``python tests/programs/killed_exports.py FOLDER`` prints what it saw as JSON:
+
+- ``steps``: models of a few bytes, killed before each line that moves them and each call that
+  changes a file, with the system's exchange of names and without;
+- ``race``, ``race_without_exchange``: two processes that export to one path, and are killed at
+  random, while a third one reads;
+- ``whole``: `nbfn.export` itself, killed at random, and loaded.
+
+TensorFlow is imported once; each export is a fork, which nothing of TensorFlow's ran before.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nbfn.sessions.export import place as place_module
+from nbfn.sessions.export.place import Place, reading, recover
+
+FILES = (
+    *("saved_model.pb", "fingerprint.pb", "variables/variables.index"),
+    *("variables/variables.data-00000-of-00001", "assets/words.txt", "assets.extra/nbfn.json"),
+)
+MOVING = ("beside", "_new_folder", "fill", "_exchange", "exchange", "recover")
+CHANGING = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "fcntl.flock", "open")
+EXCHANGE = place_module._system_exchange
+KILLS = 40
+MODELS = 20
+SEED = 20
+ROUNDS = 3
+
+
+def export(path: Path, text: str) -> None:
+    """Exports a model whose files all hold a text."""
+    place = Place(path, overwrite=True)
+    with place.beside() as folder:
+        for name in FILES:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        place.fill(folder)
+
+
+def texts(path: Path) -> list[str]:
+    """What the files of a model hold: one text if it is whole; nothing if there is none."""
+    if not path.exists():
+        return []
+    return sorted({_text(path / name) for name in FILES})
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except FileNotFoundError:
+        return "-"
+
+
+def forked(work: Callable[[], Any]) -> int:
+    """Starts some work in a process of its own."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work()
+        os._exit(0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    os._exit(1)
+
+
+def kill_before(step: int) -> None:
+    """Has this process killed before that step of an export."""
+    steps = itertools.count()
+
+    def reached() -> None:
+        if next(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        code = frame.f_code
+        if code.co_filename != place_module.__file__ or code.co_name not in MOVING:
+            return None
+        if event == "line":
+            reached()
+        return trace
+
+    def audit(event: str, _: Any) -> None:
+        if event in CHANGING:
+            reached()
+
+    sys.addaudithook(audit)
+    sys.settrace(trace)
+
+
+def refusing() -> Callable[[bytes, bytes], None]:
+    """What a file system does that cannot exchange names."""
+
+    def refuse(*_: bytes) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    return refuse
+
+
+def told(work: Callable[[], Any]) -> list[str]:
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        work()
+    return [str(each.message) for each in given]
+
+
+def steps(folder: Path) -> list[dict[str, Any]]:
+    """Kills an export before each step, with and without an old model."""
+    path, seen = folder / "model", []
+    for has_exchange, has_old in itertools.product((True, False), repeat=2):
+        place_module._system_exchange = EXCHANGE if has_exchange else refusing
+        for step in itertools.count():
+            shutil.rmtree(folder)
+            folder.mkdir()
+            if has_old:
+                export(path, "old")
+
+            def killed(step: int = step) -> None:
+                kill_before(step)
+                export(path, "new")
+
+            status = os.waitpid(forked(killed), 0)[1]
+            here = {"exchange": has_exchange, "old": has_old, "step": step, "status": status}
+            here["left"] = texts(path)
+            here["told"] = told(lambda: recover(path))
+            here["recovered"] = texts(path)
+            export(path, "next")
+            here |= {"next": texts(path), "names": os.listdir(folder)}
+            seen.append(here)
+            if status != signal.SIGKILL:
+                break
+    return seen
+
+
+def race(folder: Path) -> dict[str, Any]:
+    """Two exports at a time, killed at random, and a reader that finds a whole model each time."""
+    place_module._system_exchange = EXCHANGE
+    return _race(folder)
+
+
+def race_without_exchange(folder: Path) -> dict[str, Any]:
+    """The same where names cannot be exchanged."""
+    place_module._system_exchange = refusing
+    return _race(folder)
+
+
+def _race(folder: Path) -> dict[str, Any]:
+    path, chance = folder / "model", random.Random(SEED)
+    export(path, "first")
+
+    def work() -> None:
+        for number in itertools.count():
+            export(path, f"{os.getpid()} {number}")
+
+    seen: dict[str, Any] = {"mixed": [], "texts": set(), "kills": 0, "statuses": set()}
+    at_work = [forked(work) for _ in range(2)]
+    try:
+        next_kill = time.monotonic()
+        while seen["kills"] < KILLS or len(seen["texts"]) < MODELS:
+            with reading(path):
+                found = texts(path)
+            seen["texts"] |= set(found)
+            if len(found) != 1 or found == ["-"]:
+                seen["mixed"].append(found)
+            if time.monotonic() > next_kill:
+                seen["statuses"].add(kill(at_work.pop(0)))
+                at_work.append(forked(work))
+                seen["kills"] += 1
+                next_kill = time.monotonic() + chance.uniform(0.01, 0.06)
+    finally:
+        seen["statuses"] |= {kill(each) for each in at_work}
+    export(path, "last")
+    seen |= {"texts": len(seen["texts"]), "statuses": list(seen["statuses"])}
+    return seen | {"names": os.listdir(folder), "last": texts(path)}
+
+
+def kill(process: int) -> int:
+    """Kills a process; its status, which is another one than SIGKILL's if it had failed before."""
+    os.kill(process, signal.SIGKILL)
+    return os.waitpid(process, 0)[1]
+
+
+def whole(folder: Path) -> list[dict[str, Any]]:
+    """`nbfn.export` in a loop, killed at random; the model that is there computes."""
+    place_module._system_exchange = EXCHANGE
+    path, chance, seen = folder / "model", random.Random(SEED), []
+
+    def work() -> None:
+        import tensorflow as tf
+
+        import nbfn
+
+        for number in itertools.count(1):
+            bias = tf.Variable(tf.fill([1000], float(number)))
+            f = nbfn.function(computing(float(number), bias), input_signature=[tf.TensorSpec([])])
+            nbfn.export(path, f, signatures={"f": f}, overwrite=True, verify=False)
+            (folder / "count").write_text(str(number))
+
+    def computing(factor: float, bias: Any) -> Callable[[Any], Any]:
+        return lambda x: x * factor + bias
+
+    def load() -> None:
+        import tensorflow as tf
+
+        f = tf.saved_model.load(str(path)).signatures["f"]
+        (result,) = f(x=tf.constant(0.0)).values()  # the bias, which is a file of its own
+        (other,) = f(x=tf.constant(1.0)).values()
+        assert float(other[0]) == 2 * float(result[0]) == 2 * float(result[-1])
+
+    for _ in range(ROUNDS):
+        (folder / "count").unlink(missing_ok=True)
+        process = forked(work)
+        while not (folder / "count").exists():
+            assert os.waitpid(process, os.WNOHANG) == (0, 0), "the export failed"
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0, 0.3))
+        assert kill(process) == signal.SIGKILL, "the export failed"
+        loaded = os.waitpid(forked(load), 0)[1]
+        seen.append({"names": sorted(os.listdir(folder)), "loaded": loaded})
+    return seen
+
+
+if __name__ == "__main__":
+    seen = {}
+    for look in (steps, race, race_without_exchange, whole):
+        folder = Path(sys.argv[1], look.__name__)
+        folder.mkdir()
+        seen[look.__name__] = look(folder)
+    print(json.dumps(seen))  # noqa: T201
