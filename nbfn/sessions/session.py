@@ -172,8 +172,13 @@ class Session:
         Raises:
             SessionKeyError: If the notebook names no such variable.
         """
-        variable = self[name]
-        return tuple(user for user, captured in self._captured() if id(variable) in captured)
+        return self.users(self[name])
+
+    @property
+    def users(self) -> Callable[[tf.Variable], tuple[str, ...]]:
+        """Tells of any variable the functions with a trace that captures it."""
+        captured = list(self._captured())
+        return lambda variable: tuple(name for name, ids in captured if id(variable) in ids)
 
     @property
     def unused(self) -> dict[str, tf.Variable]:

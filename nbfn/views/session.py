@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
 from nbfn.functions.traces.capture import short_device
 from nbfn.sessions.session import Session
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table
+from nbfn.views.outline import MAX_ROWS, Outline, Table
 
 
 def session_outline(session: Session) -> Outline:
@@ -15,11 +19,14 @@ def session_outline(session: Session) -> Outline:
         for name, f in session.functions.items()
     ]
     cells = [(name, str(cell.report)) for name, cell in session.cells.items()]
-    variables = [
-        (name, str(list(v.shape)), v.dtype.name, short_device(v.device))
-        for name, v in session.variables.items()
+    variables = session.variables
+    users = session.users
+    rows = [
+        (name, str(list(v.shape)), v.dtype.name, short_device(v.device), ", ".join(users(v)))
+        for name, v in islice(variables.items(), MAX_ROWS)
     ]
-    modules = [(name, type(module).__name__) for name, module in session.modules.items()]
+    modules = session.modules | session.models
+    others = session.tables | session.datasets | session.iterators | session.optimizers
     return Outline(
         f"session: {count(len(functions), 'function')}, {count(len(modules), 'module')}, "
         f"{count(len(variables), 'variable')}",
@@ -27,7 +34,21 @@ def session_outline(session: Session) -> Outline:
         (
             Table("functions", ("function", "traces", "calls", "hits", "retraces"), functions),
             Table("cells", ("cell", "runs as"), cells),
-            Table("modules", ("name", "class"), modules),
-            Table("variables", ("name", "shape", "dtype", "device"), variables),
+            Table("modules", ("name", "class"), _classes(modules.items())),
+            Table(
+                "variables",
+                ("name", "shape", "dtype", "device", "captured by"),
+                rows,
+                total=len(variables),
+            ),
+            Table(
+                "tables, datasets, iterators, optimizers",
+                ("name", "class"),
+                _classes(others.items()),
+            ),
         ),
     )
+
+
+def _classes(named: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
+    return [(name, type(value).__name__.lstrip("_")) for name, value in named]

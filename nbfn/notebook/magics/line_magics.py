@@ -235,6 +235,11 @@ class LineMagics(Magics):
     @argument("--overwrite", action="store_true", help="replace the SavedModel at the path")
     @argument("--no-verify", action="store_true", help="do not compare it in a fresh process")
     @argument("--time-limit", type=float, default=60.0, help="seconds for each call of the proof")
+    @argument(
+        "--strict",
+        action="store_true",
+        help="fail if a signature could not be called with any inputs",
+    )
     @no_var_expand
     @output_can_be_silenced
     @line_magic
@@ -253,9 +258,9 @@ class LineMagics(Magics):
         from nbfn.sessions.export.place import ExportExistsError
 
         arguments = parsed_line(self.tf_export, line)
-        functions = [named(self.shell, each) for each in arguments.functions] or None
+        named_ones = [named(self.shell, each, whatever=True) for each in arguments.functions]
         path = unquoted(arguments.path) or ""
-        if functions is None and hasattr(self.shell.user_ns.get(path), "traces"):
+        if not named_ones and hasattr(self.shell.user_ns.get(path), "traces"):
             raise UsageError(
                 f"`{path}` is a function; write the folder first: %tf_export FOLDER {path}"
             )
@@ -263,9 +268,10 @@ class LineMagics(Magics):
             with one_line(NbfnError):
                 return export(
                     path,
-                    functions,
+                    named_ones or None,
                     overwrite=arguments.overwrite,
                     verify=not arguments.no_verify,
+                    strict=arguments.strict,
                     time_limit=arguments.time_limit,
                 )
         except UsageError as error:
