@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from nbfn.functions.watching.watch import watch
     from nbfn.sessions.checkpoint import restore, save
     from nbfn.sessions.export.export import Export, export
+    from nbfn.sessions.load import LoadedSession, load
     from nbfn.sessions.session import Session, session
 
 _NAMES = {
@@ -59,6 +60,8 @@ _NAMES = {
     "save": "nbfn.sessions.checkpoint",
     "Export": "nbfn.sessions.export.export",
     "export": "nbfn.sessions.export.export",
+    "LoadedSession": "nbfn.sessions.load",
+    "load": "nbfn.sessions.load",
     "Session": "nbfn.sessions.session",
     "session": "nbfn.sessions.session",
 }
@@ -70,6 +73,7 @@ __all__ = [
     "Check",
     "Export",
     "ListOf",
+    "LoadedSession",
     "NbfnError",
     "NbfnWarning",
     "RetraceError",
@@ -85,6 +89,7 @@ __all__ = [
     "expect_traces",
     "export",
     "function",
+    "load",
     "nn",
     "progress",
     "restore",

@@ -35,7 +35,10 @@ ORDER = {
         *("errors", "initializers", "activations", "variables", "specs", "lifecycle", "lifting"),
         *("transforms", "module", "layers", "containers"),
     ),
-    "nbfn.sessions": ("session", "records", "feed", "devices", "lookout", "export"),
+    "nbfn.sessions": (
+        *("kinds", "memory", "snapshot", "session", "checkpoint"),
+        *("records", "feed", "devices", "lookout", "export", "load"),
+    ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
         *("ticker", "formatters", "hooks", "extension"),

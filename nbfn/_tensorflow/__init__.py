@@ -43,10 +43,10 @@ from nbfn._tensorflow.graphs.capturing import (
     owned_variables,
     unused_operations,
 )
+from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.python_calls import (
     graph_time_functions,
 )
-from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.recording import (
     is_recording,
     record_gradient,
@@ -122,6 +122,7 @@ from nbfn._tensorflow.tracing.foreign_functions import (
     tracing_function,
     watch_cache,
 )
+from nbfn._tensorflow.tracing.restored import saved_graphs, saved_signature
 from nbfn._tensorflow.tracing.trace_types import (
     Container,
     Object,
