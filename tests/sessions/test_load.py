@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from IPython.core.formatters import DisplayFormatter
 
 import nbfn
+from nbfn.notebook.formatters import register_formatters
 from nbfn.sessions.load import LoadError, SavedCallError
 from nbfn.views import loaded_bundle
+from tests.programs import killed_exports
 
 X = tf.constant([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]])
 
 
 @pytest.fixture(scope="module")
-def notebook_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def notebook_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A layer, a table, and a method, exported by nbfn from names of a notebook."""
     path = tmp_path_factory.mktemp("nbfn") / "model"
 
@@ -55,7 +58,7 @@ def notebook_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setitem(sys.modules, "__main__", main)
         exec(code, main.__dict__)
         nbfn.export(path, verify=False)
-    yield path
+    return path
 
 
 def expected(x: tf.Tensor) -> np.ndarray:
@@ -163,6 +166,9 @@ def test_it_shows_what_is_in_it(notebook_model) -> None:
         assert "x: float32[None, 3]" in text
         assert "3 functions, 3 variables (20 B)" in text
     assert "<table>" in bundle["text/html"]
+    formatter = DisplayFormatter()
+    register_formatters(SimpleNamespace(display_formatter=formatter))  # type: ignore[arg-type]
+    assert formatter.format(loaded)[0]["text/html"] == bundle["text/html"]
 
 
 # Models of others --------------------------------------------------------------------------
@@ -348,3 +354,23 @@ def test_a_model_that_stepped_aside_for_a_killed_export_is_put_back(
         loaded = nbfn.load(tmp_path / "model")
     np.testing.assert_allclose(loaded["predict"](X)["y"], expected(X))
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_export_waits_until_the_model_is_loaded(notebook_model, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "model"
+    nbfn.export(path, nbfn.load(notebook_model)["predict"], verify=False)
+    plain_load = tf.saved_model.load
+
+    def load_slowly(*args: Any, **kwargs: Any) -> Any:
+        exporting.append(pool.submit(killed_exports.export, path, "new"))
+        with pytest.raises(TimeoutError):
+            exporting[0].result(0.3)
+        return plain_load(*args, **kwargs)
+
+    exporting: list[Any] = []
+    monkeypatch.setattr(tf.saved_model, "load", load_slowly)
+    with ThreadPoolExecutor() as pool:
+        loaded = nbfn.load(path)
+    np.testing.assert_allclose(loaded["predict"](X)["y"], expected(X))
+    exporting[0].result(60)
+    assert killed_exports.texts(path) == ["new"]
