@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from nbfn.sessions.checkpoint import restore, save
     from nbfn.sessions.export.export import Export, export
     from nbfn.sessions.export.preflight import preflight
+    from nbfn.sessions.load import LoadedSession, load
     from nbfn.sessions.session import Session, session
 
 _NAMES = {
@@ -61,6 +62,8 @@ _NAMES = {
     "Export": "nbfn.sessions.export.export",
     "export": "nbfn.sessions.export.export",
     "preflight": "nbfn.sessions.export.preflight",
+    "LoadedSession": "nbfn.sessions.load",
+    "load": "nbfn.sessions.load",
     "Session": "nbfn.sessions.session",
     "session": "nbfn.sessions.session",
 }
@@ -72,6 +75,7 @@ __all__ = [
     "Check",
     "Export",
     "ListOf",
+    "LoadedSession",
     "NbfnError",
     "NbfnWarning",
     "RetraceError",
@@ -87,6 +91,7 @@ __all__ = [
     "expect_traces",
     "export",
     "function",
+    "load",
     "nn",
     "preflight",
     "progress",

@@ -38,7 +38,7 @@ ORDER = {
     ),
     "nbfn.sessions": (
         *("kinds", "memory", "snapshot", "session", "checkpoint"),
-        *("records", "feed", "devices", "lookout", "export"),
+        *("records", "feed", "devices", "lookout", "export", "load"),
     ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),

@@ -130,6 +130,7 @@ from nbfn._tensorflow.tracing.foreign_functions import (
     tracing_function,
     watch_cache,
 )
+from nbfn._tensorflow.tracing.restored import saved_graphs, saved_signature
 from nbfn._tensorflow.tracing.trace_types import (
     Container,
     Object,

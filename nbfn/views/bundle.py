@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from nbfn.functions import TracedFunction
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.sessions.export.export import Export
+from nbfn.sessions.load import LoadedSession
 from nbfn.sessions.session import Session
 from nbfn.views.cell import cell_outline
 from nbfn.views.export import export_outline
 from nbfn.views.function import function_outline
+from nbfn.views.loaded import loaded_outline
 from nbfn.views.outline import Outline
 from nbfn.views.session import session_outline
 
@@ -47,6 +49,11 @@ def session_bundle(session: Session) -> dict[str, Any]:
 
         bundle |= widget_view(session_widget())
     return bundle
+
+
+def loaded_bundle(session: LoadedSession) -> dict[str, Any]:
+    """The MIME bundle of a loaded model."""
+    return _static(loaded_outline(session))
 
 
 def export_bundle(export: Export) -> dict[str, Any]:

@@ -309,6 +309,17 @@ def test_everything_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch)
     assert order[order.index("moved") + 1 :] == [tmp_path.stat().st_ino]
 
 
+def test_the_next_export_to_the_path_finds_the_old_model_there(tmp_path) -> None:
+    killed_exports.export(tmp_path / ".model.0123abcd.old", "old")
+    (tmp_path / ".model.0123abcd").mkdir()
+    with (
+        pytest.warns(nbfn.NbfnWarning, match="`.*model` was killed in its last step; .* put back"),
+        pytest.raises(ExportExistsError, match="give overwrite=True"),
+    ):
+        Place(tmp_path / "model", overwrite=False)
+    assert killed_exports.texts(tmp_path / "model") == ["old"]
+
+
 def test_what_is_being_written_is_no_litter_and_the_later_wins(tmp_path) -> None:
     path = tmp_path / "model"
     first, second = Place(path, overwrite=True), Place(path, overwrite=True)

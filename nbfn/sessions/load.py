@@ -1,0 +1,311 @@
+"""`load`: a SavedModel, nbfn's or another's, as a session: call it, look into it, train it on."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+from nbfn.functions import Cause, TracedFunction, function
+from nbfn.functions.traces.variable_names import walk
+from nbfn.modules.module.rows import show_bytes
+from nbfn.sessions.export.place import RECORD, holds_model, reading
+from nbfn.sessions.session import Session
+from nbfn.text import count, join, shorten
+
+_SAVED = Cause("requested", "saved in the model")
+_OWN_LISTS = re.compile(r"\w*variables/\d+")
+"""Where models keep variables that have no better path: Keras, and TensorFlow 1."""
+
+_UNKNOWN_OPERATION = re.compile(r"Op type not registered '(\w+)'")
+_NO_GRAPH = ("Could not find matching concrete function", "Binding inputs to tf.function failed")
+_MAX_SHOWN = 20
+
+
+class LoadError(NbfnError, ValueError):
+    """A SavedModel could not be loaded."""
+
+
+class SavedCallError(NbfnError, TypeError):
+    """A loaded function was called in a way that none of its graphs serves."""
+
+
+class LoadedSession(Session):
+    """The session of a SavedModel: its functions, variables and tables by name.
+
+    Its functions are `TracedFunction`s, with the graphs that were saved as their traces; so they
+    are called, explained, differentiated and exported like any other. Unlike the session of a
+    notebook, it owns what it lists.
+
+    Attributes:
+        path: Where the model was loaded from.
+        root: What ``tf.saved_model.load`` returned.
+        record: What the export noted in ``assets.extra/nbfn.json``; empty for another's model.
+    """
+
+    def __init__(self, path: str, root: Any, record: Mapping[str, Any]) -> None:
+        self.path = path
+        self.root = root
+        self.record = record
+        names: dict[str, Any] = {}
+        super().__init__(names)
+        names.update(_variables_and_tables(root, record))
+        for name, saved in _restored(root, record):
+            names[name] = _traced(_Restored(name, saved, names), path)
+        for name, concrete in root.signatures.items():
+            if name not in names and not record:  # those of nbfn's stand for traces of functions
+                names[name] = _traced(_Signature(name, concrete, names), path)
+
+    @property
+    def functions(self) -> dict[str, TracedFunction]:  # type: ignore[override]
+        """The model's functions, and another's signatures where they have another name."""
+        return {name: each for name, each in self.named() if isinstance(each, TracedFunction)}
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The model's lookup tables and other resources, which only its functions can ask."""
+        return {name: each for name, each in self.named() if hasattr(each, "resource_handle")}
+
+    @property
+    def signatures(self) -> Mapping[str, Any]:
+        """The model's signatures: a ``ConcreteFunction`` each, called with keywords."""
+        return self.root.signatures  # type: ignore[no-any-return]
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the variables in bytes."""
+        sizes = ((v.shape.num_elements() or 0, v.dtype.size) for v in self.variables.values())
+        return sum(number * size for number, size in sizes)
+
+    def __repr__(self) -> str:
+        functions = self.functions
+        lines = [
+            f"<nbfn session loaded from {self.path}: {count(len(functions), 'function')}, "
+            f"{count(len(self.variables), 'variable')} ({show_bytes(self.nbytes)})>"
+        ]
+        for name, each in functions.items():
+            saved = [trace.signature for trace in each.traces] or [each.parameters[1:-1]]
+            lines += [f"  {name}({text})" for text in saved]
+        more = len(lines) - 1 - _MAX_SHOWN
+        return "\n".join(lines[: _MAX_SHOWN + 1] + ([f"  and {more} more"] if more > 0 else []))
+
+
+def load(path: str | os.PathLike[str], *, tags: str | Sequence[str] | None = None) -> LoadedSession:
+    """Loads a SavedModel as a session.
+
+    It need not be nbfn's: what ``tf.saved_model.save``, Keras's ``model.export`` and TensorFlow 1
+    wrote loads as well. A model that nbfn exported has its variables under the names of the
+    notebook, ``model/hidden/kernel``; another one under their paths from its root.
+
+    Args:
+        path: Folder of the model.
+        tags: Which of its graphs to load, if it has several; as in ``tf.saved_model.load``.
+
+    Returns:
+        Its functions are called as ``loaded["predict"](x)``; a tape differentiates them, and
+        ``nbfn.export(path, loaded["predict"])`` writes them again.
+
+    Raises:
+        LoadError: If there is no SavedModel, or TensorFlow cannot load it.
+    """
+    text = os.fspath(path)
+    if "://" in text:  # another file system than this one, which TensorFlow reads
+        return LoadedSession(text, _load(text, tags), {})
+    folder = Path(text)
+    with reading(folder):
+        _check(folder)
+        root = _load(text, tags)
+        return LoadedSession(text, root, _record(folder))
+
+
+def _check(folder: Path) -> None:
+    if holds_model(folder):
+        return
+    if not os.path.lexists(folder):
+        raise LoadError(f"there is nothing at `{folder}`; expected the folder of a SavedModel")
+    if not folder.is_dir():
+        hint = ""
+        if folder.suffix in (".keras", ".h5", ".hdf5"):
+            hint = "; load it with keras.models.load_model, then watch or export the model"
+        raise LoadError(f"`{folder}` is a file; expected the folder of a SavedModel{hint}")
+    inside = sorted(each.name for each in folder.iterdir())
+    models = [name for name in inside if holds_model(folder / name)]
+    if models:
+        found = f"a SavedModel in {join([f'`{name}`' for name in models[:3]])}"
+        hint = f"load `{folder / models[-1]}`"
+    else:
+        found = join([f"`{name}`" for name in inside[:3]]) if inside else "nothing"
+        hint = "expected saved_model.pb"
+    raise LoadError(f"`{folder}` holds no SavedModel but {found}; {hint}")
+
+
+def _load(path: str, tags: str | Sequence[str] | None) -> Any:
+    try:
+        return tf.saved_model.load(path, tags=tags)
+    except Exception as error:
+        unknown = _UNKNOWN_OPERATION.search(str(error))
+        if unknown:
+            raise LoadError(
+                f"`{path}` needs the operation `{unknown[1]}`, which this TensorFlow lacks; import "
+                "the package that brings it, or load its library with tf.load_op_library, and load "
+                "the model again"
+            ) from error
+        if "MetaGraph" in str(error):
+            sets = re.findall(r"\[\[.*\]\]", str(error))
+            listed = f" ({sets[0][1:-1]})" if sets else ""
+            raise LoadError(
+                f"`{path}` holds several graphs, or none with the tags {tags!r}{listed}; choose "
+                "one by its tags, as in tags=['serve']"
+            ) from error
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise LoadError(f"TensorFlow cannot load `{path}`: {lines[0][:300]}") from error
+
+
+def _record(folder: Path) -> Mapping[str, Any]:
+    with suppress(OSError, ValueError):
+        record = json.loads((folder / RECORD).read_text())
+        return record if isinstance(record, dict) else {}
+    return {}
+
+
+# What is in a model ------------------------------------------------------------------------
+
+
+def _public(root: Any) -> list[tuple[str, Any]]:
+    below = _tensorflow.trackable_children(root).items()
+    return [(name, each) for name, each in below if name[:1] != "_" and name != "signatures"]
+
+
+def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables and tables by the notebook's names, or else by their paths in the model."""
+    variables = list(getattr(root, "nbfn_variables", ()))
+    names = dict(zip(record.get("variables", ()), variables, strict=False))
+    named = {id(each) for each in names.values()}
+    used = {id(v) for each in root.signatures.values() for v in each.variables}
+    for path, value, owner in walk(_public(root), whole=True):
+        name = path.removeprefix("nbfn_")
+        if isinstance(value, tf.Variable) and id(value) not in named:
+            named.add(id(value))
+            own = value.name.removesuffix(":0")
+            if _OWN_LISTS.fullmatch(path) and own not in names and not own.startswith("Variable"):
+                name = own
+            names[name] = value
+        elif isinstance(value, tf.Tensor) and owner is not value and not _is_start(path, root):
+            names[name] = owner
+    for each in root.signatures.values():  # and what nothing but a graph leads to
+        for variable in each.variables:
+            if id(variable) in used - named:
+                named.add(id(variable))
+                names.setdefault(variable.name.removesuffix(":0"), variable)
+    return names
+
+
+def _is_start(path: str, root: Any) -> bool:
+    """Whether this is no table but what a model of TensorFlow 1 runs first."""
+    return path == "initializer" and hasattr(root, "prune")
+
+
+def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The functions of a model, by the names that they had."""
+    exported = {name.replace(".", "_"): name for name in record.get("functions", ())}
+    known: set[int] = set()
+    below = [*_public(root), *((n, f) for n, f in vars(root).items() if n == "__call__")]
+    for path, value, _ in walk(below, whole=True):
+        if _tensorflow.saved_graphs(value) is not None and id(value) not in known:
+            known.add(id(value))
+            name = path.strip("_").replace("/", ".")
+            yield exported.get(name, name), value
+
+
+class _Restored:
+    """A function of a model."""
+
+    def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
+        self.name, self.saved, self.names = name, saved, names
+        self.signature = _tensorflow.saved_signature(saved)
+
+    def inputs(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """What each graph was saved for: arguments and keyword arguments."""
+        for graph in _tensorflow.saved_graphs(self.saved) or ():
+            yield graph.structured_input_signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.saved(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            if not str(error).startswith(_NO_GRAPH):
+                raise
+            saved = list(dict.fromkeys(self._text(*each) for each in self.inputs()))
+            more = ["..."] if len(saved) > 3 else []
+            raise SavedCallError(
+                f"`{self.name}` was saved for {join(saved[:3] + more, 'or')}, and not for "
+                f"{self._text(args, kwargs)}; a SavedModel has no Python code to trace anew"
+            ) from error
+
+    def _text(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        try:
+            named: dict[Any, Any] = self.signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            named = {**dict(enumerate(args)), **kwargs}
+        return f"({', '.join(f'{name}: {_short(each)}' for name, each in named.items())})"
+
+
+class _Signature(_Restored):
+    """A signature that is no function of its model."""
+
+    def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
+        self.name, self.saved, self.names = name, saved, names
+        self._specs = {
+            re.sub(r"\W|^(?=\d)", "_", key): (key, spec)
+            for key, spec in saved.structured_input_signature[1].items()
+        }
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.signature = inspect.Signature([inspect.Parameter(each, kind) for each in self._specs])
+
+    def inputs(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+        yield (), {name: spec for name, (_, spec) in self._specs.items()}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self.signature.bind(*args, **kwargs).arguments
+        return self.saved(**{self._specs[name][0]: value for name, value in bound.items()})
+
+
+def _traced(saved: _Restored, path: str) -> TracedFunction:
+    """A traced function with one trace for each graph that was saved."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return saved(*args, **kwargs)
+
+    name = re.sub(r"\W", "_", saved.name.rpartition(".")[2])
+    code = call.__code__.replace(co_name=name, co_qualname=name, co_filename=path)
+    # Its globals are the session's names: there its captures are looked for, and named.
+    python_function = FunctionType(code, saved.names, name, None, call.__closure__)
+    python_function.__signature__ = saved.signature  # type: ignore[attr-defined]
+    traced = function(_tensorflow.no_autograph(python_function), max_traces=None, autograph=False)
+    for args, kwargs in saved.inputs():
+        with suppress(Exception):  # it was saved for an object that is not there: a call will tell
+            plain_args, plain_kwargs = tf.nest.map_structure(_unnamed, (args, kwargs))
+            traced.request(plain_args, plain_kwargs, _SAVED)
+    return traced
+
+
+def _unnamed(leaf: Any) -> Any:
+    """A specification without a name: an input is called as its parameter."""
+    return tf.TensorSpec(leaf.shape, leaf.dtype) if type(leaf) is tf.TensorSpec else leaf
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (tf.TensorSpec, tf.Tensor, tf.Variable)):
+        sizes = "[...]" if value.shape.rank is None else str(value.shape.as_list())
+        return f"{value.dtype.name}{sizes}"
+    return shorten(repr(value))
