@@ -54,6 +54,7 @@ from nbfn._tensorflow.graphs.recording import (
 )
 from nbfn._tensorflow.graphs.saved_model import (
     SavedModel,
+    called,
     can_be_saved,
     definitions,
     difference,

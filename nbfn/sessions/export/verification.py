@@ -349,14 +349,23 @@ def compare_files(
     known = {id(each) for _, each in present}
     present += [(label, each) for label, each in signatures.items() if id(each) not in known]
     for label, concrete in present:
-        for name, here in _tensorflow.definitions(concrete).items():
+        here = _tensorflow.definitions(concrete)
+        waiting, seen = [tf.compat.as_str(concrete.name)], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in seen or name not in here:
+                continue
+            seen.add(name)
             there = saved.functions.get(name)
-            differs = "it is not there" if there is None else _tensorflow.difference(there, here)
+            differs = (
+                "it is not there" if there is None else _tensorflow.difference(there, here[name])
+            )
             if differs is not None:
                 raise VerificationError(
                     f"`{label}`: function `{name}` of the exported model differs: {differs}"
                 )
-            compared += 1
+            waiting += _tensorflow.called(here[name])
+        compared += len(seen)
     if not is_as_written:
         raise VerificationError("a file of the exported model is not as TensorFlow wrote it")
     assets = list(saved.assets(root))
