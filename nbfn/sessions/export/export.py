@@ -53,6 +53,8 @@ class Export:
         fixed: What serves one size only, because all calls had it, in words.
         compared: What was compared by value besides outputs, in words; empty without verification.
         left_out: What of the functions could not be saved, and why, in words.
+        process_nbytes: The memory of the process of the proof, which is kept for the next export
+            for a while; 0 if it has ended.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class Export:
     verified_traces: tuple[Verification, ...] = ()
     compared: str = ""
     left_out: tuple[str, ...] = ()
+    process_nbytes: int = 0
 
     def __repr__(self) -> str:
         lines = [f"<nbfn export {self.path}: {len(self.variables)} variables>"]
@@ -74,6 +77,9 @@ class Export:
         lines += [f"  compared by value: {self.compared}"] if self.compared else []
         lines += [f"  fixed size: {each}" for each in self.fixed]
         lines += [f"  left out: {each}" for each in self.left_out]
+        if self.process_nbytes:
+            size = f"{self.process_nbytes / 1e6:.0f} MB"
+            lines.append(f"  the process of the proof is kept for the next export ({size})")
         return "\n".join(lines)
 
 
@@ -167,6 +173,7 @@ def export(
                 work.next("moving it into place")
                 texts = {name: _text(function) for name, function in serving.items()}
                 record = _record(chosen, texts, list(held.variables), verified)
+                record |= {"compared": compared, "left_out": left_out}
                 (folder / RECORD).parent.mkdir(exist_ok=True)
                 (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
                 nbytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
@@ -185,6 +192,7 @@ def export(
         verified_traces=tuple(verified[len(serving) :]),
         compared=compared,
         left_out=tuple(left_out),
+        process_nbytes=process.nbytes if process is not None and keep_process > 0 else 0,
     )
 
 
