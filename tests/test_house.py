@@ -35,7 +35,7 @@ ORDER = {
         *("errors", "initializers", "activations", "variables", "specs", "lifecycle", "lifting"),
         *("transforms", "module", "layers", "containers"),
     ),
-    "nbfn.sessions": ("session", "records", "feed", "devices", "lookout", "export"),
+    "nbfn.sessions": ("cluster", "session", "records", "feed", "devices", "lookout", "export"),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
         *("ticker", "formatters", "hooks", "extension"),

@@ -7,7 +7,8 @@ the user names, the session names.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +18,7 @@ from nbfn.functions import TracedFunction, live_functions
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.variable_names import named_leaves, users_names
 from nbfn.functions.watching.watched_function import WatchedFunction
+from nbfn.sessions.cluster import strategy as cluster
 from nbfn.text import count
 
 
@@ -96,6 +98,30 @@ class Session:
         """TensorFlow's logical devices, by full name."""
         return tuple(device.name for device in tf.config.list_logical_devices())
 
+    @property
+    def strategy(self) -> Any:
+        """The ``tf.distribute`` strategy that the notebook uses; None if it uses none."""
+        return cluster.used()
+
+    def scope(self) -> AbstractContextManager[None]:
+        """A with-block: the models and optimizers made inside are made under the strategy."""
+        return cluster.scope()
+
+    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Calls a function on the replicas of the strategy, each with its share of the batch.
+
+        A traced function whose calls are found to be the same when the batch is split needs no
+        `run`. This splits without asking.
+
+        Returns:
+            Rows that belong to rows of the batch, one after another; other floating values
+            averaged; anything else once.
+
+        Raises:
+            StrategyError: If an argument cannot be split.
+        """
+        return cluster.run(function, args, kwargs)
+
     def __getitem__(self, name: str) -> tf.Variable:
         """The variable of a name such as ``model/hidden/kernel``.
 
@@ -143,6 +169,15 @@ class Session:
         return f"<nbfn session: {listed or 'nothing yet'}>"
 
 
-def session() -> Session:
-    """The session of this kernel, or of this script."""
+def session(strategy: Any = ...) -> Session:
+    """The session of this kernel, or of this script.
+
+    Args:
+        strategy: A ``tf.distribute`` strategy that the notebook uses from now on; None for none.
+
+    Raises:
+        StrategyError: If it is something else.
+    """
+    if strategy is not ...:
+        cluster.use(strategy)
     return Session()
