@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from nbfn.functions.traced.function import function
     from nbfn.functions.traced.traced_function import TracedFunction
     from nbfn.functions.watching.watch import watch
+    from nbfn.sessions.cluster.connect import Connection, connect
+    from nbfn.sessions.cluster.errors import ConnectError, StrategyError
     from nbfn.sessions.export.export import Export, export
     from nbfn.sessions.session import Session, session
 
@@ -54,6 +56,10 @@ _NAMES = {
     "StaleTraceError": "nbfn.functions.recording.refusal",
     "TraceLimitError": "nbfn.functions.recording.refusal",
     "stance": "nbfn.functions.recording.stance",
+    "Connection": "nbfn.sessions.cluster.connect",
+    "connect": "nbfn.sessions.cluster.connect",
+    "ConnectError": "nbfn.sessions.cluster.errors",
+    "StrategyError": "nbfn.sessions.cluster.errors",
     "Export": "nbfn.sessions.export.export",
     "export": "nbfn.sessions.export.export",
     "Session": "nbfn.sessions.session",
@@ -65,6 +71,8 @@ __all__ = [
     "PYTHON_VALUE",
     "TRACE_ON_NEW_VALUE",
     "Check",
+    "ConnectError",
+    "Connection",
     "Export",
     "ListOf",
     "NbfnError",
@@ -73,11 +81,13 @@ __all__ = [
     "Session",
     "SignatureError",
     "StaleTraceError",
+    "StrategyError",
     "TooManyTracesError",
     "TraceLimitError",
     "TracedFunction",
     "__version__",
     "carve",
+    "connect",
     "diff",
     "expect_traces",
     "export",

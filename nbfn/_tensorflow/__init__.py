@@ -28,6 +28,7 @@ from nbfn._tensorflow.base import (
 )
 from nbfn._tensorflow.graphs.captures import (
     Captured,
+    assigns,
     captured,
     changing_resource_operations,
     drawn_in,

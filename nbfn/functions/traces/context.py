@@ -42,9 +42,7 @@ class Context(NamedTuple):
     graph: object = 0
 
 
-def here(
-    state: int, summaries: object | None = None, strategy: Strategy | None = None
-) -> Context:
+def here(state: int, summaries: object | None = None, strategy: Strategy | None = None) -> Context:
     """The context of a call that begins now.
 
     Args:

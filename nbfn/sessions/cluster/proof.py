@@ -63,7 +63,11 @@ def prove(function: Any, args: Any, kwargs: Any, whole: Spread, split: Spread) -
         try:
             concrete = function.request(args, kwargs)
             random = _tensorflow.stateful_random_operations(concrete.graph)
-            why = f"it draws from the hidden state of tf.random ({', '.join(random)})" if random else ""
+            why = (
+                f"it draws from the hidden state of tf.random ({', '.join(random)})"
+                if random
+                else ""
+            )
             found = concrete(*args, **kwargs), _values(trial)
         except Exception as error:
             why = f"split, it raises {type(error).__name__}: {str(error).strip().splitlines()[-1]}"
@@ -171,5 +175,7 @@ def strategys_variables(function: Any, strategy: Any) -> list[str]:
 
 
 def _iterators(function: Any, args: Any, kwargs: Any) -> bool:
-    read = [each for part in with_helpers(function.python_function) for each in named(part).values()]
+    read = [
+        each for part in with_helpers(function.python_function) for each in named(part).values()
+    ]
     return any(isinstance(each, tf.data.Iterator) for each in tf.nest.flatten([read, args, kwargs]))

@@ -30,7 +30,7 @@ class Spread:
         self.splits = splits
         how = "" if splits else ", each with the whole batch"
         replicas = strategy.num_replicas_in_sync
-        self.label = f"{type(strategy).__name__} with {replicas} replicas{how}"
+        self.label = f"{name_of(strategy)} with {replicas} replicas{how}"
 
     def run(
         self, function: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None
@@ -125,7 +125,9 @@ class Batch:
             )
         if not self.is_split or not _has_rows(value) or value.shape[0] != self._rows:
             return value
-        number = replica.replica_id_in_sync_group
+        number: Any = replica.replica_id_in_sync_group
+        known = tf.get_static_value(number)  # else the graph would capture a tensor for it
+        number = number if known is None else int(known)
         start = number * (self._share if isinstance(self.size, int) else self._step)
         return value[start : start + self._share]
 
@@ -172,6 +174,12 @@ def _average_gradients(replica: Any) -> None:
         return add_up(tf.distribute.ReduceOp.MEAN if is_keras else operation, value, options)
 
     replica.all_reduce = all_reduce
+
+
+def name_of(strategy: Any) -> str:
+    """The name of a strategy's class in ``tf.distribute``, which is not always the class's own."""
+    multi = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return "MultiWorkerMirroredStrategy" if multi else type(strategy).__name__
 
 
 def averages_gradients(strategy: Any) -> bool:

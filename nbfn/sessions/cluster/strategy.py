@@ -16,7 +16,7 @@ from nbfn.functions import TracedFunction, live_functions
 from nbfn.functions.calls.replicas import current
 from nbfn.sessions.cluster.errors import StrategyError
 from nbfn.sessions.cluster.proof import Unproven, prove, rehearse, strategys_variables
-from nbfn.sessions.cluster.spread import Spread, averages_gradients
+from nbfn.sessions.cluster.spread import Spread, averages_gradients, name_of
 from nbfn.site import warn
 
 
@@ -69,7 +69,7 @@ class Replicas:
                 self._settled.discard(function)
             warn(
                 f"`{function.label}` gets the whole batch on each replica of "
-                f"{type(self.strategy).__name__}: {reason}. That is exact, but no faster than one "
+                f"{name_of(self.strategy)}: {reason}. That is exact, but no faster than one "
                 f"device; `nbfn.session().run({function.name}, ...)` splits the batch all the same"
             )
 
@@ -78,7 +78,7 @@ class Replicas:
             raise StrategyError(
                 "optimizers of the installed Keras put the gradients of replicas together in a way "
                 "that nbfn does not know, so that steps would have the wrong length; use "
-                f"{type(self.strategy).__name__}.run, and divide the loss by the replicas"
+                f"{name_of(self.strategy)}.run, and divide the loss by the replicas"
             )
         self._checked = True
 
@@ -123,9 +123,10 @@ def _with_aggregation(next_creator: Callable[..., Any], **options: Any) -> Any:
     unsaid = options.get("aggregation") in (None, tf.VariableAggregation.NONE)
     if unsaid and options.get("synchronization") != tf.VariableSynchronization.ON_READ:
         initial = options.get("initial_value")
-        dtype = options.get("dtype") or tf.convert_to_tensor(
-            initial() if callable(initial) else initial
-        ).dtype
+        dtype = (
+            options.get("dtype")
+            or tf.convert_to_tensor(initial() if callable(initial) else initial).dtype
+        )
         spread = tf.VariableAggregation
         is_floating = tf.as_dtype(dtype).is_floating
         options["aggregation"] = spread.MEAN if is_floating else spread.ONLY_FIRST_REPLICA
@@ -138,19 +139,3 @@ def run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if not isinstance(runner, Replicas):
         return function(*args, **kwargs)
     return runner.run(function, args, kwargs)
-
-
-def is_chief(strategy: Any = None) -> bool:
-    """Whether this process writes what is written once: models, checkpoints, logs.
-
-    Args:
-        strategy: The strategy; the session's by default.
-    """
-    strategy = used() if strategy is None else strategy
-    resolver = getattr(strategy, "cluster_resolver", None)
-    kind, number = getattr(resolver, "task_type", None), getattr(resolver, "task_id", None)
-    if resolver is None or not kind:
-        return True
-    if kind == "worker" and "chief" not in resolver.cluster_spec().jobs:
-        return bool(number == 0)
-    return bool(kind == "chief")

@@ -21,6 +21,7 @@ import tensorflow as tf
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.segments.cell import TracedCell
+from nbfn.sessions.cluster.once import for_one_device, written_by_chief
 from nbfn.sessions.export.choice import chosen_traces, fixed_sizes
 from nbfn.sessions.export.place import RECORD, Place
 from nbfn.sessions.export.resources import ExportError, owners_of
@@ -103,7 +104,7 @@ def export(
         VerificationError: If the model computes something else. Nothing is left at `path` then.
     """
     started = time.perf_counter()
-    target = Path(path)
+    target = written_by_chief(Path(path))
     if not time_limit > 0:
         raise ExportError(f"time_limit is {time_limit!r}; expected a number of seconds above 0")
     place = Place(target, overwrite)
@@ -111,6 +112,7 @@ def export(
         work.next("tracing what has not been traced")
         here = session()
         chosen = _choose([functions, *more] if more else functions, here)  # type: ignore[list-item]
+        chosen = {name: for_one_device(each) for name, each in chosen.items()}
         for each in chosen.values():
             each.renew()  # the model computes what a call would compute now
         concrete = _signatures(chosen, signatures)

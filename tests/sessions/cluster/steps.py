@@ -1,12 +1,11 @@
 """A notebook's training, the same on one device and under a strategy; prints JSON.
 
-``python steps.py one 1``, ``mirrored N``, or ``workers`` with TF_CONFIG.
+``python steps.py HOW NUMBER FOLDER``; HOW is ``one``, ``mirrored`` or ``workers`` (with TF_CONFIG).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import warnings
 
@@ -17,7 +16,7 @@ import tensorflow as tf
 import nbfn
 from nbfn import nn
 
-HOW, NUMBER = sys.argv[1], int(sys.argv[2])
+HOW, NUMBER, FOLDER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 (CPU,) = tf.config.list_physical_devices("CPU")
 if HOW == "mirrored":
     logical = [tf.config.LogicalDeviceConfiguration()] * NUMBER
@@ -85,9 +84,7 @@ def predict(images):
 
 @nbfn.function
 def summed(images, labels):
-    return tf.reduce_sum(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images))
-    )
+    return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images)))
 
 
 def batches():
@@ -101,24 +98,71 @@ def train(step):
     return [float(step(*batch)) for batch in batches()]
 
 
+def error_of(call, *args, **kwargs):
+    try:
+        call(*args, **kwargs)
+    except nbfn.NbfnError as error:
+        return f"{type(error).__name__}: {error}"
+    except tf.errors.InvalidArgumentError as error:
+        return error.message
+    return None
+
+
+@nbfn.function
+def right(images, labels):
+    guesses = tf.argmax(model(images), -1, tf.int32)
+    return tf.reduce_sum(tf.cast(guesses == labels, tf.int32))
+
+
+@nbfn.function
+def reduces_itself(images):
+    replica = tf.distribute.get_replica_context()
+    return replica.all_reduce("MEAN", tf.reduce_mean(model(images)))
+
+
+outside = keras.optimizers.Adam()
+
+
+@nbfn.function
+def with_optimizer_outside(images):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(images))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    outside.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    return loss
+
+
+first = images_of_all[:64], labels_of_all[:64]
 found = {}
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     found["adam"] = train(train_step)
     found["by_hand"] = train(step_by_hand)
-    scores = predict(images_of_all[:64])["scores"]
-    found["scores"] = scores.numpy().ravel()[:50].tolist()
-    found["rows"] = scores.shape[0]
-    found["sum"] = float(summed(images_of_all[:64], labels_of_all[:64]))
+    scores = predict(first[0])["scores"]
+    found["scores"] = scores.numpy().tolist()
+    found["sum"] = float(summed(*first))
 found["told"] = [str(each.message) for each in told if each.category is nbfn.NbfnWarning]
 found["iterations"] = int(optimizer.iterations.numpy())
 found["calls"] = [train_step.calls, train_step.hits, len(train_step.traces)]
-found["causes"] = [str(c.sentence) for r in train_step.retraces for c in r.causes]
+found["causes"] = [cause.sentence for each in train_step.retraces for cause in each.causes]
 found["under"] = {
-    f.name: getattr(f.strategy, "label", None)
-    for f in (train_step, step_by_hand, predict, summed)
+    each.name: getattr(each.strategy, "label", None)
+    for each in (train_step, step_by_hand, predict, summed)
 }
 if HOW == "mirrored":
-    placement = train_step.run(images_of_all[:64], labels_of_all[:64]).placement
+    placement = train_step.run(*first).placement
     found["devices"] = placement.devices
-print(json.dumps(found), flush=True)
+    found["insisted"] = float(session.run(summed, *first))
+    found["right"] = error_of(session.run, right, *first)
+    found["outside"] = error_of(with_optimizer_outside, first[0])
+    reduces_itself(first[0])
+    found["own_collectives"] = error_of(nbfn.export, f"{FOLDER}/own", reduces_itself)
+    found["step"] = error_of(nbfn.export, f"{FOLDER}/step", train_step)
+    nbfn.session(strategy=None)
+    found["after"] = [predict.strategy is None, np.shape(predict(first[0][:3])["scores"])]
+if HOW == "workers":
+    export = nbfn.export(f"{FOLDER}/model", predict, verify=False)
+    found["exported"] = str(export.path)
+if HOW == "one":
+    found["strategy_error"] = error_of(nbfn.session, strategy="mirrored")
+sys.stdout.write(json.dumps(found) + "\n")
