@@ -65,7 +65,6 @@ def for_one_device(traced: TracedFunction) -> TracedFunction:
         return traced
     alone: TracedFunction = function(traced.python_function, input_signature=traced.input_signature)
     alone.known_as = traced.known_as
-    alone.run_under(tf.distribute.get_strategy())  # the default one, which is no strategy
     for trace in traced.traces:
         args, kwargs = trace.concrete_function.structured_input_signature
         with _collectives() as asked:

@@ -120,8 +120,8 @@ class Batch:
         """What a replica gets of an argument."""
         if isinstance(value, tf.SparseTensor) and self.is_split:
             raise StrategyError(
-                f"an argument is a SparseTensor of shape {value.shape}, which cannot be split; pass "
-                "a dense tensor or a tf.RaggedTensor"
+                f"an argument is a SparseTensor of shape {value.shape}, which cannot be split; "
+                "pass a dense tensor or a tf.RaggedTensor"
             )
         if not self.is_split or not _has_rows(value) or value.shape[0] != self._rows:
             return value

@@ -32,9 +32,15 @@ class Replicas:
         self._whole, self._split = Spread(strategy, splits=False), Spread(strategy)
         self._settled: weakref.WeakSet[Any] = weakref.WeakSet()
         self._checked = False
+        self._schedules = isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy)
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Runs a call on the replicas, the batch split, without a proof."""
+        if self._schedules:
+            raise StrategyError(
+                f"{name_of(self.strategy)} runs nothing itself; give the call to its coordinator: "
+                "tf.distribute.coordinator.ClusterCoordinator(strategy).schedule(function, args)"
+            )
         self._check_keras()
         if not isinstance(function, TracedFunction):
             return self._split.run(function, args, kwargs)
@@ -53,7 +59,7 @@ class Replicas:
         """
         here = tf.executing_eagerly() and tf.distribute.in_cross_replica_context()
         plain = tf.executing_eagerly() and not tf.distribute.has_strategy()
-        if not (here or plain) or function in self._settled:
+        if self._schedules or not (here or plain) or function in self._settled:
             return
         self._settled.add(function)
         if strategys_variables(function, self.strategy):

@@ -54,7 +54,9 @@ def remotely(x):
 
 x = tf.ones([3, 3])
 found["placed"] = remotely.run(x).placement.devices
-found["requested"] = [each.device for each in remotely.traces[0].graph.get_operations() if each.type == "MatMul"]
+found["requested"] = [
+    each.device for each in remotely.traces[0].graph.get_operations() if each.type == "MatMul"
+]
 with tf.device("/job:worker/task:1"):
     on_worker = square(x)
 found["device"], found["value"] = on_worker.device, on_worker.numpy().tolist()

@@ -53,6 +53,8 @@ with session.scope():
     optimizer = keras.optimizers.Adam(0.01)
     plain = classifier.bind(variables)
     rate = tf.Variable(0.5)
+    third = classifier.bind(variables)
+    sgd = keras.optimizers.SGD(0.5)
 
 
 @nbfn.function
@@ -74,6 +76,16 @@ def step_by_hand(images, labels):
     gradients = tape.gradient(loss, plain.trainable_variables)
     for gradient, variable in zip(gradients, plain.trainable_variables, strict=True):
         variable.assign_sub(rate * gradient)
+    return loss
+
+
+@nbfn.function
+def step_of_sgd(images, labels):
+    with tf.GradientTape() as tape:
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, third(images))
+        loss = tf.reduce_mean(losses)
+    gradients = tape.gradient(loss, third.trainable_variables)
+    sgd.apply_gradients(zip(gradients, third.trainable_variables, strict=True))
     return loss
 
 
@@ -138,6 +150,7 @@ with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     found["adam"] = train(train_step)
     found["by_hand"] = train(step_by_hand)
+    found["sgd"] = train(step_of_sgd)
     scores = predict(first[0])["scores"]
     found["scores"] = scores.numpy().tolist()
     found["sum"] = float(summed(*first))
@@ -159,7 +172,7 @@ if HOW == "mirrored":
     found["own_collectives"] = error_of(nbfn.export, f"{FOLDER}/own", reduces_itself)
     found["step"] = error_of(nbfn.export, f"{FOLDER}/step", train_step)
     nbfn.session(strategy=None)
-    found["after"] = [predict.strategy is None, np.shape(predict(first[0][:3])["scores"])]
+    found["after"] = [predict.strategy is None, predict(first[0][:3])["scores"].shape.as_list()]
 if HOW == "workers":
     export = nbfn.export(f"{FOLDER}/model", predict, verify=False)
     found["exported"] = str(export.path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +30,32 @@ def line_of(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-@pytest.fixture(scope="module")
-def found() -> Iterator[dict[str, Any]]:
-    jobs = json.dumps({"worker": free_addresses(2)})
-    servers = [started("server.py", jobs, "worker", str(i)) for i in range(2)]
+def with_a_worker_that_dies(program: str, jobs: dict[str, list[str]]) -> dict[str, Any]:
+    """What a notebook prints that sees worker 1 die when it asks for that."""
+    text = json.dumps(jobs)
+    tasks = [(job, str(i)) for job, addresses in jobs.items() for i in range(len(addresses))]
+    servers = {task: started("server.py", text, *task) for task in tasks}
     notebook = None
     try:
-        assert [line_of(each) for each in servers] == ["up", "up"]
-        notebook = started("remote.py", jobs)
+        assert {line_of(each) for each in servers.values()} == {"up"}
+        notebook = started(program, text)
         assert line_of(notebook) == "kill 1"
-        servers[1].kill()
-        servers[1].wait()
+        servers["worker", "1"].kill()
+        servers["worker", "1"].wait()
         assert notebook.stdin is not None
         notebook.stdin.write("killed\n")
         notebook.stdin.flush()
-        yield json.loads(line_of(notebook))
+        found: dict[str, Any] = json.loads(line_of(notebook))
+        return found
     finally:
-        for each in (*servers, *([notebook] if notebook else [])):
+        for each in (*servers.values(), *([notebook] if notebook else [])):
             each.kill()
             each.communicate()
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return with_a_worker_that_dies("remote.py", {"worker": free_addresses(2)})
 
 
 WORKERS = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(2)]
@@ -83,6 +89,7 @@ def test_a_function_runs_on_a_worker(found: dict[str, Any]) -> None:
     assert found["device"] == WORKERS[1]
     assert found["value"] == [[3.0] * 3] * 3
     assert found["requested"] == ["/job:worker/task:1"]
+    assert found["placed"] == {"worker/1/CPU:0": 1}
 
 
 def test_a_worker_that_dies_is_an_error_and_the_rest_goes_on(found: dict[str, Any]) -> None:
@@ -93,3 +100,17 @@ def test_a_worker_that_dies_is_an_error_and_the_rest_goes_on(found: dict[str, An
     assert found["other"] == [[3.0] * 3] * 3
     assert found["local"] == [[[3.0] * 3] * 3, [1.0, 2.0]]
     assert "kept" in found["session"]
+
+
+def test_a_coordinator_schedules_and_a_worker_that_dies_is_replaced() -> None:
+    jobs = {"worker": free_addresses(2), "ps": free_addresses(1)}
+    found = with_a_worker_that_dies("coordinate.py", jobs)
+    assert found["total"] == 8.0
+    assert found["results"] == [2.0] * 8
+    assert found["where"].startswith("/job:ps/")
+    assert found["calls"] == [8, 1]
+    assert found["captures"] == ["total"]
+    assert "give the call to its coordinator" in found["refused"]
+    assert found["after"] == 16.0
+    assert found["local"] == 3.0
+    assert "total" in found["session"]

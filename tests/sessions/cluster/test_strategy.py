@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ import pytest
 import tensorflow as tf
 
 STEPS = Path(__file__).with_name("steps.py")
-SAME = dict(rtol=2e-5, atol=2e-6)
-"""Adam makes rounding larger; a wrong factor changes the second loss by 1 % and more."""
+SAME: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
+"""Adam makes rounding larger; a wrong factor changes the losses of both SGDs by 1 % and more."""
 
 
 def free_addresses(number: int) -> list[str]:
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def runs(folder: Path) -> Iterator[Runs]:
+def runs(folder: Path) -> Runs:
     addresses = free_addresses(2)
     configs = [
         {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}} for i in range(2)
@@ -67,7 +67,7 @@ def runs(folder: Path) -> Iterator[Runs]:
     found["mirrored 4"] = result(four)
     workers = [start(folder, "workers", 2, config) for config in configs]
     found.update({f"worker {i}": result(each) for i, each in enumerate(workers)})
-    yield found
+    return found
 
 
 SPREAD = ["mirrored 2", "mirrored 4", "worker 0", "worker 1"]
@@ -77,6 +77,7 @@ SPREAD = ["mirrored 2", "mirrored 4", "worker 0", "worker 1"]
 def test_losses_are_those_of_one_device(runs: Runs, how: str) -> None:
     one, spread = runs["one"], runs[how]
     np.testing.assert_allclose(spread["adam"], one["adam"], **SAME)
+    np.testing.assert_allclose(spread["sgd"], one["sgd"], **SAME)
     np.testing.assert_allclose(spread["by_hand"], one["by_hand"], **SAME)
     np.testing.assert_allclose(spread["scores"], one["scores"], rtol=1e-2, atol=1e-4)
     assert spread["iterations"] == one["iterations"] == 5
@@ -99,7 +100,9 @@ def test_replicas_share_what_is_proven(runs: Runs, how: str) -> None:
 def test_one_device_is_told_nothing(runs: Runs) -> None:
     assert runs["one"]["told"] == []
     assert set(runs["one"]["under"].values()) == {None}
-    assert "strategy is a str, 'mirrored'; expected a tf.distribute" in runs["one"]["strategy_error"]
+    assert (
+        "strategy is a str, 'mirrored'; expected a tf.distribute" in runs["one"]["strategy_error"]
+    )
 
 
 @pytest.mark.parametrize("how", SPREAD)
