@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
     from nbfn.functions.watching.watch import watch
     from nbfn.sessions.checkpoint import restore, save
+    from nbfn.sessions.cluster.connect import Connection, connect
+    from nbfn.sessions.cluster.errors import ConnectError, StrategyError
     from nbfn.sessions.export.export import Export, export
     from nbfn.sessions.export.preflight import preflight
     from nbfn.sessions.load import LoadedSession, load
@@ -59,6 +61,10 @@ _NAMES = {
     "stance": "nbfn.functions.recording.stance",
     "restore": "nbfn.sessions.checkpoint",
     "save": "nbfn.sessions.checkpoint",
+    "Connection": "nbfn.sessions.cluster.connect",
+    "connect": "nbfn.sessions.cluster.connect",
+    "ConnectError": "nbfn.sessions.cluster.errors",
+    "StrategyError": "nbfn.sessions.cluster.errors",
     "Export": "nbfn.sessions.export.export",
     "export": "nbfn.sessions.export.export",
     "preflight": "nbfn.sessions.export.preflight",
@@ -73,6 +79,8 @@ __all__ = [
     "PYTHON_VALUE",
     "TRACE_ON_NEW_VALUE",
     "Check",
+    "ConnectError",
+    "Connection",
     "Export",
     "ListOf",
     "LoadedSession",
@@ -82,11 +90,13 @@ __all__ = [
     "Session",
     "SignatureError",
     "StaleTraceError",
+    "StrategyError",
     "TooManyTracesError",
     "TraceLimitError",
     "TracedFunction",
     "__version__",
     "carve",
+    "connect",
     "diff",
     "expect_traces",
     "export",

@@ -37,7 +37,7 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *("kinds", "memory", "snapshot", "session", "checkpoint"),
+        *("cluster", "kinds", "memory", "snapshot", "session", "checkpoint"),
         *("records", "feed", "devices", "lookout", "export", "load"),
     ),
     "nbfn.notebook": (

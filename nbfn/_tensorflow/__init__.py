@@ -29,6 +29,7 @@ from nbfn._tensorflow.base import (
 from nbfn._tensorflow.graphs.captures import (
     HIDDEN_STATE,
     Captured,
+    assigns,
     captured,
     changing_resource_operations,
     drawn_in,

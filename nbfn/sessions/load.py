@@ -191,6 +191,10 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
     variables = list(getattr(root, "nbfn_variables", ()))
     names = dict(zip(record.get("variables", ()), variables, strict=False))
     named = {id(each) for each in names.values()}
+    resources = getattr(root, "nbfn_resources", ())
+    known = {
+        id(each): name for name, each in zip(record.get("resources", ()), resources, strict=False)
+    }
     used = {id(v) for each in root.signatures.values() for v in each.variables}
     for path, value, owner in walk(_public(root), whole=True):
         name = path.removeprefix("nbfn_")
@@ -201,7 +205,7 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
                 name = own
             names[name] = value
         elif isinstance(value, tf.Tensor) and owner is not value and not _is_start(path, root):
-            names[name] = owner
+            names[known.get(id(owner), name)] = owner
     for each in root.signatures.values():  # and what nothing but a graph leads to
         for variable in each.variables:
             if id(variable) in used - named:

@@ -10,6 +10,7 @@ import contextlib
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -23,6 +24,7 @@ from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
 from nbfn.sessions import kinds
+from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.memory import Memory, memory_of
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
 from nbfn.text import count, join
@@ -162,6 +164,30 @@ class Session:
         return tuple(device.name for device in tf.config.list_logical_devices())
 
     @property
+    def strategy(self) -> Any:
+        """The ``tf.distribute`` strategy that the notebook uses; None if it uses none."""
+        return cluster.used()
+
+    def scope(self) -> AbstractContextManager[None]:
+        """A with-block: the models and optimizers made inside are made under the strategy."""
+        return cluster.scope()
+
+    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Calls a function on the replicas of the strategy, each with its share of the batch.
+
+        A traced function whose calls are found to be the same when the batch is split needs no
+        `run`. This splits without asking.
+
+        Returns:
+            Rows that belong to rows of the batch, one after another; other floating values
+            averaged; anything else once.
+
+        Raises:
+            StrategyError: If an argument cannot be split.
+        """
+        return cluster.run(function, args, kwargs)
+
+    @property
     def memory(self) -> dict[str, Memory]:
         """What each device holds, in bytes, by its full name."""
         return memory_of(self.devices, self.variables.values())
@@ -258,6 +284,15 @@ def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[
     return []
 
 
-def session() -> Session:
-    """The session of this kernel, or of this script."""
+def session(strategy: Any = ...) -> Session:
+    """The session of this kernel, or of this script.
+
+    Args:
+        strategy: A ``tf.distribute`` strategy that the notebook uses from now on; None for none.
+
+    Raises:
+        StrategyError: If it is something else.
+    """
+    if strategy is not ...:
+        cluster.use(strategy)
     return Session()

@@ -40,6 +40,11 @@ def changing_resource_operations(graph: Any) -> list[str]:
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
 
 
+def assigns(graph: Any) -> bool:
+    """Whether a graph assigns to variables, in nested functions too."""
+    return any(op.startswith(_ASSIGNING) for op in _operation_types(graph))
+
+
 def writes(graph: Any) -> bool:
     """Whether a graph does what cannot be done again: assigns, prints, draws, calls Python."""
     found = _operation_types(graph)
@@ -74,6 +79,7 @@ def _is_tensorflows(file: str) -> bool:
     return f"{os.sep}tensorflow{os.sep}" in file or file.startswith("<")
 
 
+_ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
 _WRITING = ("Assign", "Resource", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter")
 _READING = frozenset({"ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall"})
 _CHANGING = (

@@ -119,7 +119,7 @@ class Trial:
         leaks = {place: tensor.name for place, tensor in self._python.symbolic().items()}
         self._python.put_back()
         self._also(concrete)
-        eager, result, after = self._observed(self._eagerly)
+        eager, result, after = self._observed(self.eagerly)
         self.put_back()
         if concrete is None:
             traced, served, now = Run(error=failure), None, list[Any]()
@@ -150,7 +150,17 @@ class Trial:
         except Exception as error:
             return None, error
 
-    def _eagerly(self) -> Any:
+    @property
+    def variables(self) -> VariableState:
+        """The variables of the function, and the values that they get back."""
+        return self._variables
+
+    def eagerly(self, run: Callable[..., Any] | None = None) -> Any:
+        """Runs the Python.
+
+        Args:
+            run: Calls it, given the function, its positional and its keyword arguments.
+        """
         function = self._function
         python_function = function.python_function
         owner = function.owner
@@ -161,6 +171,8 @@ class Trial:
         eagerly = tf.config.functions_run_eagerly()
         tf.config.run_functions_eagerly(True)
         try:
+            if run is not None:
+                return run(python_function, self._args, self._kwargs)
             return python_function(*self._args, **self._kwargs)
         finally:
             tf.config.run_functions_eagerly(eagerly)

@@ -20,7 +20,7 @@ from nbfn.functions.recording.stance import Stance, obey, stance_of
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
-from nbfn.functions.traces.context import here, renumbered, summaries_of
+from nbfn.functions.traces.context import Strategy, here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
@@ -67,6 +67,7 @@ class Recorder(Record):
         guards: What the function bakes into its traces besides its arguments.
         staleness: What happens when a trace is found whose guards have changed.
         own_stance: The stance of the function itself, if it has one.
+        strategy: The strategy that the function's own traces run under, as contexts name it.
         first_cause: Why its first trace is made.
         failures: Calls whose trace failed.
         failed: Why nothing more is noted of the calls that are open, if something went wrong.
@@ -83,6 +84,7 @@ class Recorder(Record):
         self.guards = guards
         self.staleness = Staleness()
         self.own_stance: Stance | None = None
+        self.strategy: Strategy | None = None
         self.first_cause = Cause("first_trace", "first call")
         self.failures = 0
         self.failed: Exception | None = None
@@ -162,6 +164,7 @@ class Recorder(Record):
         return here(
             self.guards.key(_tensorflow.objects(function_type)),
             summaries_of(self.guards.attributes),
+            self.strategy,
         )
 
     @_harmless
@@ -180,7 +183,8 @@ class Recorder(Record):
         if learned is not None:
             steps.append(learned[0])
             self._renew_fingerprints(learned[1])
-        context = here(self.guards.key(objects), summaries_of(self.guards.attributes))
+        summaries = summaries_of(self.guards.attributes)
+        context = here(self.guards.key(objects), summaries, self.strategy)
         if not steps:
             return context, None
         return context, functools.partial(renumbered, functools.reduce(_chained, steps))
@@ -233,7 +237,8 @@ class Recorder(Record):
     def wanted(self, function_type: Any) -> Wanted:
         """What a call of this type needs of a trace."""
         objects = tuple(_tensorflow.objects(function_type))
-        context = here(self.guards.key(objects), summaries_of(self.guards.attributes))
+        summaries = summaries_of(self.guards.attributes)
+        context = here(self.guards.key(objects), summaries, self.strategy)
         return Wanted(key_of(function_type), context, self.guards.fingerprints(objects))
 
     def added(self, concrete: Any) -> None:

@@ -21,6 +21,7 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import Answers
+from nbfn.functions.calls.replicas import current as replicas
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards.guards import Guards, changes
 from nbfn.functions.recording import eviction
@@ -44,6 +45,7 @@ from nbfn.functions.traces.created_variables import Creations
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
+from nbfn.serial import serial
 from nbfn.site import Site, call_site
 from nbfn.text import count, parameters_text
 
@@ -208,6 +210,8 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         """Makes a call as TensorFlow does; returns its value, and its trace if it was a hit."""
         __tracebackhide__ = True
         recorder = self.recorder
+        if replicas.runner is not None:
+            replicas.runner.adopt(self, args, kwargs)
         fresh = _tensorflow.initialization(self) if not recorder.traces else None
         locked = _tensorflow.holds_lock(self)
         call, calls = Call(recorder), this_thread.calls
@@ -311,6 +315,17 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         if self.strategy is None:
             return told(*args, **kwargs)
         return self.strategy.run(told, tuple(args), dict(kwargs))
+
+    def run_under(self, strategy: Any) -> None:
+        """Has the calls that follow run under a strategy; under none if it is None.
+
+        Args:
+            strategy: A ``tf.distribute`` strategy, or what has a ``run`` like one's.
+        """
+        self.strategy = strategy
+        label = getattr(strategy, "label", type(strategy).__name__)
+        self.recorder.strategy = None if strategy is None else (label, serial(strategy), False)
+        self._dispatch.invalidate()
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced: on the caller's device, if one is asked for.

@@ -42,11 +42,18 @@ class Context(NamedTuple):
     graph: object = 0
 
 
-def here(state: int, summaries: object | None = None) -> Context:
-    """The context of a call that begins now."""
+def here(state: int, summaries: object | None = None, strategy: Strategy | None = None) -> Context:
+    """The context of a call that begins now.
+
+    Args:
+        state: The number that stands for what the guards see.
+        summaries: The writer and condition of summaries.
+        strategy: The function's own strategy, which its trace runs under.
+    """
     plain = tf.executing_eagerly() or tf.inside_function()
     graph = 0 if plain else serial(tf.compat.v1.get_default_graph())
-    return Context(_tensorflow.explicit_device(), state, summaries, _strategy(), graph)
+    around = strategy or _strategy()
+    return Context(_tensorflow.explicit_device(), state, summaries, around, graph)
 
 
 def _strategy() -> Strategy | None:

@@ -22,6 +22,7 @@ from nbfn._version import __version__
 from nbfn.code import plain_function
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.traces.variable_names import roots
+from nbfn.sessions.cluster.once import for_one_device, written_by_chief
 from nbfn.sessions.export.choice import chosen_traces, fixed_sizes, requested
 from nbfn.sessions.export.inputs import inputs_of
 from nbfn.sessions.export.place import RECORD, Place
@@ -136,7 +137,7 @@ def export(
             proven. Nothing is left at `path` then.
     """
     started = time.perf_counter()
-    target = Path(path)
+    target = written_by_chief(Path(path))
     if not time_limit > 0:
         raise ExportError(f"time_limit is {time_limit!r}; expected a number of seconds above 0")
     place = Place(target, overwrite)
@@ -144,6 +145,7 @@ def export(
     with working(Work("export", str(path), "step", total=5 if verify else 3)) as work:
         work.next("tracing what has not been traced")
         chosen = subjects([functions, *more] if more else functions, session(), specs)
+        chosen = {name: for_one_device(each) for name, each in chosen.items()}
         for each in chosen.values():
             if isinstance(each, TracedFunction):
                 each.renew()  # the model computes what a call would compute now
@@ -172,7 +174,7 @@ def export(
                         )
                 work.next("moving it into place")
                 texts = {name: _text(function) for name, function in serving.items()}
-                record = _record(chosen, texts, list(held.variables), verified)
+                record = _record(chosen, texts, held, verified)
                 record |= {"compared": compared, "left_out": left_out}
                 (folder / RECORD).parent.mkdir(exist_ok=True)
                 (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n")
@@ -385,7 +387,7 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> str:
 def _record(
     chosen: Mapping[str, Subject],
     texts: Mapping[str, str],
-    variables: Sequence[str],
+    held: Held,
     verified: Sequence[Verification],
 ) -> dict[str, Any]:
     return {
@@ -393,7 +395,8 @@ def _record(
         "tensorflow": tf.__version__,
         "python": platform.python_version(),
         "signatures": dict(texts),
-        "variables": list(variables),
+        "variables": list(held.variables),
+        "resources": list(held.owners),
         "functions": {
             name: {
                 "defined": str(function.site),

@@ -180,6 +180,13 @@ def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
             "calls Python while it runs (py_function, numpy_function), which no other process has",
             "write that part with TensorFlow's operations, or do it outside of the function",
         )
+    if any(kind.startswith("Collective") for kind in kinds):
+        yield Problem(
+            name,
+            True,
+            "communicates between devices, and waits for ever where one device serves the model",
+            "export a function of what one replica computes",
+        )
     random = sorted(kinds & _tensorflow.HIDDEN_STATE)
     if random:
         yield Problem(

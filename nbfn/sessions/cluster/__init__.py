@@ -1,0 +1,1 @@
+"""The same notebook on several devices, processes and machines: strategies and remote devices."""

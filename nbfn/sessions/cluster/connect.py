@@ -1,0 +1,175 @@
+"""Remote TensorFlow servers, whose devices the session gets.
+
+RFC "Functions, not Sessions", section "Distributed Execution": a device's name can be a remote
+one's, ``with tf.device("/job:worker/task:1")``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.sessions.cluster.errors import ConnectError
+from nbfn.text import count, join
+
+_ENVIRONMENT = {
+    "GRPC_FAIL_FAST": "use_caller",
+    "TF_ENABLE_EAGER_CLIENT_STREAMING_ENQUEUE": "false",
+}
+"""What TensorFlow reads when it connects. Without these the second call to a server that has died
+waits for ever; with them each raises an error at once (measured with TensorFlow 2.21)."""
+_EXPECTED = (
+    'expected "host:port", a list of them, {"worker": ["host:port", ...]}, a tf.train.ClusterSpec, '
+    "the text of a TF_CONFIG, a cluster resolver, or nothing for the TF_CONFIG of the environment"
+)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What `connect` has added.
+
+    Attributes:
+        jobs: The addresses of each job's tasks.
+        devices: The devices that the session has got, by full name.
+    """
+
+    jobs: Mapping[str, tuple[str, ...]]
+    devices: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        tasks = sum(len(addresses) for addresses in self.jobs.values())
+        lines = [
+            f"<nbfn connection: {count(tasks, 'server')}, {count(len(self.devices), 'device')}>"
+        ]
+        lines += [
+            f"  /job:{job}/task:{i}  {address}"
+            for job, addresses in self.jobs.items()
+            for i, address in enumerate(addresses)
+        ]
+        return "\n".join(lines)
+
+
+_connected: dict[str, tuple[str, ...]] = {}
+
+
+def connect(cluster: Any = None, *, time_limit: float = 10.0) -> Connection:
+    """Puts the devices of TensorFlow servers into the session.
+
+    After that ``with tf.device("/job:worker/task:1"):`` runs there, eagerly and in traced
+    functions. A call to a server that has died raises ``tf.errors.UnavailableError``; local work,
+    and work on other servers, goes on.
+
+    Args:
+        cluster: ``"host:port"``, with or without ``grpc://``; a list of them; addresses by job; a
+            ``tf.train.ClusterSpec``; a TF_CONFIG as text or dict; a cluster resolver; by default
+            the TF_CONFIG of the environment.
+        time_limit: Seconds until each server must have answered.
+
+    Returns:
+        The devices that were added.
+
+    Raises:
+        ConnectError: If that is no cluster, nothing answers, or the job is connected already.
+    """
+    if not time_limit > 0:
+        raise ConnectError(f"time_limit is {time_limit!r}; expected a number of seconds above 0")
+    jobs = _jobs(cluster)
+    for job, addresses in jobs.items():
+        if job in _connected and not _silent(_connected[job], time_limit):
+            same = "" if addresses == _connected[job] else f", not {join(addresses)}"
+            raise ConnectError(
+                f"the job `{job}` is connected already, to {join(_connected[job])}{same}; it is "
+                "kept while its servers live. Give other servers the name of another job"
+            )
+    silent = _silent([each for addresses in jobs.values() for each in addresses], time_limit)
+    if silent:
+        raise ConnectError(
+            f"{join([f'{address} ({why})' for address, why in silent])}: no server answers there "
+            f"within {time_limit:g} s; start tf.distribute.Server on it, or correct the address. "
+            "Nothing was connected"
+        )
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    before = set(_devices())
+    every = {**_connected, **jobs}  # TensorFlow forgets what is not named again
+    spec = tf.train.ClusterSpec({job: list(addresses) for job, addresses in every.items()})
+    try:
+        tf.config.experimental_connect_to_cluster(spec)
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        line: str = str(error).strip().splitlines()[0]
+        raise ConnectError(f"{join(list(jobs))}: TensorFlow cannot connect: {line}") from None
+    _connected.update(jobs)
+    return Connection(jobs, tuple(each for each in _devices() if each not in before))
+
+
+def _devices() -> list[str]:
+    return [device.name for device in tf.config.list_logical_devices()]
+
+
+def _jobs(cluster: Any) -> dict[str, tuple[str, ...]]:
+    """The addresses of each job."""
+    given = cluster
+    if cluster is None:
+        given = os.environ.get("TF_CONFIG", "")
+        if not given:
+            raise ConnectError(f"no cluster is given, and TF_CONFIG is not set; {_EXPECTED}")
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise ConnectError(
+                f"the text of the TF_CONFIG is no JSON: {error}; {_EXPECTED}"
+            ) from None
+    if hasattr(given, "cluster_spec"):
+        given = given.cluster_spec()
+    if isinstance(given, tf.train.ClusterSpec):
+        given = given.as_dict()
+    if isinstance(given, Mapping) and isinstance(given.get("cluster"), Mapping):
+        given = given["cluster"]
+    if isinstance(given, str):
+        given = [given]
+    if isinstance(given, Sequence):
+        given = {"worker": given}
+    if not isinstance(given, Mapping) or not given:
+        raise ConnectError(
+            f"the cluster is a {type(cluster).__name__}, {cluster!r:.60}; {_EXPECTED}"
+        )
+    return {str(job): _addresses(str(job), tasks) for job, tasks in given.items()}
+
+
+def _addresses(job: str, tasks: Any) -> tuple[str, ...]:
+    tasks = list(tasks.values()) if isinstance(tasks, Mapping) else tasks
+    if isinstance(tasks, str):
+        tasks = [tasks]
+    found = [str(each).removeprefix("grpc://") for each in tasks]
+    for address in found:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ConnectError(f"the job `{job}` has the address {address!r}; expected host:port")
+    if not found:
+        raise ConnectError(f"the job `{job}` has no address; {_EXPECTED}")
+    return tuple(found)
+
+
+def _silent(addresses: Sequence[str], seconds: float) -> list[tuple[str, str]]:
+    """The addresses where nothing takes a connection, and why. TensorFlow itself would hang."""
+
+    def why(address: str) -> str | None:
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), seconds).close()
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
+    with ThreadPoolExecutor(min(32, len(addresses))) as pool:
+        answers = list(pool.map(why, addresses))
+    pairs = zip(addresses, answers, strict=True)
+    return [(address, answer) for address, answer in pairs if answer is not None]

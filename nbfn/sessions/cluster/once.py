@@ -1,0 +1,112 @@
+"""What an export writes of a session with a strategy: one model, for one device, by one process."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions import TracedFunction, function
+from nbfn.sessions.cluster.errors import StrategyError
+from nbfn.sessions.cluster.spread import Spread, name_of
+from nbfn.sessions.cluster.strategy import used
+
+
+def is_chief(strategy: Any = None) -> bool:
+    """Whether this process writes what is written once: models, checkpoints, logs.
+
+    Args:
+        strategy: The strategy; the session's by default.
+    """
+    strategy = used() if strategy is None else strategy
+    resolver = getattr(strategy, "cluster_resolver", None)
+    kind, number = getattr(resolver, "task_type", None), getattr(resolver, "task_id", None)
+    if resolver is None or not kind:
+        return True
+    if kind == "worker" and "chief" not in resolver.cluster_spec().jobs:
+        return bool(number == 0)
+    return bool(kind == "chief")
+
+
+def written_by_chief(path: Path) -> Path:
+    """Where this process writes what the chief writes at a path.
+
+    Each worker has to write, because variables that are summed when they are read, such as those of
+    metrics, are read by all workers together. The others write to a folder that is removed when
+    they end.
+    """
+    if is_chief():
+        return path
+    folder = tempfile.mkdtemp(prefix="nbfn-worker-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder) / path.name
+
+
+def for_one_device(given: Any) -> Any:
+    """A function as one device runs it, with the signatures that replicas have called.
+
+    The graph of replicas holds each of them, and the collective operations between them, which wait
+    for ever where a model is served.
+
+    Args:
+        given: What is to be exported.
+
+    Returns:
+        Itself if it does not run on replicas.
+
+    Raises:
+        StrategyError: If it changes variables of the strategy, or communicates by itself.
+    """
+    if not isinstance(given, TracedFunction) or not isinstance(given.strategy, Spread):
+        return given
+    traced: TracedFunction = given
+    alone: TracedFunction = function(traced.python_function, input_signature=traced.input_signature)
+    alone.known_as = traced.known_as
+    for trace in traced.traces:
+        args, kwargs = trace.concrete_function.structured_input_signature
+        with _collectives() as asked:
+            concrete = alone.get_concrete_function(*args, **kwargs)
+        if _tensorflow.assigns(concrete.graph):
+            _refuse(traced, "changes variables, of which each replica has a copy")
+        if asked:
+            _refuse(traced, f"communicates between replicas by itself ({', '.join(asked)})")
+        alone.traces[-1].sample = trace.sample
+    return alone
+
+
+@contextmanager
+def _collectives() -> Iterator[list[str]]:
+    """The collective operations that code inside asks for where there is one replica."""
+    context: Any = tf.distribute.get_replica_context()
+    asked: list[str] = []
+
+    def noting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            asked.append(name)
+            return method(*args, **kwargs)
+
+        return _tensorflow.no_autograph_fast(call)
+
+    names = ("all_reduce", "all_gather", "merge_call")
+    for name in names:
+        setattr(context, name, noting(name, getattr(context, name)))
+    try:
+        yield asked
+    finally:
+        for name in names:
+            delattr(context, name)
+
+
+def _refuse(traced: TracedFunction, why: str) -> None:
+    raise StrategyError(
+        f"`{traced.label}` runs on the replicas of {name_of(used())} and {why}; a model is "
+        "served on one device. Export the functions that predict; to train elsewhere, save the "
+        "variables with tf.train.Checkpoint and make the step there"
+    )

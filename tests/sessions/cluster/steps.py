@@ -1,0 +1,181 @@
+"""A notebook's training, the same on one device and under a strategy; prints JSON.
+
+``python steps.py HOW NUMBER FOLDER``; HOW is ``one``, ``mirrored`` or ``workers`` (with TF_CONFIG).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import nbfn
+from nbfn import nn
+
+HOW, NUMBER, FOLDER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+(CPU,) = tf.config.list_physical_devices("CPU")
+if HOW == "mirrored":
+    logical = [tf.config.LogicalDeviceConfiguration()] * NUMBER
+    tf.config.set_logical_device_configuration(CPU, logical)
+STRATEGY = {
+    "one": lambda: None,
+    "mirrored": lambda: tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(NUMBER)]),
+    "workers": tf.distribute.MultiWorkerMirroredStrategy,
+}[HOW]()
+SIZES = [64, 64, 64, 29, 64]
+
+
+class Classifier(nn.Module):
+    hidden_size: int
+    classes: int
+
+    def setup(self):
+        self.hidden = nn.Dense(self.hidden_size)
+        self.out = nn.Dense(self.classes)
+
+    def __call__(self, images):
+        return self.out(nn.relu(self.hidden(images)))
+
+
+random = np.random.default_rng(0)
+images_of_all = tf.constant(random.normal(size=(320, 64)).astype(np.float32))
+labels_of_all = tf.constant(random.integers(0, 10, 320).astype(np.int32))
+classifier = Classifier(hidden_size=32, classes=10)
+variables = classifier.init(nn.key(0), images_of_all[:1])
+
+session = nbfn.session(strategy=STRATEGY)
+with session.scope():
+    model = classifier.bind(variables)
+    optimizer = keras.optimizers.Adam(0.01)
+    plain = classifier.bind(variables)
+    rate = tf.Variable(0.5)
+    third = classifier.bind(variables)
+    sgd = keras.optimizers.SGD(0.5)
+
+
+@nbfn.function
+def train_step(images, labels):
+    with tf.GradientTape() as tape:
+        logits = model(images)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        loss = tf.reduce_mean(losses)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    return loss
+
+
+@nbfn.function
+def step_by_hand(images, labels):
+    with tf.GradientTape() as tape:
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, plain(images))
+        loss = tf.reduce_mean(losses)
+    gradients = tape.gradient(loss, plain.trainable_variables)
+    for gradient, variable in zip(gradients, plain.trainable_variables, strict=True):
+        variable.assign_sub(rate * gradient)
+    return loss
+
+
+@nbfn.function
+def step_of_sgd(images, labels):
+    with tf.GradientTape() as tape:
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, third(images))
+        loss = tf.reduce_mean(losses)
+    gradients = tape.gradient(loss, third.trainable_variables)
+    sgd.apply_gradients(zip(gradients, third.trainable_variables, strict=True))
+    return loss
+
+
+@nbfn.function
+def predict(images):
+    return {"scores": tf.nn.softmax(model(images))}
+
+
+@nbfn.function
+def summed(images, labels):
+    return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images)))
+
+
+def batches():
+    start = 0
+    for size in SIZES:
+        yield images_of_all[start : start + size], labels_of_all[start : start + size]
+        start += size
+
+
+def train(step):
+    return [float(step(*batch)) for batch in batches()]
+
+
+def error_of(call, *args, **kwargs):
+    try:
+        call(*args, **kwargs)
+    except nbfn.NbfnError as error:
+        return f"{type(error).__name__}: {error}"
+    except tf.errors.InvalidArgumentError as error:
+        return error.message
+    return None
+
+
+@nbfn.function
+def right(images, labels):
+    guesses = tf.argmax(model(images), -1, tf.int32)
+    return tf.reduce_sum(tf.cast(guesses == labels, tf.int32))
+
+
+@nbfn.function
+def reduces_itself(images):
+    replica = tf.distribute.get_replica_context()
+    return replica.all_reduce("MEAN", tf.reduce_mean(model(images)))
+
+
+outside = keras.optimizers.Adam()
+
+
+@nbfn.function
+def with_optimizer_outside(images):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(images))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    outside.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    return loss
+
+
+first = images_of_all[:64], labels_of_all[:64]
+found = {}
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    found["adam"] = train(train_step)
+    found["by_hand"] = train(step_by_hand)
+    found["sgd"] = train(step_of_sgd)
+    scores = predict(first[0])["scores"]
+    found["scores"] = scores.numpy().tolist()
+    found["sum"] = float(summed(*first))
+found["told"] = [str(each.message) for each in told if each.category is nbfn.NbfnWarning]
+found["iterations"] = int(optimizer.iterations.numpy())
+found["calls"] = [train_step.calls, train_step.hits, len(train_step.traces)]
+found["causes"] = [cause.sentence for each in train_step.retraces for cause in each.causes]
+found["under"] = {
+    each.name: getattr(each.strategy, "label", None)
+    for each in (train_step, step_by_hand, predict, summed)
+}
+if HOW == "mirrored":
+    placement = train_step.run(*first).placement
+    found["devices"] = placement.devices
+    found["insisted"] = float(session.run(summed, *first))
+    found["right"] = error_of(session.run, right, *first)
+    found["outside"] = error_of(with_optimizer_outside, first[0])
+    reduces_itself(first[0])
+    found["own_collectives"] = error_of(nbfn.export, f"{FOLDER}/own", reduces_itself)
+    found["step"] = error_of(nbfn.export, f"{FOLDER}/step", train_step)
+    nbfn.session(strategy=None)
+    found["after"] = [predict.strategy is None, predict(first[0][:3])["scores"].shape.as_list()]
+if HOW == "workers":
+    export = nbfn.export(f"{FOLDER}/model", predict, verify=False)
+    found["exported"] = str(export.path)
+if HOW == "one":
+    found["strategy_error"] = error_of(nbfn.session, strategy="mirrored")
+sys.stdout.write(json.dumps(found) + "\n")

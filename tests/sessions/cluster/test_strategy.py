@@ -1,0 +1,177 @@
+"""The quickstart's training step under strategies: the same losses as on one device."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+STEPS = Path(__file__).with_name("steps.py")
+SAME: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
+"""Adam makes rounding larger; a wrong factor changes the losses of SGD by 0.5 % (measured)."""
+
+
+def free_addresses(number: int) -> list[str]:
+    with ExitStack() as stack:
+        made = [stack.enter_context(closing(socket.socket())) for _ in range(number)]
+        for each in made:
+            each.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{each.getsockname()[1]}" for each in made]
+
+
+def start(folder: Path, how: str, number: int, config: Any = None) -> subprocess.Popen[str]:
+    environment = {**os.environ, "TF_CONFIG": json.dumps(config)} if config else None
+    return subprocess.Popen(
+        [sys.executable, str(STEPS), how, str(number), str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def result(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err[-3000:]
+    found: dict[str, Any] = json.loads(out.strip().splitlines()[-1])
+    return found
+
+
+Runs = Mapping[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("strategies")
+
+
+@pytest.fixture(scope="module")
+def runs(folder: Path) -> Runs:
+    addresses = free_addresses(2)
+    configs = [
+        {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}} for i in range(2)
+    ]
+    started = {"one": start(folder, "one", 1), "mirrored 2": start(folder, "mirrored", 2)}
+    found = {name: result(process) for name, process in started.items()}
+    four = start(folder, "mirrored", 4)
+    found["mirrored 4"] = result(four)
+    workers = [start(folder, "workers", 2, config) for config in configs]
+    found.update({f"worker {i}": result(each) for i, each in enumerate(workers)})
+    return found
+
+
+SPREAD = ["mirrored 2", "mirrored 4", "worker 0", "worker 1"]
+
+
+@pytest.mark.parametrize("how", SPREAD)
+def test_losses_are_those_of_one_device(runs: Runs, how: str) -> None:
+    one, spread = runs["one"], runs[how]
+    np.testing.assert_allclose(spread["adam"], one["adam"], **SAME)
+    np.testing.assert_allclose(spread["sgd"], one["sgd"], **SAME)
+    np.testing.assert_allclose(spread["by_hand"], one["by_hand"], **SAME)
+    np.testing.assert_allclose(spread["scores"], one["scores"], rtol=1e-2, atol=1e-4)
+    assert spread["iterations"] == one["iterations"] == 5
+
+
+@pytest.mark.parametrize("how", SPREAD)
+def test_replicas_share_what_is_proven(runs: Runs, how: str) -> None:
+    under = runs[how]["under"]
+    name = "MultiWorkerMirroredStrategy" if "worker" in how else "MirroredStrategy"
+    split = f"{name} with {4 if '4' in how else 2} replicas"
+    assert under["train_step"] == under["step_by_hand"] == under["predict"] == split
+    assert under["summed"] == f"{split}, each with the whole batch"
+    assert runs["one"]["sum"] == pytest.approx(runs[how]["sum"], rel=1e-3)
+    (told,) = runs[how]["told"]
+    assert told.startswith("`summed` gets the whole batch on each replica of")
+    assert "split, a result is" in told
+    assert "session().run(summed, ...)" in told
+
+
+def test_one_device_is_told_nothing(runs: Runs) -> None:
+    assert runs["one"]["told"] == []
+    assert set(runs["one"]["under"].values()) == {None}
+    assert (
+        "strategy is a str, 'mirrored'; expected a tf.distribute" in runs["one"]["strategy_error"]
+    )
+
+
+@pytest.mark.parametrize("how", SPREAD)
+def test_retraces_are_explained(runs: Runs, how: str) -> None:
+    assert runs[how]["causes"] == [
+        "`images`: shape was (64, 64), is (29, 64)",
+        "`labels`: shape was (64,), is (29,)",
+    ]
+    assert runs[how]["calls"] == [5, 4, 2] or runs[how]["calls"] == [5, 3, 2]
+
+
+def test_placement_is_by_replica(runs: Runs) -> None:
+    for how, number in (("mirrored 2", 2), ("mirrored 4", 4)):
+        devices = runs[how]["devices"]
+        assert set(devices) == {f"CPU:{i}" for i in range(number)}
+        assert min(devices.values()) > 50
+
+
+def test_who_insists_gets_the_mean_of_sums(runs: Runs) -> None:
+    found = runs["mirrored 2"]
+    assert found["insisted"] == pytest.approx(found["sum"] / 2, rel=0.05)
+    assert "a result of int32() differs between the replicas" in found["right"]
+
+
+def test_what_was_made_outside_is_told(runs: Runs) -> None:
+    assert runs["mirrored 2"]["outside"].startswith("StrategyError: `with_optimizer_outside` uses")
+    assert "with nbfn.session().scope():" in runs["mirrored 2"]["outside"]
+
+
+def test_a_step_is_not_exported(runs: Runs) -> None:
+    found = runs["mirrored 2"]
+    assert "`train_step` runs on the replicas of MirroredStrategy and changes" in found["step"]
+    assert "`reduces_itself` runs on the replicas" in found["own_collectives"]
+    assert "communicates between replicas" in found["own_collectives"]
+
+
+def test_a_session_leaves_its_strategy(runs: Runs) -> None:
+    assert runs["mirrored 2"]["after"] == [True, [3, 10]]
+
+
+def test_the_chief_exports_once(runs: Runs, folder: Path) -> None:
+    target = folder / "model"
+    assert runs["worker 0"]["exported"] == str(target)
+    assert runs["worker 1"]["exported"] != str(target)
+    assert not Path(runs["worker 1"]["exported"]).exists()
+    loaded = tf.saved_model.load(str(target))
+    types = {
+        node.op
+        for function in loaded.signatures["predict"].graph.as_graph_def().library.function
+        for node in function.node_def
+    }
+    assert not [each for each in types if each.startswith("Collective")]
+    images = np.random.default_rng(0).normal(size=(320, 64)).astype(np.float32)[:64]
+    scores = loaded.signatures["predict"](images=tf.constant(images))["scores"]
+    np.testing.assert_allclose(scores, runs["worker 0"]["scores"], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.skipif(
+    len(tf.config.list_physical_devices("GPU")) < 2,
+    reason="needs two GPUs, and this machine has fewer",
+)
+def test_placement_on_gpus() -> None:
+    code = (
+        "import tensorflow as tf, nbfn\n"
+        "s = nbfn.session(strategy=tf.distribute.MirroredStrategy(['GPU:0', 'GPU:1']))\n"
+        "with s.scope(): w = tf.Variable([[2.0]])\n"
+        "f = nbfn.function(lambda x: x @ w); f(tf.ones([4, 1]))\n"
+        "print(sorted(f.run(tf.ones([4, 1])).placement.devices))"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert "GPU:0" in made.stdout, made.stderr[-2000:]
+    assert "GPU:1" in made.stdout
