@@ -225,7 +225,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
                     result = self._call_matched(args, kwargs)
                 else:
                     result = super().__call__(*args, **kwargs)
-            if call.added and call.trace is not None:
+            if call.trace is not None and not call.trace.hits:
                 call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:

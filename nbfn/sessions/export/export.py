@@ -24,7 +24,7 @@ from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.traces.variable_names import roots
 from nbfn.sessions.cluster.once import for_one_device, written_by_chief
 from nbfn.sessions.export.choice import chosen_traces, fixed_sizes, requested
-from nbfn.sessions.export.inputs import inputs_of
+from nbfn.sessions.export.inputs import fitting, inputs_of
 from nbfn.sessions.export.place import RECORD, Place
 from nbfn.sessions.export.preflight import refuse
 from nbfn.sessions.export.prover import VerificationError, prover
@@ -71,7 +71,7 @@ class Export:
     process_nbytes: int = 0
 
     def __repr__(self) -> str:
-        lines = [f"<nbfn export {self.path}: {len(self.variables)} variables>"]
+        lines = [f"<nbfn export {self.path}: {count(len(self.variables), 'variable')}>"]
         lines += [f"  {name}{text}" for name, text in self.signatures.items()]
         lines += [f"  verified {result}" for result in self.verified]
         lines += [f"  verified {result}" for result in self.verified_traces]
@@ -335,23 +335,25 @@ def _cases(
 ) -> Iterator[Case]:
     """What there is to call: the signatures, and then the traces of the saved functions."""
     known = {
-        id(trace.concrete_function): (trace, f"{name} (trace {trace.number})")
+        id(trace.concrete_function): (trace, f"{name} (trace {trace.number})", function.traces)
         for name, function in chosen.items()
         for trace in function.traces
     }
     inputs = {}
-    for concrete, trace in [
-        *((each, known.get(id(each), (None, ""))[0]) for each in traces.values()),
-        *((trace.concrete_function, trace) for trace, _ in known.values()),
+    for concrete in [
+        *traces.values(),
+        *(trace.concrete_function for trace, _, _ in known.values()),
     ]:
-        sample = None if trace is None else trace.sample
-        inputs[id(concrete)] = inputs_of(concrete.structured_input_signature, sample)
+        signature = concrete.structured_input_signature
+        trace, _, others = known.get(id(concrete), (None, "", ()))
+        samples = [each.sample for each in (trace, *reversed(others)) if each is not None]
+        inputs[id(concrete)] = inputs_of(signature, fitting(signature, samples))
     for name, concrete in traces.items():
         own = serving[name]
         names = input_names(concrete)
         yield case_of(name, own, {"signature": name}, names, inputs[id(concrete)], held)
     saved = _tensorflow.SavedModel(model)
-    by_name = {_name(trace.concrete_function): (trace, label) for trace, label in known.values()}
+    by_name = {_name(trace.concrete_function): (trace, label) for trace, label, _ in known.values()}
     for name in chosen:
         attribute = _attribute(name)
         for number, each in enumerate(saved.traces(attribute)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from nbfn.functions.traces.sample import Sample
+from nbfn.text import join
 
 SIZES = (2, 1, 3)
 """Lengths drawn for a dimension that a signature leaves open: one of them odd, one of them 1."""
@@ -16,7 +17,28 @@ SIZES = (2, 1, 3)
 REAL = "the inputs of a real call"
 """What to call what a real call gave."""
 
+_OF_SIZE = "drawn inputs of size "
 _SEED = 7
+
+
+def fitting(signature: Any, samples: Iterable[Sample | None]) -> Sample | None:
+    """The first sample that a trace of this signature can be called with."""
+    specs = _parts(leaf for leaf in tf.nest.flatten(signature) if isinstance(leaf, tf.TypeSpec))
+    for sample in samples:
+        if sample is not None and len(sample) == len(specs):
+            pairs = zip(sample, specs, strict=True)
+            if all(_fits(value, spec) for value, spec in pairs):
+                return sample
+    return None
+
+
+def _fits(value: np.ndarray, spec: tf.TensorSpec) -> bool:
+    return bool(spec.dtype == value.dtype and spec.shape.is_compatible_with(value.shape))
+
+
+def _parts(leaves: Iterable[Any]) -> list[tf.TensorSpec]:
+    """The tensors that values consist of, such as the values and the rows of a ragged one."""
+    return list(tf.nest.flatten(list(leaves), expand_composites=True))
 
 
 def inputs_of(signature: Any, sample: Sample | None) -> dict[str, Sample]:
@@ -33,18 +55,26 @@ def inputs_of(signature: Any, sample: Sample | None) -> dict[str, Sample]:
     found = {} if sample is None else {REAL: sample}
     specs = tf.nest.flatten(signature)
     leaves = [spec for spec in specs if isinstance(spec, tf.TypeSpec)]
-    is_open = any(_is_open(part) for part in tf.nest.flatten(leaves, expand_composites=True))
+    is_open = any(map(_is_open, _parts(leaves)))
     for size in SIZES if is_open else SIZES[:1]:
         random = np.random.default_rng(_SEED)
         seen = iter(sample or ())
         drawn: list[np.ndarray] = []
         for leaf in leaves:
-            count = len(tf.nest.flatten(leaf, expand_composites=True))
-            real = [next(seen, None) for _ in range(count)]
+            real = [next(seen, None) for _ in _parts([leaf])]
             drawn += _draw(leaf, size, real, random)
-        label = f"inputs drawn with size {size}" if is_open else "drawn inputs"
+        label = f"{_OF_SIZE}{size}" if is_open else "drawn inputs"
         found[label] = tuple(drawn)
     return found
+
+
+def listed(labels: Sequence[str]) -> str:
+    """The labels of sets of inputs as one text."""
+    sizes = [label.removeprefix(_OF_SIZE) for label in labels if label.startswith(_OF_SIZE)]
+    others = [label for label in labels if not label.startswith(_OF_SIZE)]
+    if len(sizes) > 1:
+        return join([*others, f"drawn inputs of sizes {', '.join(sizes)}"])
+    return join(list(labels))
 
 
 def _is_open(spec: tf.TensorSpec) -> bool:
@@ -65,7 +95,7 @@ def _draw(
         return [indices.astype(np.int64), values, np.array(shape, np.int64)]
     return [
         _draw_dense(part.dtype, _sizes(part.shape, size), of_call, random)
-        for part, of_call in zip(tf.nest.flatten(spec, expand_composites=True), real, strict=True)
+        for part, of_call in zip(_parts([spec]), real, strict=True)
     ]
 
 

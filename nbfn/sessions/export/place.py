@@ -66,7 +66,9 @@ class Place:
         self.folder = Path(os.path.realpath(target))
         self._overwrite = overwrite
         recover(target)
-        self._check()
+        # While another export fills the place, there may be nothing for a moment.
+        with _locked(self.folder.parent, fcntl.LOCK_SH):
+            self._check()
 
     def _check(self) -> None:
         if not os.path.lexists(self.folder):

@@ -111,6 +111,8 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
     for trace in function.traces:
         if trace.serves_calls and (is_callable(trace) or trace is function.traces[-1]):
             yield from _of_trace(name, trace)
+            if getattr(function, "strategy", None) is None:  # else traced anew for one device
+                yield from _of_collectives(name, trace)
 
 
 def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
@@ -170,8 +172,22 @@ def _is_iterator(handle: Any) -> bool:
     return any(handle is getattr(each, "_iterator_resource", None) for each in iterators)
 
 
+def _of_collectives(name: str, trace: Trace) -> Iterator[Problem]:
+    if any(node.op.startswith("Collective") for node in _nodes(trace.graph_def())):
+        yield Problem(
+            name,
+            True,
+            "communicates between devices, and waits for ever where one device serves the model",
+            "export a function of what one replica computes",
+        )
+
+
+def _nodes(definition: Any) -> list[Any]:
+    return [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+
+
 def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    nodes = _nodes(definition)
     kinds = {node.op for node in nodes}
     if kinds.intersection(_PYTHON_CALLS):
         yield Problem(
@@ -179,13 +195,6 @@ def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
             True,
             "calls Python while it runs (py_function, numpy_function), which no other process has",
             "write that part with TensorFlow's operations, or do it outside of the function",
-        )
-    if any(kind.startswith("Collective") for kind in kinds):
-        yield Problem(
-            name,
-            True,
-            "communicates between devices, and waits for ever where one device serves the model",
-            "export a function of what one replica computes",
         )
     random = sorted(kinds & _tensorflow.HIDDEN_STATE)
     if random:

@@ -16,7 +16,7 @@ from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import Interruption, uninterrupted
 from nbfn.functions.traces.sample import Sample
 from nbfn.sessions.export import replay
-from nbfn.sessions.export.inputs import REAL
+from nbfn.sessions.export.inputs import REAL, listed
 from nbfn.sessions.export.prover import Arrays, Call, Prover, VerificationError, prover
 from nbfn.sessions.export.resources import Held
 from nbfn.text import count, join
@@ -90,7 +90,7 @@ class Case:
         more = f"; not with {join(self.notes)}" if self.notes else ""
         if self.unfit is not None or not self.compared:
             return Verification(self.name, "skipped", self.unfit or join(self.notes))
-        with_what = f"with {join(self.compared)}"
+        with_what = f"with {listed(self.compared)}"
         if random:
             detail = f"{with_what}; it draws random numbers: {', '.join(random)}{more}"
             return Verification(self.name, "shapes", detail)

@@ -132,6 +132,14 @@ def reduces_itself(images):
     return replica.all_reduce("MEAN", tf.reduce_mean(model(images)))
 
 
+@nbfn.function
+def within(images):
+    def on_replica():
+        return tf.distribute.get_replica_context().all_reduce("SUM", images + 1.0)
+
+    return STRATEGY.reduce("MEAN", STRATEGY.run(on_replica), axis=None)
+
+
 outside = keras.optimizers.Adam()
 
 
@@ -171,11 +179,17 @@ if HOW == "mirrored":
     reduces_itself(first[0])
     found["own_collectives"] = error_of(nbfn.export, f"{FOLDER}/own", reduces_itself)
     found["step"] = error_of(nbfn.export, f"{FOLDER}/step", train_step)
+    within(first[0])
+    found["within"] = error_of(nbfn.export, f"{FOLDER}/within", within)
+    proven = nbfn.export(f"{FOLDER}/mirrored{NUMBER}", predict)
+    found["proof"] = [str(each) for each in proven.verified]
+    found["preflight"] = [str(each) for each in nbfn.preflight(predict)]
     nbfn.session(strategy=None)
     found["after"] = [predict.strategy is None, predict(first[0][:3])["scores"].shape.as_list()]
 if HOW == "workers":
-    export = nbfn.export(f"{FOLDER}/model", predict, verify=False)
+    export = nbfn.export(f"{FOLDER}/model", predict)
     found["exported"] = str(export.path)
+    found["proof"] = [str(each) for each in export.verified]
 if HOW == "one":
     found["strategy_error"] = error_of(nbfn.session, strategy="mirrored")
 sys.stdout.write(json.dumps(found) + "\n")

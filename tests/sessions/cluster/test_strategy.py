@@ -137,6 +137,14 @@ def test_a_step_is_not_exported(runs: Runs) -> None:
     assert "`train_step` runs on the replicas of MirroredStrategy and changes" in found["step"]
     assert "`reduces_itself` runs on the replicas" in found["own_collectives"]
     assert "communicates between replicas" in found["own_collectives"]
+    assert "`within` communicates between devices, and waits for ever" in found["within"]
+
+
+@pytest.mark.parametrize("how", ["mirrored 2", "worker 0", "worker 1"])
+def test_an_export_is_proven_with_the_batch_that_replicas_shared(runs: Runs, how: str) -> None:
+    (said,) = runs[how]["proof"]
+    assert said.startswith("predict: equal (with the inputs of a real call")
+    assert runs["mirrored 2"]["preflight"] == []
 
 
 def test_a_session_leaves_its_strategy(runs: Runs) -> None:

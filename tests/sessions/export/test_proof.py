@@ -138,6 +138,30 @@ def test_it_says_what_it_compared(model, tmp_path) -> None:
     assert made.compared == "2 graphs and 1 asset, 1 variable, 2 tables"
 
 
+def test_a_trace_made_before_the_first_call_keeps_its_inputs() -> None:
+    double = nbfn.function(lambda x: 2 * x)
+    double.get_concrete_function(tf.TensorSpec([3]))
+    assert double.traces[0].sample is None
+    double(tf.constant([1.0, 2.0, 5.0]))
+    double(tf.zeros([3]))
+    (kept,) = double.traces[0].sample
+    assert kept.tolist() == [1.0, 2.0, 5.0]
+
+
+def test_a_trace_made_for_the_export_is_proven_with_inputs_of_real_calls(tmp_path) -> None:
+    @nbfn.function
+    def double(x):
+        return 2 * x
+
+    double(tf.ones([4]))
+    double(tf.ones([7]))
+    made = nbfn.export(tmp_path / "model", double)
+    assert made.signatures["double"].startswith("(x: float32(None,))")
+    assert made.verified[0].detail.startswith(
+        "with the inputs of a real call and drawn inputs of sizes 2, 1, 3; largest difference 0"
+    )
+
+
 @pytest.mark.parametrize(
     ("tamper", "match"),
     [
@@ -243,6 +267,6 @@ def test_integers_and_strings_are_drawn_from_what_was_seen(notebook, tmp_path) -
 
     f(tf.constant([100, 200]), tf.constant(["a", "b"]))
     (result,) = nbfn.export(tmp_path / "model", f).verified
-    assert "size 1" in result.detail
+    assert "sizes 2, 1, 3" in result.detail
     assert "size 3" in result.detail
     assert "not with" not in result.detail
