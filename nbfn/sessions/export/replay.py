@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import queue
+import shutil
 import struct
 import sys
 import threading
@@ -196,6 +197,7 @@ def replay(asked: dict[str, Any]) -> None:
 def _asked() -> Iterator[dict[str, Any]]:
     """Each proof that is asked for. The process ends with its standard input, whatever it runs."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    folder = ""
 
     def listen() -> None:
         held = b""
@@ -203,11 +205,14 @@ def _asked() -> Iterator[dict[str, Any]]:
             *whole, held = (held + data).split(b"\n")
             for line in whole:
                 lines.put(line)
+        shutil.rmtree(folder, ignore_errors=True)  # who has asked was killed, and cannot do it
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        yield json.loads(lines.get())
+        asked = json.loads(lines.get())
+        folder = asked["folder"]
+        yield asked
 
 
 def main() -> None:

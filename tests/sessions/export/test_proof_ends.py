@@ -84,9 +84,10 @@ def exporting(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subpro
     script = tmp_path / "endless.py"
     script.write_text(ENDLESS.format(xla=getattr(request, "param", None)))
     (tmp_path / "out").mkdir()
+    (tmp_path / "files").mkdir()
     process = subprocess.Popen(
         [sys.executable, str(script), str(tmp_path / "out" / "model")],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "files")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -181,12 +182,14 @@ def test_an_interrupt_at_any_moment_leaves_nothing(exporting, tmp_path, after) -
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_the_fresh_process_ends_with_the_one_that_started_it(exporting) -> None:
+def test_the_fresh_process_ends_with_the_one_that_started_it(exporting, tmp_path) -> None:
     until(lambda: bool(replays(exporting.pid)))
     (replay,) = replays(exporting.pid)
     until(lambda: is_calling(replay))
+    assert list((tmp_path / "files").glob("nbfn-verify-*"))
     exporting.kill()
     until(lambda: not replay.is_running() or replay.status() == psutil.STATUS_ZOMBIE)
+    assert not list((tmp_path / "files").glob("nbfn-verify-*"))
 
 
 @pytest.fixture
