@@ -22,6 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field
 PROTOCOL = 1
 """Version of the protocol, raised only for changes that an older client cannot read."""
 
+MIME_TYPE = "application/vnd.nbfn.view+json"
+"""The MIME type of a `SavedView`."""
+
 CauseCode = Literal[
     "first_trace",
     "variable_creation",
@@ -285,8 +288,18 @@ class RequestSnapshot(Record):
     type: Literal["request_snapshot"] = "request_snapshot"
 
 
+class SavedView(Record):
+    """What a notebook keeps of a view, in the entry `MIME_TYPE` of an output."""
+
+    view: Literal["function", "cell", "session"]
+    target: str | None = Field(default=None, description="Id of the function or cell.")
+    snapshot: Snapshot = Field(description="The newest rows when the notebook was saved.")
+
+
 class Messages(Record):
     """Every message, for the JSON schema."""
+
+    saved: SavedView
 
     to_client: Snapshot | Patch | Refused
     announcement: Presence

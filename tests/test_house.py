@@ -42,7 +42,7 @@ ORDER = {
     ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
-        *("ticker", "formatters", "hooks", "extension"),
+        *("ticker", "formatters", "displays", "hooks", "extension"),
     ),
     "nbfn.command": (
         *("outcome", "agent", "known", "record", "execution", "words", "report"),

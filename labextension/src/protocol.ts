@@ -8,12 +8,24 @@
  * Every message, for the JSON schema.
  */
 export interface Messages {
-  to_client: Snapshot | Patch | Refused;
+  saved: SavedView;
+  to_client: Snapshot1 | Patch | Refused;
   announcement: Presence;
   to_kernel: Attach | RequestSnapshot;
 }
 /**
- * The whole state. A client drops what it knew and takes this.
+ * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
+ */
+export interface SavedView {
+  view: 'function' | 'cell' | 'session';
+  /**
+   * Id of the function or cell.
+   */
+  target?: string | null;
+  snapshot: Snapshot;
+}
+/**
+ * The newest rows when the notebook was saved.
  */
 export interface Snapshot {
   type: 'snapshot';
@@ -381,6 +393,27 @@ export interface WorkRecord {
    * How much there is, where that is known.
    */
   total?: number | null;
+}
+/**
+ * The whole state. A client drops what it knew and takes this.
+ */
+export interface Snapshot1 {
+  type: 'snapshot';
+  protocol: number;
+  /**
+   * Random, one per kernel start.
+   */
+  epoch: string;
+  seq: number;
+  /**
+   * Version of nbfn in the kernel.
+   */
+  nbfn: string;
+  /**
+   * Version of TensorFlow, if imported.
+   */
+  tensorflow?: string | null;
+  state: State;
 }
 /**
  * What changed since the message with the sequence number before.

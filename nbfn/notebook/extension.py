@@ -7,6 +7,7 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.notebook.channel import Channel
+from nbfn.notebook.displays import Displays
 from nbfn.notebook.errors.tracebacks import Tracebacks
 from nbfn.notebook.formatters import register_formatters, unregister_formatters
 from nbfn.notebook.hooks import Hooks
@@ -24,7 +25,8 @@ class Extension:
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
         self.cells = CellMagics(shell)
-        self.hooks = Hooks(shell, self.cells.forget_dropped)
+        self.displays = Displays(shell)
+        self.hooks = Hooks(shell, self.displays, self.cells.forget_dropped)
         self.reloads = Reloads(shell)
         self.magics = (self.cells, LineMagics(shell))
         self.completion = Completion(shell, self.magics)
@@ -40,11 +42,13 @@ class Extension:
         self.reloads.register()
         self.tracebacks.register()
         register_formatters(self.shell)
+        self.displays.register()
         self.channel.open()
 
     def unload(self) -> None:
         """Takes back all that `load` did."""
         self.channel.close()
+        self.displays.unregister()
         unregister_formatters(self.shell)
         self.tracebacks.unregister()
         self.reloads.unregister()

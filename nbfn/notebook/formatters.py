@@ -29,10 +29,15 @@ def unregister_formatters(shell: InteractiveShell) -> None:
     """Takes the registrations back."""
     formatter = shell.display_formatter.mimebundle_formatter
     for module, name, _ in _SHOWN:
-        formatter.deferred_printers.pop((module, name), None)
-        for cls in list(formatter.type_printers):
-            if (cls.__module__, cls.__name__) == (module, name):
-                formatter.pop(cls)
+        forget(formatter, module, name)
+
+
+def forget(formatter: Any, module: str, name: str) -> None:
+    """Takes back what was registered for a class by its name."""
+    formatter.deferred_printers.pop((module, name), None)
+    for cls in list(formatter.type_printers):
+        if (cls.__module__, cls.__name__) == (module, name):
+            formatter.pop(cls)
 
 
 def _late(bundle: str) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.notebook.displays import Displays
 from nbfn.notebook.progress import ProgressDisplay
 from nbfn.notebook.ticker import Ticker
 from nbfn.site import Cell, enter_cell, leave_cell
@@ -27,11 +28,15 @@ class Hooks:
 
     Args:
         shell: The shell.
+        displays: The outputs that are brought up to date when a cell has ended.
         ended: Is called when a cell has ended.
     """
 
-    def __init__(self, shell: InteractiveShell, ended: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, shell: InteractiveShell, displays: Displays, ended: Callable[[], None] = lambda: None
+    ) -> None:
         self._shell = shell
+        self._displays = displays
         self._ended = ended
         self._entered: list[Any] = []
         self._progress = ProgressDisplay(shell)
@@ -70,6 +75,7 @@ class Hooks:
     def _enter(self, info: Any, count: int | None) -> None:
         cell_id = _cell_id(self._shell) if info is _LOADING else getattr(info, "cell_id", None)
         enter_cell(Cell(cell_id, count), self._shell.user_ns)
+        self._displays.begin(cell_id)
         self._entered.append(info)
         self._discover()
         self._ticker.start()
@@ -116,6 +122,7 @@ class Hooks:
         if not self._entered:
             self._ticker.stop()
             self._progress.end()
+            self._displays.refresh()
 
 
 def _cell_id(shell: InteractiveShell) -> str | None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from nbfn.functions.segments.cell import TracedCell
 
 _Row = TypeVar("_Row", bound=protocol.Record)
+SAVED_ROWS = 100
+"""So many rows of each table a notebook keeps with an output; about 50 kB of traces."""
+
 Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
 
 
@@ -31,11 +34,12 @@ class Feed:
 
     Attributes:
         epoch: Random, one per kernel start.
+        seq: Number of the last patch.
     """
 
     def __init__(self) -> None:
         self.epoch = secrets.token_hex(8)
-        self._seq = 0
+        self.seq = 0
         self._sent = protocol.State()
         self._seen: dict[str, int] = {}
         self._devices: dict[str, protocol.DeviceRecord] = {}
@@ -65,6 +69,18 @@ class Feed:
         with self._lock:
             return self._snapshot(self._sent)
 
+    def saved_snapshot(self) -> protocol.Snapshot:
+        """The newest rows of the whole state, for a notebook to keep."""
+        with self._lock:
+            self.flush()
+            return self._snapshot(newest(self._sent))
+
+    def saved_snapshot_of(self, shown: Observed | TracedCell) -> protocol.Snapshot:
+        """The newest rows of one function or cell, for a notebook to keep."""
+        with self._lock:
+            snapshot = self.snapshot_of(shown)
+            return snapshot.model_copy(update={"state": newest(snapshot.state)})
+
     def snapshot_of(self, shown: Observed | TracedCell) -> protocol.Snapshot:
         """The state of one function, or of one cell with its functions, now."""
         from nbfn.functions.segments.cell import TracedCell
@@ -80,7 +96,7 @@ class Feed:
     def _snapshot(self, state: protocol.State) -> protocol.Snapshot:
         return protocol.Snapshot(
             epoch=self.epoch,
-            seq=self._seq,
+            seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
             state=state.model_copy(deep=False),
@@ -142,11 +158,11 @@ class Feed:
         self._drop_rows(put, removed)
         if not any(put.model_dump().values()) and not any(removed.model_dump().values()):
             return None
-        self._seq += 1
+        self.seq += 1
         self._sent = _applied(self._sent, put, removed)
         return protocol.Patch(
             epoch=self.epoch,
-            seq=self._seq,
+            seq=self.seq,
             tensorflow=self._tensorflow,
             put=put,
             removed=removed,
@@ -171,6 +187,16 @@ class Feed:
             sent, new = getattr(self._sent, name), getattr(put, name)
             for id in [id for id, row in new.items() if sent.get(id) == row]:
                 del new[id]
+
+
+def newest(state: protocol.State) -> protocol.State:
+    """A state with no more rows than a notebook should keep with each output."""
+    tables = {
+        name: dict(list(getattr(state, name).items())[-SAVED_ROWS:])
+        for name in protocol.State.model_fields
+        if name != "work"  # which has ended when the notebook is opened again
+    }
+    return protocol.State(**tables)
 
 
 def _changed(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:

@@ -1,10 +1,15 @@
-"""What a notebook stores of a view: the live widget where one can run, HTML, and plain text."""
+"""What a notebook stores of a view.
+
+nbfn's own entry, which its JupyterLab extension draws with or without a kernel; the live widget for
+other hosts of widgets; HTML that needs no script; and plain text.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from nbfn import protocol
 from nbfn.functions import TracedFunction
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.sessions.export.export import Export
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
 
 def function_bundle(function: TracedFunction) -> dict[str, Any]:
     """The MIME bundle of a traced function."""
-    bundle = _static(function_outline(function))
+    bundle = _static(function_outline(function)) | _saved("function", function)
     if has_widgets():
         from nbfn.views.widget import function_widget, widget_view
 
@@ -33,7 +38,7 @@ def function_bundle(function: TracedFunction) -> dict[str, Any]:
 
 def cell_bundle(cell: TracedCell) -> dict[str, Any]:
     """The MIME bundle of a cell in segments."""
-    bundle = _static(cell_outline(cell))
+    bundle = _static(cell_outline(cell)) | _saved("cell", cell)
     if has_widgets():
         from nbfn.views.widget import cell_widget, widget_view
 
@@ -43,7 +48,7 @@ def cell_bundle(cell: TracedCell) -> dict[str, Any]:
 
 def session_bundle(session: Session) -> dict[str, Any]:
     """The MIME bundle of the session."""
-    bundle = _static(session_outline(session))
+    bundle = _static(session_outline(session)) | _saved("session", None)
     if has_widgets():
         from nbfn.views.widget import session_widget, widget_view
 
@@ -68,6 +73,18 @@ def module_bundle(module: Module) -> dict[str, Any]:
     tree = ModuleTree(module)
     text = tree.text() if tree.has_variables else repr(module)
     return {"text/plain": text, "text/html": tree.html()}
+
+
+def _saved(view: Literal["function", "cell", "session"], shown: Any) -> dict[str, Any]:
+    """The entry that nbfn's JupyterLab extension draws, live or from what it holds."""
+    if not has_widgets():
+        return {}
+    from nbfn.sessions.feed import feed
+
+    snapshot = feed().saved_snapshot() if shown is None else feed().saved_snapshot_of(shown)
+    target = None if shown is None else shown.id
+    held = protocol.SavedView(view=view, target=target, snapshot=snapshot)
+    return {protocol.MIME_TYPE: held.model_dump(mode="json", exclude_none=True)}
 
 
 def _static(outline: Outline) -> dict[str, Any]:

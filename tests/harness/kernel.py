@@ -16,7 +16,13 @@ from tests.programs.environments import HERE, Environment
 
 @dataclass
 class Reply:
-    """What one cell did."""
+    """What one cell did.
+
+    Attributes:
+        outputs: What stands under it.
+        displays: What changes an output, this cell's or another's; and those that begin empty.
+        comms: Messages of comms.
+    """
 
     outputs: list[dict[str, Any]] = field(default_factory=list)
     displays: list[dict[str, Any]] = field(default_factory=list)
@@ -59,7 +65,7 @@ class Kernel:
                 continue
             elif kind == "status" and content["execution_state"] == "idle":
                 return reply
-            elif kind in ("display_data", "update_display_data") and _has_id(content):
+            elif kind == "update_display_data" or (kind == "display_data" and not content["data"]):
                 reply.displays.append(content)
             elif kind in ("stream", "display_data", "execute_result", "error"):
                 reply.outputs.append(content)
@@ -91,11 +97,6 @@ class Kernel:
             message = self.client.get_iopub_msg(timeout=timeout)
             if message["msg_type"] in ("comm_msg", "comm_close"):
                 return {"kind": message["msg_type"], **message["content"].get("data", {})}
-
-
-def _has_id(content: dict[str, Any]) -> bool:
-    """Whether a display can be updated later, as one of progress is."""
-    return "display_id" in content["transient"]
 
 
 @contextmanager
