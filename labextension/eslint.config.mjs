@@ -29,10 +29,17 @@ export default defineConfig(
         'error',
         { allowNumber: true }
       ],
-      // All are needed at once: they hold the panel's state, listen to the page, see each editor.
+      // All are needed at once: they hold the panel's state, listen to the page, see each editor and output.
       'jupyter/prefer-lazy-imports': [
         'warn',
-        { ignoreImports: ['./lab/marking', './lab/requests', './lab/tracker'] }
+        {
+          ignoreImports: [
+            './lab/marking',
+            './lab/outputs',
+            './lab/requests',
+            './lab/tracker'
+          ]
+        }
       ],
       // Signals are connected as connect(this._onFoo, this).
       '@typescript-eslint/unbound-method': 'off',

@@ -4,10 +4,12 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { IEditorExtensionRegistry } from '@jupyterlab/codemirror';
 import { IConsoleTracker } from '@jupyterlab/console';
 import { INotebookTracker } from '@jupyterlab/notebook';
+import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { addCommands, CommandIDs } from './lab/commands';
 import { keepMarking } from './lab/marking';
+import { outputFactory, RANK } from './lab/outputs';
 import { SessionPanel } from './lab/panel';
 import { answerRequests } from './lab/requests';
 import { followSettings } from './lab/settings';
@@ -20,7 +22,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN_ID,
   description: 'Shows the TensorFlow functions and traces of the active notebook.',
   autoStart: true,
-  requires: [INotebookTracker],
+  requires: [INotebookTracker, IRenderMimeRegistry],
   optional: [
     ILabShell,
     ILayoutRestorer,
@@ -33,6 +35,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   activate: (
     app: JupyterFrontEnd,
     notebooks: INotebookTracker,
+    rendermime: IRenderMimeRegistry,
     labShell: ILabShell | null,
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
@@ -45,6 +48,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const tracker = new SessionTracker({
       documents: consoles ? [notebooks, consoles] : [notebooks]
     });
+    rendermime.addFactory(outputFactory({ tracker, trans }), RANK);
     const panel = new SessionPanel({ tracker, trans });
     app.shell.add(panel, 'right', { rank: 600, type: 'nbfn' });
     restorer?.add(panel, panel.id);

@@ -84,7 +84,7 @@ class _Client:
 
     def attach(self) -> None:
         self._comm.on_msg(self._received)
-        self._feed.subscribe(self._send)
+        self._feed.subscribe(self._send, is_page=True)
 
     def detach(self) -> None:
         self._feed.unsubscribe(self._send)

@@ -46,23 +46,37 @@ class Feed:
         self._work: dict[str, protocol.WorkRecord] = {}
         self._tensorflow: str | None = None
         self._subscribers: list[Subscriber] = []
+        self._pages: list[Subscriber] = []
         self._behind: list[Subscriber] = []
         self._lock = threading.RLock()
 
     # Subscribers ------------------------------------------------------------------------
 
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Adds a subscriber, which gets a snapshot now and patches that continue it later."""
+    def subscribe(self, subscriber: Subscriber, *, is_page: bool = False) -> None:
+        """Adds a subscriber, which gets a snapshot now and patches that continue it later.
+
+        Args:
+            subscriber: Is called with each message.
+            is_page: Whether it is a page that draws nbfn's outputs by itself.
+        """
         with self._lock:
             self.flush()
             subscriber(self._snapshot(self._sent))
             self._subscribers.append(subscriber)
+            if is_page:
+                self._pages.append(subscriber)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Takes a subscriber out, if it is there."""
         with self._lock:
-            if subscriber in self._subscribers:
-                self._subscribers.remove(subscriber)
+            for subscribers in (self._subscribers, self._pages):
+                if subscriber in subscribers:
+                    subscribers.remove(subscriber)
+
+    @property
+    def has_page(self) -> bool:
+        """Whether a page is attached that draws nbfn's outputs by itself, without widgets."""
+        return bool(self._pages)
 
     def snapshot(self) -> protocol.Snapshot:
         """The whole state, as it was sent last."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def function_bundle(function: TracedFunction) -> dict[str, Any]:
     """The MIME bundle of a traced function."""
     bundle = _static(function_outline(function)) | _saved("function", function)
-    if has_widgets():
+    if needs_widget():
         from nbfn.views.widget import function_widget, widget_view
 
         bundle |= widget_view(function_widget(function))
@@ -39,7 +39,7 @@ def function_bundle(function: TracedFunction) -> dict[str, Any]:
 def cell_bundle(cell: TracedCell) -> dict[str, Any]:
     """The MIME bundle of a cell in segments."""
     bundle = _static(cell_outline(cell)) | _saved("cell", cell)
-    if has_widgets():
+    if needs_widget():
         from nbfn.views.widget import cell_widget, widget_view
 
         bundle |= widget_view(cell_widget(cell))
@@ -49,7 +49,7 @@ def cell_bundle(cell: TracedCell) -> dict[str, Any]:
 def session_bundle(session: Session) -> dict[str, Any]:
     """The MIME bundle of the session."""
     bundle = _static(session_outline(session)) | _saved("session", None)
-    if has_widgets():
+    if needs_widget():
         from nbfn.views.widget import session_widget, widget_view
 
         bundle |= widget_view(session_widget())
@@ -77,28 +77,37 @@ def module_bundle(module: Module) -> dict[str, Any]:
 
 def _saved(view: Literal["function", "cell", "session"], shown: Any) -> dict[str, Any]:
     """The entry that nbfn's JupyterLab extension draws, live or from what it holds."""
-    if not has_widgets():
+    if not _in_a_kernel():
         return {}
     from nbfn.sessions.feed import feed
 
     snapshot = feed().saved_snapshot() if shown is None else feed().saved_snapshot_of(shown)
     target = None if shown is None else shown.id
     held = protocol.SavedView(view=view, target=target, snapshot=snapshot)
-    return {protocol.MIME_TYPE: held.model_dump(mode="json", exclude_none=True)}
+    return {protocol.MIME_TYPE: held.model_dump(mode="json")}
 
 
 def _static(outline: Outline) -> dict[str, Any]:
     return {"text/plain": outline.text(), "text/html": outline.html()}
 
 
-def has_widgets() -> bool:
-    """Whether a front end may show widgets: there is a kernel, and the bundle has been built."""
+def needs_widget() -> bool:
+    """Whether an output needs a widget to be live.
+
+    It does in a kernel to which no page of nbfn's own is attached. A notebook keeps the widget of
+    an output but not what it shows, and some hosts draw it before anything else: an error.
+    """
+    if not _in_a_kernel():
+        return False
+    from nbfn.sessions.feed import feed
+    from nbfn.views.widget import BUNDLE
+
+    return BUNDLE.exists() and not feed().has_page
+
+
+def _in_a_kernel() -> bool:
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython
 
-    if getattr(get_ipython(), "kernel", None) is None:
-        return False
-    from nbfn.views.widget import BUNDLE
-
-    return BUNDLE.exists()
+    return getattr(get_ipython(), "kernel", None) is not None

@@ -42,7 +42,7 @@ class OneWidget(View):
     def receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
         """Takes what changed, if it concerns what is shown."""
         shown = self._shown()
-        if not isinstance(message, protocol.Patch) or shown is None:
+        if not isinstance(message, protocol.Patch) or shown is None or feed().has_page:
             return
         state = self.snapshot["state"]
         own = {self.target, *state["functions"]}
@@ -70,7 +70,8 @@ class SessionWidget(View):
 
     def receive(self, _: protocol.Snapshot | protocol.Patch) -> None:
         """Takes what changed."""
-        self.snapshot = feed().snapshot().model_dump(mode="json")
+        if not feed().has_page:
+            self.snapshot = feed().snapshot().model_dump(mode="json")
 
 
 _session_widget: SessionWidget | None = None

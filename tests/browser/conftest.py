@@ -101,6 +101,7 @@ class Server:
         else:
             environment |= without_node()
             environment["PATH"] = os.pathsep.join([str(python.parent), environment["PATH"]])
+        self.environment = environment
         self._log = (home / "server.log").open("w")
         self._process = subprocess.Popen(
             [

@@ -29,6 +29,9 @@ export interface StoreOptions {
  * comes. Messages of an epoch that has ended are dropped, as they were only late.
  */
 export class Store {
+  /** As a source of views: a store that nobody fills any more is thrown away. */
+  readonly presence = 'live';
+
   /** Creates an empty store. */
   constructor(options: StoreOptions = {}) {
     this._requestSnapshot = options.requestSnapshot;

@@ -8,6 +8,7 @@ import type { Situation } from './situation';
 /** A notebook or a console: something with a kernel. */
 export interface KernelDocument {
   readonly isDisposed: boolean;
+  readonly node: HTMLElement;
   readonly sessionContext: ISessionContext;
 }
 
@@ -78,6 +79,11 @@ export class SessionTracker {
     }
   }
 
+  /** The document that an element of the page belongs to, such as an output; null if none. */
+  documentAround(element: Node): KernelDocument | null {
+    return this._all().find(one => one.node.contains(element)) ?? null;
+  }
+
   private _onCurrentChanged(): void {
     const alive = this._documents.flatMap(documents => documents.currentWidget ?? []);
     // Closing the last notebook leaves the console, if there is one.
@@ -117,12 +123,12 @@ export class SessionTracker {
 
   private _update(): void {
     const kernel = this._context?.session?.kernel ?? null;
-    this._session = kernel && !kernel.isDisposed ? this._sessionOf(kernel) : null;
+    this._session = kernel && !kernel.isDisposed ? this.sessionOf(kernel) : null;
     this._changed.emit();
   }
 
   /** The session of a kernel, on the one connection of the page that handles its comms. */
-  private _sessionOf(kernel: Kernel.IKernelConnection): KernelSession {
+  sessionOf(kernel: Kernel.IKernelConnection): KernelSession {
     const known = this._sessions.get(kernel.id);
     const connection = this._commConnection(kernel);
     if (known?.kernel === connection) {

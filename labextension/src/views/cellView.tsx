@@ -7,7 +7,7 @@ import { CellLines } from './lists/cellLines';
 import { cellIcon, cellTimes, isOfLastRun } from './lists/cellRun';
 import { WorkList } from './lists/workList';
 import { CauseText } from './parts/causeText';
-import { Fact } from './parts/fact';
+import { Fact } from './parts/texts';
 import { count, duration } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';

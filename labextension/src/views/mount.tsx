@@ -1,8 +1,10 @@
 import type { VNode } from 'preact';
 import { render } from 'preact';
-import type { KernelState, Store } from '../feed/store';
+import type { Source } from '../feed/source';
+import type { KernelState } from '../feed/store';
 import { CellView } from './cellView';
 import { FunctionView } from './functionView';
+import { Gone, PresenceContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
 /** Which view to show: one function, one cell, or the whole session. */
@@ -13,14 +15,18 @@ export type ViewChoice =
 export interface Mounted {
   /** Shows another view. */
   choose(choice: ViewChoice): void;
-  /** Whether to follow the store; a view that nobody sees waits until it is seen. */
+  /** Whether to follow the source; a view that nobody sees waits until it is seen. */
   setActive(active: boolean): void;
-  /** Takes the view off the page and lets go of the store. */
+  /** Takes the view off the page and lets go of the source. */
   dispose(): void;
 }
 
-/** Shows a view of a store in an element; changes are drawn once per animation frame. */
-export function mount(element: HTMLElement, store: Store, choice: ViewChoice): Mounted {
+/** Shows a view of a source in an element; changes are drawn once per animation frame. */
+export function mount(
+  element: HTMLElement,
+  source: Source,
+  choice: ViewChoice
+): Mounted {
   let active = true;
   let dirty = false;
   let frame = 0;
@@ -28,8 +34,14 @@ export function mount(element: HTMLElement, store: Store, choice: ViewChoice): M
   const draw = (): void => {
     frame = 0;
     dirty = false;
-    const { state } = store;
-    render(drawn(state), element);
+    const { state, presence } = source;
+    render(
+      <PresenceContext.Provider value={presence}>
+        {presence === 'gone' && <Gone />}
+        {drawn(state)}
+      </PresenceContext.Provider>,
+      element
+    );
   };
   const drawn = (state: KernelState | null): VNode => {
     switch (choice.view) {
@@ -47,7 +59,7 @@ export function mount(element: HTMLElement, store: Store, choice: ViewChoice): M
       frame = requestAnimationFrame(draw);
     }
   };
-  const stop = store.subscribe(request);
+  const stop = source.subscribe(request);
   element.classList.add('nbfn-View');
   draw();
 

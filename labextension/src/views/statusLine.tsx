@@ -3,7 +3,7 @@ import { retracesOf, tracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { Cause, FunctionRecord, RetraceRecord, TraceRecord } from '../protocol';
 import { CauseText } from './parts/causeText';
-import { Fact } from './parts/fact';
+import { Fact } from './parts/texts';
 import { count, duration, integer } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';

@@ -4,7 +4,7 @@ import { functionsOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { TracedCellRecord } from '../../protocol';
 import { CellReference } from '../parts/cellReference';
-import { Fact } from '../parts/fact';
+import { Fact } from '../parts/texts';
 import { useFilter } from '../parts/filter';
 import { count, duration, ratio } from '../parts/format';
 import { Icon } from '../parts/icons';

@@ -3,7 +3,7 @@ import { tracesOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TraceRecord } from '../../protocol';
 import { CellReference } from '../parts/cellReference';
-import { Fact } from '../parts/fact';
+import { Fact } from '../parts/texts';
 import { useFilter } from '../parts/filter';
 import { count, duration, integer } from '../parts/format';
 import { Icon } from '../parts/icons';

@@ -3,7 +3,7 @@ import type { KernelState } from '../../feed/store';
 import type { RetraceRecord } from '../../protocol';
 import { CauseText } from '../parts/causeText';
 import { CellReference } from '../parts/cellReference';
-import { Fact } from '../parts/fact';
+import { Fact } from '../parts/texts';
 import { duration, integer } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { RemedyButton } from '../parts/remedyButton';

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { VariableRecord } from '../../protocol';
-import { Fact } from '../parts/fact';
+import { Fact } from '../parts/texts';
 import { useFilter } from '../parts/filter';
 import { count, device, shape, size } from '../parts/format';
 import { Limited } from '../parts/limited';

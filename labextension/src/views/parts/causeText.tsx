@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { Cause } from '../../protocol';
-import { Sentence } from './sentence';
+import { Sentence } from './texts';
 
 /** A cause: the argument and its old and new key where it has them, else its sentence. */
 export function CauseText({ cause }: { cause: Cause }): VNode {

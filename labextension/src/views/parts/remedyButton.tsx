@@ -1,9 +1,10 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import { useContext, useState } from 'preact/hooks';
 import type { Remedy } from '../../protocol';
 import { insertCell } from './actions';
 import { Icon } from './icons';
-import { Sentence } from './sentence';
+import { PresenceContext } from './presence';
+import { Sentence } from './texts';
 
 /** Properties of a remedy. */
 export interface RemedyButtonProps {
@@ -15,14 +16,16 @@ export interface RemedyButtonProps {
 type Outcome = 'none' | 'copied' | 'shown';
 
 /**
- * A remedy as a button that puts its code into a new cell; plain text if it has no code.
+ * A remedy as a button that puts its code into a new cell; plain text if it has no code, or if
+ * no kernel is there for which the code was written.
  *
  * Where no host inserts cells the code is copied, and where it cannot be copied it is shown.
  */
 export function RemedyButton({ remedy, cellId }: RemedyButtonProps): VNode {
   const [outcome, setOutcome] = useState<Outcome>('none');
   const { sentence, code } = remedy;
-  if (!code) {
+  const isLive = useContext(PresenceContext) === 'live';
+  if (!code || !isLive) {
     return (
       <span class="nbfn-Remedy nbfn-mod-text">
         <span>

@@ -1,4 +1,19 @@
-import type { VNode } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
+
+/** One fact; the space keeps words apart where styles do not. */
+export function Fact({
+  title,
+  children
+}: {
+  title?: string;
+  children: ComponentChildren;
+}): VNode {
+  return (
+    <span class="nbfn-Fact" title={title}>
+      {children}{' '}
+    </span>
+  );
+}
 
 /** A sentence in which `backticks` enclose code. */
 export function Sentence({ text }: { text: string }): VNode {

@@ -1,0 +1,109 @@
+import type { SavedView } from '../protocol';
+import type { Presence, Source } from './source';
+import type { KernelState } from './store';
+import { Store } from './store';
+
+/** The session behind an output, as far as an output cares. */
+export interface Session {
+  readonly store: Store;
+  readonly status: { readonly kind: string };
+  onChange(listener: () => void): () => void;
+}
+
+const UNDECIDED: readonly string[] = ['starting', 'waiting'];
+
+/**
+ * What an output shows: what the notebook has kept of it, or the kernel's state as long as the
+ * kernel that made it lives; and the last that was known when it has gone.
+ */
+export class Kept implements Source {
+  /** Makes a source that shows what the notebook has kept. */
+  constructor({ snapshot }: SavedView) {
+    this._saved.receive(snapshot);
+    this._state = this._saved.state;
+  }
+
+  /** The newest state that is known. */
+  get state(): KernelState | null {
+    return this._state;
+  }
+
+  /** Whether the kernel that told the state is there to tell more. */
+  get presence(): Presence {
+    if (!this._session) {
+      return 'gone';
+    }
+    const now = this._session.store.state;
+    if (now) {
+      return now.epoch === this._state?.epoch ? 'live' : 'gone';
+    }
+    return UNDECIDED.includes(this._session.status.kind) && !this._ended
+      ? 'unknown'
+      : 'gone';
+  }
+
+  /** Calls the listener after each change, until the returned function is called. */
+  subscribe(listener: () => void): () => void {
+    const own = () => listener();
+    this._listeners.add(own);
+    return () => this._listeners.delete(own);
+  }
+
+  /** Takes what the notebook keeps now. */
+  keep({ snapshot }: SavedView): void {
+    if (this.presence !== 'live' || snapshot.epoch !== this._state?.epoch) {
+      this._saved.receive(snapshot);
+      this._state = this._saved.state;
+      this._ended = false;
+      this._update();
+    }
+  }
+
+  /** Follows the session of a kernel, which may be another one than made the output; or none. */
+  follow(session: Session | null): void {
+    if (session === this._session) {
+      return;
+    }
+    this._stop();
+    this._session = session;
+    if (session) {
+      const stops = [
+        session.store.subscribe(() => this._update()),
+        session.onChange(() => this._update())
+      ];
+      this._stop = () => {
+        stops.forEach(stop => stop());
+      };
+    }
+    this._update();
+  }
+
+  /** Lets go of the session. */
+  dispose(): void {
+    this._stop();
+    this._stop = () => undefined;
+    this._listeners.clear();
+  }
+
+  private _update(): void {
+    const now = this._session?.store.state;
+    if (now && now.epoch === this._state?.epoch) {
+      this._state = now;
+      this._wasLive = true;
+    } else if (this._wasLive) {
+      this._ended = true; // A kernel that starts anew is another one.
+      this._wasLive = false;
+    }
+    for (const listener of [...this._listeners]) {
+      listener();
+    }
+  }
+
+  private readonly _saved = new Store();
+  private readonly _listeners = new Set<() => void>();
+  private _state: KernelState | null;
+  private _session: Session | null = null;
+  private _stop: () => void = () => undefined;
+  private _wasLive = false;
+  private _ended = false;
+}

@@ -1,0 +1,137 @@
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { Message } from '@lumino/messaging';
+import { Widget } from '@lumino/widgets';
+import { Kept } from '../feed/kept';
+import type { SavedView } from '../protocol';
+import { PROTOCOL } from '../protocol';
+import type { Mounted } from '../views';
+import type { KernelDocument, SessionTracker } from './tracker';
+
+/** The MIME type of nbfn's views in outputs, as `nbfn.protocol` names it. */
+export const MIME_TYPE = 'application/vnd.nbfn.view+json';
+
+/** Before the widget, which cannot be drawn without its kernel. */
+export const RANK = -20;
+
+/** What the outputs of nbfn need. */
+export interface OutputOptions {
+  tracker: SessionTracker;
+  trans: TranslationBundle;
+}
+
+/** Draws nbfn's outputs with the panel's views: live while their kernel lives, and kept then. */
+export function outputFactory(options: OutputOptions): IRenderMime.IRendererFactory {
+  return {
+    safe: true, // Whatever comes from user code is drawn as text.
+    mimeTypes: [MIME_TYPE],
+    createRenderer: () => new OutputView(options)
+  };
+}
+
+/** One output of nbfn. */
+class OutputView extends Widget implements IRenderMime.IRenderer {
+  /** Makes an output that shows nothing yet. */
+  constructor({ tracker, trans }: OutputOptions) {
+    super();
+    this._tracker = tracker;
+    this._trans = trans;
+    this.addClass('nbfn-Output');
+    this._observer = new IntersectionObserver(entries => {
+      this._isSeen = entries.at(-1)?.isIntersecting === true;
+      this._mounted?.setActive(this._isSeen);
+    });
+    this._observer.observe(this.node);
+  }
+
+  /** Draws the model of an output, or a newer one of the same. */
+  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const data: unknown = model.data[MIME_TYPE];
+    if (!isSavedView(data)) {
+      this._showText(model.data['text/plain']);
+      return;
+    }
+    if (this._kept) {
+      this._kept.keep(data);
+    } else {
+      this._kept = new Kept(data);
+      this._follow();
+    }
+    const { mount } = await import('../views');
+    if (this.isDisposed || this._mounted) {
+      return;
+    }
+    const { view, target } = data;
+    this._mounted = mount(
+      this.node,
+      this._kept,
+      view === 'session' ? { view } : { view, target: target ?? null }
+    );
+    this._mounted.setActive(this._isSeen);
+  }
+
+  /** Lets go of the kernel and of the view. */
+  override dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    this._observer.disconnect();
+    this._leave();
+    this._mounted?.dispose();
+    this._kept?.dispose();
+    super.dispose();
+  }
+
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    this._leave();
+    this._document = this._tracker.documentAround(this.node);
+    this._document?.sessionContext.kernelChanged.connect(this._follow, this);
+    this._follow();
+  }
+
+  protected override onBeforeDetach(message: Message): void {
+    super.onBeforeDetach(message);
+    this._mounted?.setActive(false);
+  }
+
+  private _leave(): void {
+    this._document?.sessionContext.kernelChanged.disconnect(this._follow, this);
+    this._document = null;
+  }
+
+  private _follow(): void {
+    const kernel = this._document?.sessionContext.session?.kernel;
+    this._kept?.follow(kernel ? this._tracker.sessionOf(kernel) : null);
+  }
+
+  /** What another version of nbfn has written is shown as its text. */
+  private _showText(text: unknown): void {
+    const pre = document.createElement('pre');
+    pre.textContent = typeof text === 'string' ? text : '';
+    const note = document.createElement('p');
+    note.className = 'nbfn-Gone';
+    note.textContent = this._trans.__(
+      'This output was written by another version of nbfn; this is its text.'
+    );
+    this.node.replaceChildren(note, pre);
+  }
+
+  private readonly _tracker: SessionTracker;
+  private readonly _trans: TranslationBundle;
+  private readonly _observer: IntersectionObserver;
+  private _document: KernelDocument | null = null;
+  private _kept: Kept | null = null;
+  private _mounted: Mounted | null = null;
+  private _isSeen = true;
+}
+
+/** Whether an entry can be read; anything may stand in a notebook. */
+function isSavedView(value: unknown): value is SavedView {
+  const { view, snapshot } = (value ?? {}) as Partial<SavedView>;
+  return (
+    ['function', 'cell', 'session'].includes(view as string) &&
+    snapshot?.protocol === PROTOCOL &&
+    typeof snapshot.state === 'object'
+  );
+}

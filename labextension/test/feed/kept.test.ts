@@ -1,0 +1,98 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Kept } from '../../src/feed/kept';
+import { Store } from '../../src/feed/store';
+import type { Snapshot } from '../../src/protocol';
+import { fn, snapshot, table } from '../records';
+
+function saved(calls: number, values: Partial<Snapshot> = {}) {
+  const kept = snapshot({ functions: table(fn({ calls })) }, values);
+  return { view: 'function' as const, target: fn().id, snapshot: kept };
+}
+
+function session(kind: string) {
+  const listeners = new Set<() => void>();
+  return {
+    store: new Store(),
+    status: { kind },
+    onChange: (listener: () => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    become(next: string) {
+      this.status.kind = next;
+      listeners.forEach(listener => listener());
+    }
+  };
+}
+
+const calls = (kept: Kept) => kept.state?.functions.get(fn().id)?.calls;
+
+describe('Kept', () => {
+  it('shows what the notebook has kept if there is no kernel', () => {
+    const kept = new Kept(saved(3));
+    expect(calls(kept)).toBe(3);
+    expect(kept.presence).toBe('gone');
+  });
+
+  it('follows the kernel that made it, and no other', () => {
+    const kept = new Kept(saved(3));
+    const own = session('waiting');
+    kept.follow(own);
+    expect(kept.presence).toBe('unknown');
+    own.store.receive(saved(5, { seq: 7 }).snapshot);
+    expect([calls(kept), kept.presence]).toEqual([5, 'live']);
+
+    const other = session('attached');
+    other.store.receive(saved(9, { epoch: 'another' }).snapshot);
+    kept.follow(other);
+    expect([calls(kept), kept.presence]).toEqual([5, 'gone']);
+    own.store.receive(saved(6, { seq: 8 }).snapshot);
+    expect(calls(kept)).toBe(5);
+  });
+
+  it('keeps the last state when the kernel is restarted', () => {
+    const kept = new Kept(saved(3));
+    const own = session('attached');
+    own.store.receive(saved(5).snapshot);
+    kept.follow(own);
+    own.store.end();
+    own.become('starting');
+    expect([calls(kept), kept.presence]).toEqual([5, 'gone']);
+    own.become('waiting');
+    expect(kept.presence).toBe('gone');
+  });
+
+  it('is gone where the kernel has not loaded nbfn', () => {
+    const kept = new Kept(saved(3));
+    const own = session('waiting');
+    kept.follow(own);
+    own.become('absent');
+    expect(kept.presence).toBe('gone');
+  });
+
+  it('takes what the notebook keeps now, but not over what is live', () => {
+    const kept = new Kept(saved(3));
+    kept.keep(saved(4, { seq: 2 }));
+    expect(calls(kept)).toBe(4);
+    const own = session('attached');
+    own.store.receive(saved(8, { seq: 9 }).snapshot);
+    kept.follow(own);
+    kept.keep(saved(5, { seq: 3 }));
+    expect(calls(kept)).toBe(8);
+    kept.keep(saved(1, { epoch: 'next', seq: 1 }));
+    expect([calls(kept), kept.presence]).toEqual([1, 'gone']);
+  });
+
+  it('tells its listeners, until it is disposed', () => {
+    const kept = new Kept(saved(3));
+    const own = session('attached');
+    kept.follow(own);
+    const listener = vi.fn();
+    kept.subscribe(listener);
+    own.store.receive(saved(5).snapshot);
+    expect(listener).toHaveBeenCalledTimes(1);
+    kept.dispose();
+    own.store.receive(saved(6, { seq: 9 }).snapshot);
+    expect(listener).toHaveBeenCalledTimes(1);
+  });
+});
