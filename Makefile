@@ -46,7 +46,7 @@ environments-test: setup .make/environments/made
 
 notebooks-test: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --nbval --nbval-current-env \
-		--nbval-cell-timeout=300 -p no:cacheprovider notebooks
+		--nbval-cell-timeout=300 -p no:cacheprovider -p tests.harness.live_outputs notebooks
 
 bench: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest tests/benchmarks --benchmark-only \
