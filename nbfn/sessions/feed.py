@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,8 +22,11 @@ from nbfn.errors import tell_failure
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
     from nbfn.functions.segments.cell import TracedCell
+    from nbfn.sessions.records import Known
 
 _Row = TypeVar("_Row", bound=protocol.Record)
+_TABLES = tuple(protocol.State.model_fields)
+
 SAVED_ROWS = 100
 """So many rows of each table a notebook keeps with an output; about 50 kB of traces."""
 
@@ -42,6 +46,8 @@ class Feed:
         self.seq = 0
         self._sent = protocol.State()
         self._seen: dict[str, int] = {}
+        self._known: dict[str, Known] = {}
+        self._captured: Counter[str] = Counter()
         self._devices: dict[str, protocol.DeviceRecord] = {}
         self._work: dict[str, protocol.WorkRecord] = {}
         self._tensorflow: str | None = None
@@ -113,7 +119,9 @@ class Feed:
             seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
-            state=state.model_copy(deep=False),
+            state=protocol.State.model_construct(
+                None, **{name: dict(getattr(state, name)) for name in _TABLES}
+            ),
         )
 
     def set_environment(self, tensorflow: str, devices: dict[str, protocol.DeviceRecord]) -> None:
@@ -147,15 +155,12 @@ class Feed:
 
     def _advance(self) -> protocol.Patch | None:
         """Takes what has changed into what was sent; the patch that says so."""
+        put, removed = protocol.State(), protocol.Removed()
         functions, cells = _shown_functions(), _shown_cells()
-        put = protocol.State()
-        removed = protocol.Removed()
         for function in functions:
-            changed = function.recorder.changed
-            if self._seen.get(function.id) != changed:
-                self._seen[function.id] = changed
-                for name, rows in _rows_of(function).items():
-                    getattr(put, name).update(rows)
+            if self._seen.get(function.id) != function.recorder.changed:
+                self._seen[function.id] = function.recorder.changed
+                self._put_function(function, put, removed)
         for cell in cells:
             if self._seen.get(cell.id) != cell.changed and (row := _row_of(cell)) is not None:
                 self._seen[cell.id] = cell.changed
@@ -169,11 +174,19 @@ class Feed:
         removed.cells.extend(id for id in self._sent.cells if id not in alive)
         for id in (*removed.functions, *removed.cells):
             self._seen.pop(id, None)
-        self._drop_rows(put, removed)
-        if not any(put.model_dump().values()) and not any(removed.model_dump().values()):
+            gone = self._known.pop(id, None)
+            if gone is not None:
+                removed.traces.extend(gone.traces)
+                removed.retraces.extend(gone.retraces)
+        self._count_captures(put, removed)
+        if not any(getattr(put, name) or getattr(removed, name) for name in _TABLES):
             return None
         self.seq += 1
-        self._sent = _applied(self._sent, put, removed)
+        for name in _TABLES:
+            table = getattr(self._sent, name)
+            table.update(getattr(put, name))
+            for id in getattr(removed, name):
+                table.pop(id, None)
         return protocol.Patch(
             epoch=self.epoch,
             seq=self.seq,
@@ -182,32 +195,45 @@ class Feed:
             removed=removed,
         )
 
-    def _drop_rows(self, put: protocol.State, removed: protocol.Removed) -> None:
-        """Finds rows that belong to a changed or vanished function and are no longer there."""
-        changed = {*put.functions, *removed.functions}
-        for name in ("traces", "retraces"):
-            sent, new = getattr(self._sent, name), getattr(put, name)
-            getattr(removed, name).extend(
-                id for id, row in sent.items() if row.function in changed and id not in new
-            )
-        gone = set(removed.traces)
-        traces = {
-            **{id: row for id, row in self._sent.traces.items() if id not in gone},
-            **put.traces,
-        }
-        used = {id for row in traces.values() for id in row.captures}
-        removed.variables.extend(id for id in self._sent.variables if id not in used)
-        for name in ("traces", "retraces", "variables"):
-            sent, new = getattr(self._sent, name), getattr(put, name)
-            for id in [id for id, row in new.items() if sent.get(id) == row]:
-                del new[id]
+    def _put_function(
+        self, function: Observed, put: protocol.State, removed: protocol.Removed
+    ) -> None:
+        """Adds the rows of a function that have changed; none if they cannot be made this time."""
+        from nbfn.sessions.records import add_rows
+
+        before = self._known.get(function.id)
+        rows = protocol.State()
+        try:
+            now = add_rows(rows, function, before)
+        except Exception as error:
+            tell_failure(f"could not show what has changed of `{function.recorder.name}`", error)
+            return
+        self._known[function.id] = now
+        for name in ("functions", "traces", "retraces", "variables"):
+            getattr(put, name).update(_changed(getattr(rows, name), getattr(self._sent, name)))
+        if before is not None:
+            removed.traces.extend(before.traces - now.traces)
+            removed.retraces.extend(before.retraces - now.retraces)
+
+    def _count_captures(self, put: protocol.State, removed: protocol.Removed) -> None:
+        """Finds the variables that no trace captures any more."""
+        fewer = [self._sent.traces[id] for id in removed.traces if id in self._sent.traces]
+        more = [row for id, row in put.traces.items() if id not in self._sent.traces]
+        for row in more:
+            self._captured.update(row.captures)
+        for row in fewer:
+            self._captured.subtract(row.captures)
+        for id in {id for row in fewer for id in row.captures}:
+            if self._captured[id] <= 0:
+                del self._captured[id]
+                removed.variables.append(id)
 
 
 def newest(state: protocol.State) -> protocol.State:
     """A state with no more rows than a notebook should keep with each output."""
     tables = {
         name: dict(list(getattr(state, name).items())[-SAVED_ROWS:])
-        for name in protocol.State.model_fields
+        for name in _TABLES
         if name != "work"  # which has ended when the notebook is opened again
     }
     return protocol.State(**tables)
@@ -217,34 +243,12 @@ def _changed(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
     return {id: row for id, row in rows.items() if sent.get(id) != row}
 
 
-def _applied(
-    state: protocol.State, put: protocol.State, removed: protocol.Removed
-) -> protocol.State:
-    tables = {}
-    for name in protocol.State.model_fields:
-        gone = set(getattr(removed, name))
-        rows = {id: row for id, row in getattr(state, name).items() if id not in gone}
-        tables[name] = {**rows, **getattr(put, name)}
-    return protocol.State(**tables)
-
-
 def _shown_functions() -> list[Observed]:
     if "nbfn.functions" not in sys.modules:
         return []
     from nbfn.functions import live_functions
 
     return [function for function in live_functions() if is_shown(function)]
-
-
-def _rows_of(function: Observed) -> dict[str, dict[str, protocol.Record]]:
-    """The rows of one function, by table; none if they cannot be made this time."""
-    from nbfn.sessions.records import state_of
-
-    try:
-        return dict(state_of([function]))
-    except Exception as error:
-        tell_failure(f"could not show what has changed of `{function.recorder.name}`", error)
-        return {}
 
 
 def _shown_cells() -> list[TracedCell]:

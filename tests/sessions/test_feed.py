@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import gc
+import random
+import warnings
 from types import CodeType
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -320,3 +323,60 @@ def test_a_snapshot_of_a_cell_holds_its_functions_only(feed) -> None:
 
 def _changes_size(_: object) -> None:
     raise RuntimeError("dictionary changed size during iteration")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_patches_lead_where_a_look_at_everything_does(feed, seed) -> None:
+    chance = random.Random(seed)
+    client = Client(feed)
+    variables = [tf.Variable(1.0), tf.Variable(2.0)]
+    functions: list[Any] = []
+
+    def make() -> None:
+        variable = chance.choice(variables)
+        most = chance.choice([2, None])
+        functions.append(nbfn.function(lambda x, n=0: x * variable + n, max_traces=most))
+
+    def call() -> None:
+        if functions:
+            chance.choice(functions)(tf.ones([chance.randint(1, 4)]), chance.randint(0, 2))
+
+    def watch() -> None:
+        functions.append(tf.function(lambda x, n=0: x + 1))
+        nbfn.watch(functions[-1])
+
+    def free() -> None:
+        own = [each for each in functions if isinstance(each, nbfn.TracedFunction)]
+        if own:
+            chance.choice(own).free()
+
+    def drop() -> None:
+        if functions:
+            functions.pop(chance.randrange(len(functions)))
+            gc.collect()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(80):
+            chance.choice([make, call, call, call, call, watch, free, drop])()
+            if chance.random() < 0.5:
+                feed.flush()
+    feed.flush()
+    assert client.state == feed.snapshot().state.model_dump()
+    fresh = Feed()
+    fresh.flush()
+    assert client.state == fresh.snapshot().state.model_dump()
+
+
+def test_of_many_traces_the_one_that_was_used_is_sent(feed) -> None:
+    f = nbfn.function(lambda x, n: x * n, max_traces=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(50):
+            f(tf.ones([1]), n)
+    client = Client(feed)
+    f(tf.ones([1]), 17)
+    feed.flush()
+    (patch,) = client.patches
+    assert [row.number for row in patch.put.traces.values()] == [18]
+    assert patch.put.retraces == {}
