@@ -111,6 +111,7 @@ from nbfn._tensorflow.tracing.cache import (
 from nbfn._tensorflow.tracing.calls import (
     AsWritten,
     EagerTensor,
+    call_in_progress,
     canonical,
     flat_call,
     flat_inputs,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 import tensorflow as tf
@@ -163,6 +165,22 @@ def flat_inputs(function: Any, concrete: Any, args: Any, kwargs: Any) -> list[An
         return list(own.unpack_inputs(own.bind(*args, **kwargs)))
     except (AttributeError, TypeError, ValueError):
         return None
+
+
+def call_in_progress(function: Any) -> tuple[Any, dict[str, Any]] | None:
+    """The arguments with which a tf.function is being called on this thread; None if it is not.
+
+    They are read off the stack: TensorFlow tells its trace cache the types of a call only.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__call__" and code.co_varnames[:1] == ("self",):
+            names = frame.f_locals
+            if names["self"] is function and isinstance(names.get("args"), tuple):
+                return names["args"], dict(names.get("kwds") or {})
+        frame = frame.f_back
+    return None
 
 
 def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:

@@ -26,6 +26,7 @@ from nbfn.functions.traced.function import function
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.context import here
 from nbfn.functions.traces.key import Key, key_of
+from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import Site, call_site
@@ -216,6 +217,9 @@ class WatchedFunction(Answers):
             causes, nearest = causes_of(call, key, others, self._first)
             trace = tally.add(concrete, key, causes[0], call_site(), seconds, self._roots())
             trace.context = call.wanted.context
+            given = _tensorflow.call_in_progress(function)
+            if given is not None:
+                trace.sample = sample_of(function, concrete, *given)
             if nearest:
                 remedy = remedy_for(self._called(trace.site, key), causes)
                 tally.missed(trace, causes, nearest, remedy)

@@ -148,6 +148,18 @@ def test_a_trace_made_before_the_first_call_keeps_its_inputs() -> None:
     assert kept.tolist() == [1.0, 2.0, 5.0]
 
 
+def test_a_function_made_elsewhere_is_proven_with_the_inputs_of_a_call(tmp_path) -> None:
+    plain = tf.function(lambda x, k=2: x * k)
+    observed = nbfn.watch(plain)
+    plain(tf.constant([3.0, 7.0]))
+    plain(tf.constant([3.0, 8.0]), k=3)
+    assert [each.sample[0].tolist() for each in observed.traces] == [[3.0, 7.0], [3.0, 8.0]]
+    made = nbfn.export(tmp_path / "model", plain)
+    assert {each.detail.split(" and ")[0] for each in made.verified} == {
+        "with the inputs of a real call"
+    }
+
+
 def test_a_trace_made_for_the_export_is_proven_with_inputs_of_real_calls(tmp_path) -> None:
     @nbfn.function
     def double(x):
