@@ -34,9 +34,11 @@ export default defineConfig(
         'warn',
         {
           ignoreImports: [
-            './lab/marking',
+            './lab/cells/marking',
+            './lab/commands/commands',
+            './lab/commands/requests',
             './lab/outputs',
-            './lab/requests',
+            './lab/panel/panel',
             './lab/tracker'
           ]
         }

@@ -7,12 +7,13 @@ import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-import { addCommands, CommandIDs } from './lab/commands';
-import { keepMarking } from './lab/marking';
+import { keepMarking } from './lab/cells/marking';
+import { addCommands } from './lab/commands/commands';
+import { CommandIDs } from './lab/commands/ids';
+import { answerRequests } from './lab/commands/requests';
 import { outputFactory, RANK } from './lab/outputs';
-import { SessionPanel } from './lab/panel';
-import { answerRequests } from './lab/requests';
-import { followSettings } from './lab/settings';
+import { SessionPanel } from './lab/panel/panel';
+import { openWhenLoaded, Preferences } from './lab/settings';
 import { SessionTracker } from './lab/tracker';
 
 const PLUGIN_ID = 'nbfn-labextension:plugin';
@@ -49,7 +50,12 @@ const plugin: JupyterFrontEndPlugin<void> = {
       documents: consoles ? [notebooks, consoles] : [notebooks]
     });
     rendermime.addFactory(outputFactory({ tracker, trans }), RANK);
-    const panel = new SessionPanel({ tracker, trans });
+    const panel = new SessionPanel({
+      tracker,
+      commands: app.commands,
+      trans,
+      activate: documentId => app.shell.activateById(documentId)
+    });
     app.shell.add(panel, 'right', { rank: 600, type: 'nbfn' });
     restorer?.add(panel, panel.id);
 
@@ -58,21 +64,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
       tracker.activate(newValue);
     });
 
-    addCommands({ app, notebooks, panelId: panel.id, trans });
-    palette?.addItem({
-      command: CommandIDs.showPanel,
-      category: trans.__('TensorFlow')
-    });
-    answerRequests(app.commands, notebooks);
+    const preferences = new Preferences();
+    const showPanel = (): void => void app.commands.execute(CommandIDs.showPanel);
+    openWhenLoaded(preferences, tracker, showPanel);
+    addCommands({ app, notebooks, tracker, trans }, palette);
+    answerRequests(app.commands, tracker);
     if (editors) {
-      keepMarking({ editors, notebooks, tracker });
+      keepMarking({ editors, notebooks, preferences, tracker, trans, showPanel });
     }
     if (settings) {
-      void followSettings({
-        loading: settings.load(PLUGIN_ID),
-        tracker,
-        open: () => void app.commands.execute(CommandIDs.showPanel)
-      });
+      void preferences.follow(settings.load(PLUGIN_ID));
     }
   }
 };

@@ -10,7 +10,11 @@ const ROOMS = [
   'views/parts',
   'views/lists',
   'views',
+  'lab/kernels',
   'lab',
+  'lab/cells',
+  'lab/commands',
+  'lab/panel',
   'widget',
   'index'
 ];

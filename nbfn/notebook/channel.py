@@ -7,6 +7,8 @@ front ends see nothing of either.
 from __future__ import annotations
 
 import functools
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import comm
@@ -24,9 +26,14 @@ def _presence() -> BaseComm:
 
 
 class Channel:
-    """The kernel's end. Messages may be handled on any thread, so nothing here calls TensorFlow."""
+    """The kernel's end. Messages may be handled on any thread, so nothing here calls TensorFlow.
 
-    def __init__(self) -> None:
+    Args:
+        heard: Is called when a message of a page has come, on the thread that handles it.
+    """
+
+    def __init__(self, heard: Callable[[], None] = lambda: None) -> None:
+        self._heard = heard
         self._manager: CommManager = comm.get_comm_manager()
         self._clients: dict[str, _Client] = {}
 
@@ -45,13 +52,29 @@ class Channel:
         self._manager.unregister_comm(_presence())
         self._manager.unregister_target(TARGET, self._opened)
 
+    def tell_tensorflow(self) -> None:
+        """Tells the pages the version of TensorFlow, once the notebook has imported it.
+
+        A patch tells it with the first trace only.
+        """
+        if self._clients and _note_tensorflow():
+            for client in list(self._clients.values()):
+                client.send_snapshot()
+
     def _opened(self, opened: BaseComm, message: dict[str, Any]) -> None:
+        try:
+            self._attach(opened, message)
+        finally:
+            self._heard()  # Last: the first page makes the feed be imported, which takes a while.
+
+    def _attach(self, opened: BaseComm, message: dict[str, Any]) -> None:
         from nbfn import protocol
         from nbfn._version import __version__
 
         data = message.get("content", {}).get("data", {})
         if data.get("protocol") != protocol.PROTOCOL:
             refused = protocol.Refused(
+                protocol=protocol.PROTOCOL,
                 nbfn=__version__,
                 message=f"The kernel has nbfn {__version__} (protocol {protocol.PROTOCOL}), this "
                 f"page has nbfn {data.get('nbfn', '?')} (protocol {data.get('protocol', '?')}). "
@@ -62,23 +85,38 @@ class Channel:
             return
         while len(self._clients) >= MAX_CLIENTS:
             self._clients.pop(next(iter(self._clients))).close()
-        client = _Client(opened)
+        _note_tensorflow()
+        client = _Client(opened, self._heard)
         self._clients[opened.comm_id] = client
         opened.on_close(lambda _: self._closed(opened.comm_id))
         client.attach()
 
     def _closed(self, comm_id: str) -> None:
+        self._heard()
         client = self._clients.pop(comm_id, None)
         if client is not None:
             client.detach()
 
 
+def _note_tensorflow() -> bool:
+    """Tells the feed which TensorFlow is imported; whether that is news."""
+    from nbfn.sessions.feed import feed
+
+    # Its version is there only once the import has ended, which may go on in a cell just now.
+    version = getattr(sys.modules.get("tensorflow"), "__version__", None)
+    if version is None or feed().snapshot().tensorflow is not None:
+        return False
+    feed().set_environment(version, {})
+    return True
+
+
 class _Client:
     """One page that watches."""
 
-    def __init__(self, opened: BaseComm) -> None:
+    def __init__(self, opened: BaseComm, heard: Callable[[], None]) -> None:
         from nbfn.sessions.feed import feed
 
+        self._heard = heard
         self._comm = opened
         self._feed = feed()
 
@@ -96,7 +134,11 @@ class _Client:
     def _send(self, message: Any) -> None:
         self._comm.send(message.model_dump(mode="json"))
 
+    def send_snapshot(self) -> None:
+        self._send(self._feed.snapshot())
+
     def _received(self, message: dict[str, Any]) -> None:
+        self._heard()
         data = message.get("content", {}).get("data", {})
         if data.get("type") == "request_snapshot":
-            self._send(self._feed.snapshot())
+            self.send_snapshot()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
     from nbfn.sessions.lookout import Lookout
 
+_AFTER_A_MESSAGE = 0.1
+"""Seconds after which the kernel has said that it is done with a page's message."""
 _LOADING = object()
 """Stands for the cell that loads nbfn, of which no hook tells."""
 
@@ -44,6 +47,8 @@ class Hooks:
         self._thread = threading.get_ident()
         self._ticker = Ticker(self._look, self._progress.show)
         self._discovering = False
+        self._parent: dict[str, Any] | None = None
+        self._heard: float | None = None
 
     def register(self) -> None:
         """Registers with the shell. If a cell runs, as ``%load_ext`` does in one, it is entered."""
@@ -76,6 +81,9 @@ class Hooks:
         cell_id = _cell_id(self._shell) if info is _LOADING else getattr(info, "cell_id", None)
         enter_cell(Cell(cell_id, count), self._shell.user_ns)
         self._displays.begin(cell_id)
+        if not self._entered:
+            self._parent = _parent_of(self._shell)
+            self._heard = None
         self._entered.append(info)
         self._discover()
         self._ticker.start()
@@ -90,8 +98,28 @@ class Hooks:
         discover()
         self._look()
 
+    def heard(self) -> None:
+        """A message of a page is being handled, perhaps beside a cell that runs."""
+        self._heard = time.monotonic()
+
+    def _say_busy(self) -> None:
+        """Says that the cell still runs, after a message was handled on a subshell beside it.
+
+        The kernel says that it is idle when such a message is done, and JupyterLab, its server and
+        whatever stops idle kernels take that for the end of the cell.
+        """
+        heard = self._heard
+        kernel: Any = getattr(self._shell, "kernel", None)
+        if heard is None or time.monotonic() - heard < _AFTER_A_MESSAGE:
+            return
+        self._heard = None
+        if self._entered and self._parent and hasattr(kernel, "iopub_socket"):
+            content = {"execution_state": "busy"}
+            kernel.session.send(kernel.iopub_socket, "status", content, parent=self._parent)
+
     def _look(self) -> dict[str, WorkRecord]:
         """What takes long in the cell, once the user has imported nbfn's functions."""
+        self._say_busy()
         if self._lookout is None:
             if not hasattr(sys.modules.get("nbfn.functions"), "Doing"):
                 return {}
@@ -125,17 +153,27 @@ class Hooks:
             self._displays.refresh()
 
 
+def _parent_of(shell: InteractiveShell) -> dict[str, Any] | None:
+    """The message of a front end that the kernel handles on this thread."""
+    get_parent = getattr(shell, "get_parent", None)
+    return get_parent() if get_parent is not None else None
+
+
 def _cell_id(shell: InteractiveShell) -> str | None:
     """Id of the cell that runs, from the kernel's message."""
-    get_parent = getattr(shell, "get_parent", None)
-    message = get_parent() if get_parent is not None else None
-    found: str | None = (message or {}).get("metadata", {}).get("cellId")
+    found: str | None = (_parent_of(shell) or {}).get("metadata", {}).get("cellId")
     return found
 
 
 def _tell_devices() -> None:
-    """Tells the feed of the devices, once a trace has made TensorFlow find them anyway."""
-    if "nbfn.sessions.feed" in sys.modules and "nbfn.functions" in sys.modules:
+    """Tells the feed of the devices, once a trace has made TensorFlow find them anyway.
+
+    It is told before anybody listens, too: a panel that is opened later cannot ask TensorFlow.
+    """
+    functions: Any = sys.modules.get("nbfn.functions")
+    if hasattr(functions, "live_functions") and any(
+        function.recorder.traces for function in functions.live_functions()
+    ):
         from nbfn.sessions.devices import tell_devices
 
         tell_devices()

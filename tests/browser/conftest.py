@@ -183,6 +183,9 @@ class Lab:
         self.write(name, *cells)
         self.page.goto(f"{self.server.url}/lab/tree/{name}?reset")
         self.wait_for_kernel()
+        self.open_panel()
+
+    def open_panel(self) -> None:
         self.page.locator('[data-id="nbfn-session-panel"]').first.click()
         expect(self.panel).to_be_visible()
 
@@ -193,6 +196,21 @@ class Lab:
         self.page.locator(".jp-DirListing-item", has_text=name).dblclick()
         expect(self.tab(name)).to_have_class(re.compile("lm-mod-current"))
         self.wait_for_kernel()
+
+    def open_console(self, name: str) -> None:
+        """Opens a console with the kernel of the notebook that is seen."""
+        self.notebook.locator(".jp-Cell").first.click(button="right")
+        self.page.locator('.lm-Menu-itemLabel:text-is("New Console for Notebook")').click()
+        expect(self.page.locator(".jp-CodeConsole-promptCell")).to_be_visible()
+
+    def share_kernel(self, owner: str) -> None:
+        """Gives the notebook that is seen the kernel of another one."""
+        self.notebook.locator(".jp-KernelName").click()
+        dialog = self.page.locator(".jp-Dialog")
+        options = dialog.locator("select option")
+        label = next(text for text in options.all_inner_texts() if owner in text)
+        dialog.locator("select").select_option(label=label)
+        dialog.locator(".jp-mod-accept").click()
 
     def tab(self, name: str) -> Locator:
         return self.page.locator("#jp-main-dock-panel .lm-TabBar-tab", has_text=name)

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 LOAD = "%load_ext nbfn"
-NOT_LOADED = "nbfn is not loaded: run %load_ext nbfn."
+NOT_LOADED = "nbfn is not loaded in this kernel."
 EMPTY = "No function has been traced yet."
 STEP = """
 %load_ext nbfn
@@ -150,11 +150,15 @@ def test_two_notebooks_may_share_a_kernel(lab) -> None:
     lab.run(0)
     lab.open_too("guest.ipynb", "%unload_ext nbfn", LOAD)
     expect(lab.panel).to_contain_text(NOT_LOADED)
-    lab.notebook.locator(".jp-KernelName").click()
-    options = lab.page.locator(".jp-Dialog select option")
-    label = next(text for text in options.all_inner_texts() if "owner.ipynb" in text)
-    lab.page.locator(".jp-Dialog select").select_option(label=label)
-    lab.page.locator(".jp-Dialog .jp-mod-accept").click()
+    lab.share_kernel("owner.ipynb")
+    expect(lab.panel).to_contain_text(EMPTY)
+    lab.run(0)
+    expect(lab.panel).to_contain_text(NOT_LOADED)
+    lab.run(1)
+    expect(lab.panel).to_contain_text(EMPTY)
+    # The connection of the first notebook ends with it; the panel goes on with the other's.
+    lab.close("owner.ipynb")
+    expect(lab.panel).to_contain_text("guest.ipynb")
     expect(lab.panel).to_contain_text(EMPTY)
     lab.run(0)
     expect(lab.panel).to_contain_text(NOT_LOADED)
@@ -168,3 +172,128 @@ def test_a_kernel_that_was_shut_down_is_none(lab) -> None:
     expect(lab.panel).to_contain_text(EMPTY)
     lab.menu("Kernel", "Shut Down Kernel")
     expect(lab.panel).to_contain_text("There is no kernel")
+
+
+def test_it_loads_nbfn_with_a_click(lab) -> None:
+    lab.open("load.ipynb", "1")
+    lab.panel.get_by_role("button", name="Load nbfn").click()
+    expect(lab.panel).to_contain_text(EMPTY)
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
+    assert lab.source(0) == LOAD
+    expect(lab.cell(0).locator(".jp-InputPrompt")).to_have_text("[1]:")
+    lab.menu("Kernel", "Restart Kernel…")
+    lab.answer("Restart")
+    lab.panel.get_by_role("button", name="Load nbfn").click()
+    expect(lab.panel).to_contain_text(EMPTY)
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
+
+
+def test_it_says_what_is_not_there_yet(lab) -> None:
+    missing = "TensorFlow has not been imported."
+    lab.open("missing.ipynb", LOAD, "import tensorflow", STEP + "step(tf.ones([1]))")
+    lab.run(0)
+    expect(lab.panel).to_contain_text(missing)
+    lab.run(1)
+    expect(lab.panel).not_to_contain_text(missing)
+    lab.run(2)
+    expect(lab.section("Devices")).to_contain_text("CPU:0")
+
+
+def test_it_knows_the_devices_although_it_is_opened_late(lab) -> None:
+    lab.write("late.ipynb", STEP, "step(tf.ones([1]))")
+    lab.page.goto(f"{lab.server.url}/lab/tree/late.ipynb?reset")
+    lab.wait_for_kernel()
+    lab.run(0)
+    lab.run(1)
+    lab.open_panel()
+    expect(lab.section("Functions")).to_contain_text("1 trace")
+    expect(lab.section("Devices")).to_contain_text("CPU:0")
+    expect(lab.panel).not_to_contain_text("TensorFlow has not been")
+
+
+def test_its_head_says_what_runs(lab) -> None:
+    lab.open("head.ipynb", LOAD, "import time; time.sleep(3600)", "'last'")
+    header = lab.panel.get_by_role("banner").or_(lab.panel.locator("header"))
+    expect(header).to_contain_text("head.ipynb")
+    expect(header).to_contain_text("Idle")
+    lab.run(0)
+    lab.start(1)
+    expect(header).to_contain_text("Busy")
+    expect(header).to_contain_text(re.compile(r"In \[2\] has been running for \d+ s"))
+    lab.cell(2).locator(".jp-InputPrompt").click()
+    header.get_by_role("button", name="In [2]").click()
+    expect(lab.cell(1)).to_have_class(re.compile("jp-mod-active"))
+    lab.open_too("other.ipynb", "1")
+    expect(header).to_contain_text("other.ipynb")
+    expect(header).to_contain_text("Idle")
+    header.get_by_role("button", name="other.ipynb").focus()
+    lab.tab("head.ipynb").click()
+    expect(header).to_contain_text("Busy")
+
+
+def test_what_is_open_is_open_again_after_a_switch(lab) -> None:
+    many = "\n".join(
+        f"@nbfn.function\ndef step_{n}(images): return tf.reduce_sum(images)\n"
+        f"_ = step_{n}(tf.ones([{n + 1}]))"
+        for n in range(40)
+    )
+    lab.open("kept.ipynb", STEP, many)
+    lab.run(0)
+    lab.run(1)
+    row = lab.section("Functions").locator(".nbfn-Row", has_text="step_17(")
+    row.locator("summary").first.click()
+    expect(row.locator(".nbfn-Trace")).to_have_count(1)
+    field = lab.section("Functions").get_by_role("searchbox")
+    field.fill("step_")
+    view = lab.panel.locator(".nbfn-Panel-view:not([hidden])")
+    view.evaluate("node => { node.scrollTop = 120 }")
+    lab.page.wait_for_function("n => n.scrollTop === 120", arg=view.element_handle())
+    lab.open_too("between.ipynb", LOAD)
+    lab.run(0)
+    expect(lab.panel).to_contain_text(EMPTY)
+    lab.tab("kept.ipynb").click()
+    expect(row.locator(".nbfn-Trace")).to_have_count(1)
+    expect(field).to_have_value("step_")
+    assert view.evaluate("node => node.scrollTop") == 120
+
+
+def test_what_it_asks_for_goes_to_the_document_that_it_shows(lab) -> None:
+    lab.open("remedied.ipynb", STEP, "for n in (1, 2, 3):\n    step(tf.ones([n, 8]))")
+    lab.run(0)
+    lab.run(1)
+    lab.open_too("unconcerned.ipynb", "1")
+    lab.tab("remedied.ipynb").click()
+    lab.open_console("remedied.ipynb")
+    expect(lab.panel).to_contain_text("remedied.ipynb (console)")
+    lab.tab("unconcerned.ipynb").click()
+    lab.page.locator(".jp-CodeConsole-promptCell").click()
+    expect(lab.panel).to_contain_text("remedied.ipynb (console)")
+    # The console shares the kernel of the notebook, whose cell it is that retraced.
+    lab.section("Last retrace").locator(".nbfn-Remedy button").click()
+    remedied, unconcerned = lab.page.locator(".jp-NotebookPanel").all()
+    expect(remedied.locator(".jp-Cell")).to_have_count(3)
+    expect(unconcerned.locator(".jp-Cell")).to_have_count(1)
+
+
+def test_a_console_of_its_own_is_served_too(lab) -> None:
+    lab.open("beside.ipynb", "1")
+    lab.menu("File", "New", "Console")
+    lab.answer("Select")
+    expect(lab.panel).to_contain_text("Console 1")
+    lab.panel.get_by_role("button", name="Load nbfn").click()
+    expect(lab.panel).to_contain_text(EMPTY)
+    expect(lab.page.locator(".jp-CodeConsole-content")).to_contain_text(LOAD)
+    lab.tab("beside.ipynb").click()
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(1)
+    expect(lab.panel).to_contain_text(NOT_LOADED)
+
+
+def test_it_takes_the_focus_when_it_is_opened_by_a_key(lab) -> None:
+    lab.open("keys.ipynb", LOAD, "1")
+    lab.run(0)
+    lab.page.keyboard.press("Control+Alt+F")
+    expect(lab.panel).to_be_focused()
+    lab.page.keyboard.press("Tab")
+    expect(lab.panel.get_by_role("button", name="keys.ipynb")).to_be_focused()
+    lab.page.keyboard.press("Enter")
+    expect(lab.notebook.locator(":focus")).to_have_count(1)

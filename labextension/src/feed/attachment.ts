@@ -52,14 +52,15 @@ export class Attachment {
   /** Ignores the comm from now on: what still comes from it is late. */
   drop(): void {
     this._dropped = true;
+    this._comm.dispose();
   }
 
   /** Drops the comm, and closes it if the kernel still has it. */
   close(): void {
-    this.drop();
-    if (!this._comm.isDisposed && !this._kernel.isDisposed) {
+    if (!this.isDisposed && !this._kernel.isDisposed) {
       this._comm.close();
     }
+    this.drop();
   }
 
   private async _open(): Promise<void> {
@@ -76,13 +77,12 @@ export class Attachment {
 
   /** Waits for the comm's subshell: without it, opening waits until all queued cells have run. */
   private async _subshell(): Promise<void> {
-    const started = this._kernel.supportsSubshells && this._comm.subshellStarted;
-    if (started) {
+    if (this._kernel.supportsSubshells) {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const patience = new Promise<void>(resolve => {
         timer = setTimeout(resolve, SUBSHELL_MS);
       });
-      await Promise.race([started, patience]).catch(() => undefined);
+      await Promise.race([this._comm.subshellStarted, patience]).catch(() => undefined);
       clearTimeout(timer);
     }
   }

@@ -1,7 +1,4 @@
-/**
- * The parts of JupyterLab's kernel connection that a session uses, so that it depends on no
- * JupyterLab package: `Kernel.IKernelConnection` has this shape.
- */
+/** What a session needs of a kernel, so that it depends on no JupyterLab package. */
 
 /** A signal, as Lumino has it. */
 export interface SignalLike<S, A> {
@@ -11,22 +8,24 @@ export interface SignalLike<S, A> {
 
 /** A message of the kernel. */
 export interface MessageLike {
-  readonly header: { readonly msg_type: string };
+  readonly header: { readonly msg_type: string; readonly msg_id?: string };
   readonly parent_header: object;
+  readonly metadata?: object;
   readonly content: unknown;
 }
 
 /** A comm. */
 export interface CommLike {
   readonly isDisposed: boolean;
-  /** Resolves when messages stop waiting for running cells; in JupyterLab 4.4 and newer. */
-  readonly subshellStarted?: Promise<void>;
-  // Methods, as their parameters may be narrower in JupyterLab than here.
-  onMsg(message: MessageLike): void | PromiseLike<void>;
-  onClose(message: MessageLike): void | PromiseLike<void>;
+  /** Resolves when messages stop waiting for running cells; never, if they always will. */
+  readonly subshellStarted: Promise<void>;
+  onMsg: (message: MessageLike) => void;
+  onClose: (message: MessageLike) => void;
   open(data: Record<string, string | number>): unknown;
   send(data: Record<string, string | number>): unknown;
   close(): unknown;
+  /** Hears nothing any more. */
+  dispose(): void;
 }
 
 /** What a connection's `anyMessage` signal carries. */
@@ -35,14 +34,13 @@ export interface AnyMessage {
   readonly direction: string;
 }
 
-/** A connection to a kernel. */
+/** A kernel. */
 export interface KernelLike {
   readonly id: string;
   readonly status: string;
   readonly connectionStatus: string;
   readonly isDisposed: boolean;
-  readonly handleComms: boolean;
-  readonly supportsSubshells?: boolean;
+  readonly supportsSubshells: boolean;
   readonly info: Promise<{ readonly language_info: { readonly name: string } }>;
   readonly statusChanged: SignalLike<this, string>;
   readonly connectionStatusChanged: SignalLike<this, string>;

@@ -3,6 +3,8 @@ import { PROTOCOL } from '../protocol';
 import { Attachment } from './attachment';
 import type { AnyMessage, KernelLike, MessageLike } from './kernel';
 import { isCellEnd, isPresence, listsComms } from './messages';
+import type { Running } from './running';
+import { RunningCell } from './running';
 import { Store } from './store';
 
 /** How things stand between the page and a kernel. */
@@ -16,17 +18,15 @@ export type SessionStatus =
   | { kind: 'foreign'; language: string }
   /** The kernel has not loaded nbfn. */
   | { kind: 'absent' }
-  /** Another connection of the page, now closed, handled this kernel's comms. */
-  | { kind: 'shared' }
   /** The kernel and the page speak different protocols. */
-  | { kind: 'refused'; nbfn: string; message: string }
+  | { kind: 'refused'; nbfn: string; protocol: number }
   | { kind: 'attached' };
 
 const RESTARTED: readonly string[] = ['restarting', 'autorestarting', 'dead'];
-const UNREADY: readonly string[] = [...RESTARTED, 'unknown', 'starting', 'terminating'];
+const UNREADY: readonly string[] = [...RESTARTED, 'starting', 'terminating'];
 
 /**
- * The page's end of one kernel connection: finds out whether nbfn is loaded, attaches to it,
+ * What the page knows of one kernel: finds out whether nbfn is loaded, attaches to it,
  * and feeds the store.
  *
  * It asks the kernel for nbfn's presence comm when the kernel gets ready and after each cell,
@@ -52,7 +52,7 @@ export class KernelSession {
     );
   }
 
-  /** The connection that this session follows. */
+  /** The kernel that this session follows. */
   readonly kernel: KernelLike;
 
   /** What the kernel has told. */
@@ -64,9 +64,6 @@ export class KernelSession {
     if (kernel.isDisposed || kernel.status === 'dead') {
       return { kind: 'dead' };
     }
-    if (!kernel.handleComms) {
-      return { kind: 'shared' };
-    }
     if (UNREADY.includes(kernel.status) || this._language === null) {
       return { kind: 'starting' };
     }
@@ -74,16 +71,23 @@ export class KernelSession {
       return { kind: 'foreign', language: this._language };
     }
     if (this._refused) {
-      return {
-        kind: 'refused',
-        nbfn: this._refused.nbfn,
-        message: this._refused.message
-      };
+      const { nbfn, protocol } = this._refused;
+      return { kind: 'refused', nbfn, protocol };
     }
     if (this.store.state) {
       return { kind: 'attached' };
     }
     return { kind: this._answered && !this._attachment ? 'absent' : 'waiting' };
+  }
+
+  /** The cell that the kernel runs, or null. */
+  get running(): Running | null {
+    return this._running.value;
+  }
+
+  /** Whether the session is over: its kernel is gone. */
+  get hasEnded(): boolean {
+    return this._isDisposed;
   }
 
   /** Calls the listener when the status may have changed, until the returned function is called. */
@@ -103,15 +107,17 @@ export class KernelSession {
     kernel.statusChanged.disconnect(this._onStatus, this);
     kernel.connectionStatusChanged.disconnect(this._onConnection, this);
     kernel.anyMessage.disconnect(this._onMessage, this);
-    this._listeners.clear();
     this._attachment?.close();
     this._forget();
+    this._changed();
+    this._listeners.clear();
   }
 
   private _onStatus(): void {
     if (RESTARTED.includes(this.kernel.status)) {
       this.store.end();
       this._forget();
+      this._running.forget();
       this._answered = false;
     } else if (!this._answered) {
       this._ask();
@@ -132,6 +138,9 @@ export class KernelSession {
   }
 
   private _onMessage(_: KernelLike, { msg, direction }: AnyMessage): void {
+    if (this._running.receive(msg, direction)) {
+      this._changed();
+    }
     if (direction !== 'recv') {
       return;
     }
@@ -174,7 +183,6 @@ export class KernelSession {
     return (
       !this._isDisposed &&
       !kernel.isDisposed &&
-      kernel.handleComms &&
       this._language === 'python' &&
       !UNREADY.includes(kernel.status)
     );
@@ -200,7 +208,7 @@ export class KernelSession {
     if (message.type === 'refused') {
       this._refuse(message);
     } else if (message.type === 'snapshot' && message.protocol !== PROTOCOL) {
-      this._refuse({ nbfn: message.nbfn, message: '' });
+      this._refuse(message);
     } else {
       const first = this.store.state === null;
       this.store.receive(message);
@@ -210,7 +218,7 @@ export class KernelSession {
     }
   }
 
-  private _refuse(refused: Pick<Refused, 'nbfn' | 'message'>): void {
+  private _refuse(refused: Pick<Refused, 'nbfn' | 'protocol'>): void {
     this._refused = refused;
     this.store.forget();
     this._changed();
@@ -235,6 +243,7 @@ export class KernelSession {
   private _answered = false;
   private _question: Promise<MessageLike> | null = null;
   private _attachment: Attachment | null = null;
-  private _refused: Pick<Refused, 'nbfn' | 'message'> | null = null;
+  private _refused: Pick<Refused, 'nbfn' | 'protocol'> | null = null;
+  private readonly _running = new RunningCell();
   private readonly _listeners = new Set<() => void>();
 }

@@ -1,44 +1,61 @@
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
+import type { ISignal } from '@lumino/signaling';
+import { Signal } from '@lumino/signaling';
 import type { KernelSession } from '../feed/session';
 import type { SessionTracker } from './tracker';
 
-/** What following the settings needs. */
-export interface SettingsOptions {
-  loading: Promise<ISettingRegistry.ISettings>;
-  tracker: SessionTracker;
-  /** Opens the panel. */
-  open: () => void;
+const DEFAULTS = { openWhenLoaded: false, markLines: true, showBadges: true };
+
+/** The user's settings, or the defaults before they are loaded or if they cannot be. */
+export class Preferences {
+  /** Emitted when a setting may have changed. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  /** What the user wants of one setting. */
+  wants(name: keyof typeof DEFAULTS): boolean {
+    const value = this._settings?.get(name).composite;
+    return typeof value === 'boolean' ? value : DEFAULTS[name];
+  }
+
+  /** Takes the settings when they are loaded, and each time they change. */
+  async follow(loading: Promise<ISettingRegistry.ISettings>): Promise<void> {
+    try {
+      this._settings = await loading;
+    } catch (error) {
+      console.error('The settings of nbfn could not be loaded.', error);
+      return;
+    }
+    this._settings.changed.connect(() => this._changed.emit());
+    this._changed.emit();
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private _settings: ISettingRegistry.ISettings | null = null;
 }
 
 /** Opens the panel when a kernel loads nbfn, for as long as the setting says so. */
-export async function followSettings(options: SettingsOptions): Promise<void> {
-  const { loading, tracker, open } = options;
-  let settings: ISettingRegistry.ISettings;
-  try {
-    settings = await loading;
-  } catch (error) {
-    // Without its settings the panel works as by default.
-    console.error('The settings of nbfn could not be loaded.', error);
-    return;
-  }
+export function openWhenLoaded(
+  preferences: Preferences,
+  tracker: SessionTracker,
+  open: () => void
+): void {
   const seen = new WeakSet<KernelSession>();
-  const wanted = (): boolean => settings.get('openWhenLoaded').composite === true;
-  const start = (): void => {
-    if (wanted()) {
+  preferences.changed.connect(() => {
+    if (preferences.wants('openWhenLoaded')) {
       tracker.start();
     }
-  };
-  settings.changed.connect(start);
+  });
   tracker.changed.connect(({ situation }) => {
     if (situation.kind !== 'session' || situation.session.status.kind !== 'attached') {
       return;
     }
     if (!seen.has(situation.session)) {
       seen.add(situation.session);
-      if (wanted()) {
+      if (preferences.wants('openWhenLoaded')) {
         open();
       }
     }
   });
-  start();
 }

@@ -1,47 +1,72 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { KernelSession } from '../feed/session';
+import { PROTOCOL } from '../protocol';
 
-/** What the panel is about: no document, a document without a kernel, or a kernel. */
+/** What the panel is about: no document, a document without a living kernel, or a kernel. */
 export type Situation =
   | { kind: 'no-document' }
   | { kind: 'no-kernel' }
   | { kind: 'starting' }
+  | { kind: 'dead' }
   | { kind: 'session'; session: KernelSession };
 
-/** The sentence that stands in place of the view, or null if there is something to view. */
-export function sentence(
+/** What stands in place of the view. */
+export interface Notice {
+  text: string;
+  /** What the user can do about it with one click. */
+  action?: 'load' | 'upgrade';
+  /** The command to run. */
+  code?: string;
+}
+
+/** What stands in place of the view, or null if there is something to view. */
+export function noticeOf(
   situation: Situation,
   trans: TranslationBundle
-): string | null {
+): Notice | null {
   const status = situation.kind === 'session' ? situation.session.status : situation;
   switch (status.kind) {
     case 'no-document':
-      return trans.__('Open a notebook to see its TensorFlow functions.');
+      return { text: trans.__('Open a notebook to see its TensorFlow functions.') };
     case 'no-kernel':
-      return trans.__('There is no kernel: start one to see its TensorFlow functions.');
+      return {
+        text: trans.__('There is no kernel: start one to see its TensorFlow functions.')
+      };
     case 'attached':
       return null;
     case 'starting':
-      return trans.__('The kernel is starting.');
+      return { text: trans.__('The kernel is starting.') };
     case 'waiting':
-      return trans.__('Waiting for the kernel to answer.');
+      return { text: trans.__('The kernel is busy; waiting for its answer.') };
     case 'dead':
-      return trans.__('The kernel has died: restart it to go on.');
+      return { text: trans.__('The kernel has died: restart it to go on.') };
     case 'foreign':
-      return trans.__('This kernel runs %1; nbfn works with Python.', status.language);
+      return {
+        text: trans.__('This kernel runs %1; nbfn works with Python.', status.language)
+      };
     case 'absent':
-      return trans.__('nbfn is not loaded: run %load_ext nbfn.');
-    case 'shared':
-      return trans.__(
-        'This kernel was shown by a notebook that has been closed: reload the page to see it.'
-      );
+      return {
+        text: trans.__('nbfn is not loaded in this kernel.'),
+        action: 'load',
+        code: '%load_ext nbfn'
+      };
     case 'refused':
-      return (
-        status.message ||
-        trans.__(
-          'The kernel has nbfn %1, which this page cannot read: install the same version in both and reload the page.',
-          status.nbfn
-        )
-      );
+      // The side with the lower protocol is the one to upgrade.
+      return status.protocol > PROTOCOL
+        ? {
+            text: trans.__(
+              'The kernel has nbfn %1, which this page is too old for. Upgrade nbfn where JupyterLab runs, then reload the page:',
+              status.nbfn
+            ),
+            code: `pip install nbfn==${status.nbfn}`
+          }
+        : {
+            text: trans.__(
+              'The kernel has nbfn %1, which is too old for this page. Upgrade it, then restart the kernel:',
+              status.nbfn
+            ),
+            action: 'upgrade',
+            code: '%pip install --upgrade nbfn'
+          };
   }
 }

@@ -3,12 +3,18 @@ import type { Kernel } from '@jupyterlab/services';
 import type { ISignal } from '@lumino/signaling';
 import { Signal } from '@lumino/signaling';
 import { KernelSession } from '../feed/session';
+import { KernelLink } from './kernels/link';
 import type { Situation } from './situation';
 
 /** A notebook or a console: something with a kernel. */
 export interface KernelDocument {
   readonly isDisposed: boolean;
+  readonly id: string;
   readonly node: HTMLElement;
+  readonly title: {
+    readonly label: string;
+    readonly changed: ISignal<unknown, unknown>;
+  };
   readonly sessionContext: ISessionContext;
 }
 
@@ -43,6 +49,11 @@ export class SessionTracker {
     return this._changed;
   }
 
+  /** The document that the user works in, or null. */
+  get document(): KernelDocument | null {
+    return this._started ? this._document : this._first();
+  }
+
   /** What the current document's kernel is up to. */
   get situation(): Situation {
     const context = this._context;
@@ -52,8 +63,11 @@ export class SessionTracker {
     if (this._session) {
       return { kind: 'session', session: this._session };
     }
-    const starts = STARTING.includes(context.kernelDisplayStatus);
-    return { kind: starts ? 'starting' : 'no-kernel' };
+    const status = context.kernelDisplayStatus;
+    if (status === 'dead') {
+      return { kind: 'dead' };
+    }
+    return { kind: STARTING.includes(status) ? 'starting' : 'no-kernel' };
   }
 
   /** Starts to follow; until then no kernel is asked anything. */
@@ -65,18 +79,26 @@ export class SessionTracker {
     for (const documents of this._documents) {
       documents.currentChanged.connect(this._onCurrentChanged, this);
     }
-    const first = this._documents.find(documents => documents.currentWidget);
-    this._follow(first?.currentWidget ?? null);
+    this._follow(this._first());
   }
 
   /** Follows a document, if it is one of those that are tracked. */
   activate(widget: unknown): void {
-    if (this._started) {
-      const document = this._all().find(one => one === widget);
-      if (document) {
+    const document = this._all().find(one => one === widget);
+    if (document) {
+      this._activated = document;
+      if (this._started) {
         this._follow(document);
       }
     }
+  }
+
+  /** All documents of the page that have a kernel, the one that is followed first. */
+  get all(): readonly KernelDocument[] {
+    const all = this._all();
+    return all.sort(
+      (a, b) => Number(b === this._document) - Number(a === this._document)
+    );
   }
 
   /** The document that an element of the page belongs to, such as an output; null if none. */
@@ -84,7 +106,18 @@ export class SessionTracker {
     return this._all().find(one => one.node.contains(element)) ?? null;
   }
 
+  private _first(): KernelDocument | null {
+    const document = this._activated;
+    return document && !document.isDisposed
+      ? document
+      : (this._documents.find(one => one.currentWidget)?.currentWidget ?? null);
+  }
+
   private _onCurrentChanged(): void {
+    const chosen = this._activated;
+    if (chosen && !chosen.isDisposed && chosen === this._document) {
+      return; // Another kind of document has a new current one, behind the one in use.
+    }
     const alive = this._documents.flatMap(documents => documents.currentWidget ?? []);
     // Closing the last notebook leaves the console, if there is one.
     this._follow(alive.find(one => one !== this._document) ?? alive[0] ?? null);
@@ -127,42 +160,50 @@ export class SessionTracker {
     this._changed.emit();
   }
 
-  /** The session of a kernel, on the one connection of the page that handles its comms. */
+  /** The session of a kernel. */
   sessionOf(kernel: Kernel.IKernelConnection): KernelSession {
+    this._noteConnection(kernel);
     const known = this._sessions.get(kernel.id);
-    const connection = this._commConnection(kernel);
-    if (known?.kernel === connection) {
+    if (known && !known.hasEnded) {
       return known;
     }
-    known?.dispose();
-    const session = new KernelSession(connection);
+    const link = new KernelLink(kernel);
+    const session = new KernelSession(link);
     session.onChange(() => {
       if (this._session === session) {
         this._changed.emit();
       }
     });
     this._sessions.set(kernel.id, session);
-    connection.disposed.connect(() => {
-      session.dispose();
-      if (this._sessions.get(kernel.id) === session) {
-        this._sessions.delete(kernel.id);
-      }
-      if (this._session === session) {
-        this._update();
-      }
-    });
+    this._links.set(kernel.id, link);
     return session;
   }
 
-  private _commConnection(kernel: Kernel.IKernelConnection): Kernel.IKernelConnection {
-    if (kernel.handleComms) {
-      return kernel;
+  /** Goes on with another connection to the same kernel when one is closed. */
+  private _noteConnection(connection: Kernel.IKernelConnection): void {
+    if (this._connections.has(connection)) {
+      return;
     }
-    const others = this._all().flatMap(one => one.sessionContext.session?.kernel ?? []);
-    return (
-      others.find(one => one.id === kernel.id && one.handleComms && !one.isDisposed) ??
-      kernel
-    );
+    this._connections.add(connection);
+    connection.disposed.connect(() => {
+      const { id } = connection;
+      const link = this._links.get(id);
+      if (link?.connection === connection) {
+        const others = this._all().flatMap(
+          one => one.sessionContext.session?.kernel ?? []
+        );
+        const next = others.find(one => one.id === id && !one.isDisposed) ?? null;
+        link.use(next);
+        if (next) {
+          this._noteConnection(next);
+        } else {
+          this._sessions.get(id)?.dispose();
+          this._sessions.delete(id);
+          this._links.delete(id);
+        }
+      }
+      this._update();
+    });
   }
 
   private _all(): KernelDocument[] {
@@ -179,8 +220,11 @@ export class SessionTracker {
 
   private readonly _documents: readonly Documents[];
   private readonly _sessions = new Map<string, KernelSession>();
+  private readonly _links = new Map<string, KernelLink>();
+  private readonly _connections = new WeakSet<Kernel.IKernelConnection>();
   private readonly _changed = new Signal<this, void>(this);
   private _started = false;
+  private _activated: KernelDocument | null = null;
   private _document: KernelDocument | null = null;
   private _context: ISessionContext | null = null;
   private _session: KernelSession | null = null;

@@ -58,6 +58,10 @@ export class FakeComm implements CommLike {
     this.sent.push({ how: 'close' });
   }
 
+  dispose(): void {
+    this.isDisposed = true;
+  }
+
   /** Delivers a message of the kernel. */
   deliver(data: object): void {
     this.onMsg(message('comm_msg', { data }));
@@ -70,7 +74,9 @@ export class FakeComm implements CommLike {
   }
 }
 
-/** A kernel connection that does what the test says. */
+const REQUEST = { msg_type: 'execute_request', msg_id: 'request-1' };
+
+/** A kernel that does what the test says. */
 export class FakeKernel implements KernelLike {
   constructor(readonly language = 'python') {
     this.info = Promise.resolve({ language_info: { name: language } });
@@ -81,7 +87,6 @@ export class FakeKernel implements KernelLike {
   status = 'idle';
   connectionStatus = 'connected';
   isDisposed = false;
-  handleComms = true;
   supportsSubshells = false;
   /** Whether nbfn is loaded in the kernel. */
   loaded = false;
@@ -141,12 +146,16 @@ export class FakeKernel implements KernelLike {
     this.statusChanged.emit(status);
   }
 
+  /** Begins to run a cell, `In [7]`. */
+  startCell(): void {
+    const content = { execution_count: 7, code: 'step(x)' };
+    this.receive(message('execute_input', content, REQUEST));
+  }
+
   /** Runs a cell to its end. */
   runCell(): void {
     this.release();
-    this.receive(
-      message('status', { execution_state: 'idle' }, { msg_type: 'execute_request' })
-    );
+    this.receive(message('status', { execution_state: 'idle' }, REQUEST));
   }
 
   receive(msg: MessageLike): void {

@@ -189,18 +189,18 @@ describe('KernelSession', () => {
     kernel.comm.closeByKernel();
     kernel.runCell();
     await settle();
-    expect(session.status).toEqual({
-      kind: 'refused',
-      nbfn: '9.0',
-      message: 'Upgrade.'
-    });
+    expect(session.status).toEqual({ kind: 'refused', nbfn: '9.0', protocol: 9 });
     expect(kernel.comms).toHaveLength(1);
   });
 
   it('refuses a snapshot of another protocol', async () => {
     const { session, comm } = await attached();
     comm.deliver(snapshot({}, { protocol: PROTOCOL + 1, nbfn: '2.0', seq: 2 }));
-    expect(session.status).toEqual({ kind: 'refused', nbfn: '2.0', message: '' });
+    expect(session.status).toEqual({
+      kind: 'refused',
+      nbfn: '2.0',
+      protocol: PROTOCOL + 1
+    });
   });
 
   it('asks for a snapshot after a gap', async () => {
@@ -228,21 +228,44 @@ describe('KernelSession', () => {
     expect(kernel.questions).toBe(0);
   });
 
-  it('says so when another connection handles the comms, or the kernel is dead', async () => {
+  it('says so when the kernel is dead', async () => {
     const kernel = new FakeKernel();
-    kernel.handleComms = false;
     const session = new KernelSession(kernel);
     await settle();
-    expect(session.status).toEqual({ kind: 'shared' });
-    expect(kernel.questions).toBe(0);
     kernel.setStatus('dead');
     expect(session.status).toEqual({ kind: 'dead' });
+  });
+
+  it('attaches to a kernel that was found busy, such as after a reload in mid-run', async () => {
+    const kernel = new FakeKernel();
+    kernel.loaded = true;
+    kernel.status = 'unknown';
+    const session = new KernelSession(kernel);
+    expect(session.status).toEqual({ kind: 'starting' });
+    await settle();
+    expect(kernel.comm.sent).toEqual([ATTACH]);
+    expect(session.status).toEqual({ kind: 'waiting' });
+  });
+
+  it('knows which cell runs, until it ends or the kernel restarts', async () => {
+    const { kernel, session } = await attached();
+    const listener = vi.fn();
+    session.onChange(listener);
+    kernel.startCell();
+    expect(session.running).toMatchObject({ count: 7, code: 'step(x)' });
+    expect(listener).toHaveBeenCalledTimes(1);
+    kernel.runCell();
+    expect(session.running).toBeNull();
+    kernel.startCell();
+    kernel.setStatus('restarting');
+    expect(session.running).toBeNull();
   });
 
   it('lets go of a kernel when disposed', async () => {
     const { kernel, session, comm } = await attached();
     session.dispose();
     expect(comm.sent.at(-1)).toEqual({ how: 'close' });
+    expect(session.hasEnded).toBe(true);
     expect(kernel.anyMessage.slots).toEqual([]);
     expect(kernel.statusChanged.slots).toEqual([]);
     expect(kernel.connectionStatusChanged.slots).toEqual([]);

@@ -2,8 +2,8 @@ import type { EditorState, Range } from '@codemirror/state';
 import { RangeSet, StateEffect, StateField } from '@codemirror/state';
 import type { EditorView } from '@codemirror/view';
 import { gutter, GutterMarker } from '@codemirror/view';
-import { lineTitle, linesAbove, linesOf } from '../feed/lines';
-import type { TracedCellRecord } from '../protocol';
+import { lineTitle, linesAbove, linesOf } from '../../feed/lines';
+import type { TracedCellRecord } from '../../protocol';
 
 /** What an editor shows. */
 interface Marks {

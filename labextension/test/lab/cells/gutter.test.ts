@@ -1,10 +1,10 @@
 import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { describe, expect, it } from 'vitest';
-import { linesAbove } from '../../src/feed/lines';
-import { markLines } from '../../src/lab/gutter';
-import type { TracedCellRecord } from '../../src/protocol';
-import { tracedCell } from '../records';
+import { linesAbove } from '../../../src/feed/lines';
+import { markLines } from '../../../src/lab/cells/gutter';
+import type { TracedCellRecord } from '../../../src/protocol';
+import { tracedCell } from '../../records';
 
 const BODY = '# begins\nfor x in data:\n    y = f(x)\n    print(y)';
 const TEXT = `%%tf_function train\n${BODY}`;

@@ -1,0 +1,88 @@
+import type { Cell } from '@jupyterlab/cells';
+import type { ConsolePanel } from '@jupyterlab/console';
+import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import type { KernelDocument } from '../tracker';
+import { hasId, placeIn, showCell } from './places';
+
+/** Code for a document. */
+export interface Insertion {
+  code: string;
+  /** Whether to run it at once. */
+  run: boolean;
+  /** The cell that it should follow: one with this id, else the active one, or the last one. */
+  below?: { cellId?: string | undefined } | 'all';
+}
+
+/**
+ * Puts code into a document where the user sees it: a new cell of a notebook, or the prompt of a
+ * console. It is run there too if it should be: nothing runs that the user cannot see.
+ */
+export async function insertCode(
+  document: KernelDocument,
+  { code, run, below = {} }: Insertion
+): Promise<void> {
+  if (document instanceof NotebookPanel) {
+    const { content } = document;
+    const model = content.model?.sharedModel;
+    if (!model) {
+      return;
+    }
+    const cellId = below === 'all' ? undefined : below.cellId;
+    const named = cellId === undefined ? null : placeIn(document, hasId(cellId));
+    const above =
+      below === 'all'
+        ? content.widgets.length - 1
+        : (named?.index ?? content.activeCellIndex);
+    const index = above + 1;
+    model.insertCell(index, {
+      cell_type: 'code',
+      source: code,
+      // The user asked for this code, so its output is trusted like that of typed code.
+      metadata: { trusted: true }
+    });
+    await showCell({ panel: document, index });
+    const cell = content.widgets[index];
+    if (run && cell) {
+      await NotebookActions.runCells(content, [cell], document.sessionContext);
+    }
+  } else if (isConsole(document)) {
+    if (run) {
+      await document.console.inject(code);
+    } else {
+      document.console.replaceSelection(code);
+    }
+  }
+}
+
+/** The line that loads nbfn. */
+export const LOAD = '%load_ext nbfn';
+
+/**
+ * Loads nbfn into the kernel of a document: by its first cell, which is made if need be, so that
+ * the notebook loads nbfn again when it is run from its beginning.
+ */
+export async function loadExtension(document: KernelDocument): Promise<void> {
+  if (!(document instanceof NotebookPanel)) {
+    await insertCode(document, { code: LOAD, run: true });
+    return;
+  }
+  const { content, sessionContext } = document;
+  const isLoading = (cell: Cell): boolean =>
+    cell.model.sharedModel.getSource().trim() === LOAD;
+  if (!content.widgets.some(isLoading)) {
+    content.model?.sharedModel.insertCell(0, {
+      cell_type: 'code',
+      source: LOAD,
+      metadata: { trusted: true }
+    });
+  }
+  const cell = content.widgets.find(isLoading);
+  if (cell) {
+    await NotebookActions.runCells(content, [cell], sessionContext);
+  }
+}
+
+function isConsole(document: object): document is ConsolePanel {
+  // No `instanceof`: the class would load the package, which not every application has.
+  return 'console' in document;
+}

@@ -1,0 +1,91 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { linesAbove, linesOf } from '../../feed/lines';
+import { functionsOf } from '../../feed/lookup';
+import type { KernelState } from '../../feed/store';
+import type { FunctionRecord, TracedCellRecord } from '../../protocol';
+import { isTraced } from './magic';
+
+/** What stands beside the first line of a traced cell. */
+export interface Badge {
+  text: string;
+  title: string;
+  /** Whether the text has changed since it was run, so that this is of another text. */
+  isStale: boolean;
+}
+
+/** A cell of a notebook, as its editor has it. */
+export interface CellText {
+  id: string;
+  text: string;
+  /** Whether it was edited since it ran. */
+  isEdited: boolean;
+}
+
+/** What there is to say of a cell; null if it is not a traced one. */
+export function badgeOf(
+  state: KernelState,
+  cell: CellText,
+  record: TracedCellRecord | null,
+  trans: TranslationBundle
+): Badge | null {
+  if (record) {
+    const parts = [
+      linesText(record, trans),
+      ...countsText(functionsOf(state, record), trans)
+    ];
+    const isStale = linesAbove(cell.text, record) === null;
+    const reasons = record.python.map(reason => trans.__('Python: %1', reason));
+    return badge(parts, isStale, [record.sentence, ...reasons], trans);
+  }
+  if (!isTraced(cell.text)) {
+    return null;
+  }
+  const functions = [...state.functions.values()].filter(fn => fn.cell?.id === cell.id);
+  if (functions.length === 0) {
+    return null;
+  }
+  return badge(
+    countsText(functions, trans),
+    cell.isEdited,
+    functions.map(fn => fn.name + fn.parameters),
+    trans
+  );
+}
+
+function badge(
+  parts: readonly string[],
+  isStale: boolean,
+  lines: readonly string[],
+  trans: TranslationBundle
+): Badge {
+  const stale = trans.__('edited since it ran');
+  return {
+    text: (isStale ? [stale, ...parts] : parts).join(' · '),
+    title: [...lines, trans.__('Click to open the panel.')].join('\n'),
+    isStale
+  };
+}
+
+function linesText(record: TracedCellRecord, trans: TranslationBundle): string {
+  const lines = linesOf(record).filter(({ reason }) => reason !== undefined);
+  const inGraphs = lines.filter(({ reason }) => reason === null);
+  return trans._n(
+    '%2 of %1 line in graphs',
+    '%2 of %1 lines in graphs',
+    lines.length,
+    inGraphs.length
+  );
+}
+
+function countsText(
+  functions: readonly FunctionRecord[],
+  trans: TranslationBundle
+): string[] {
+  const sum = (of: (fn: FunctionRecord) => number): number =>
+    functions.reduce((total, fn) => total + of(fn), 0);
+  const traces = sum(fn => fn.traces);
+  const hits = sum(fn => fn.hits);
+  return traces === 0
+    ? [trans.__('not traced yet')]
+    : [trans._n('%1 trace', '%1 traces', traces), trans._n('%1 hit', '%1 hits', hits)];
+}

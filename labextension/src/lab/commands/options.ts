@@ -1,0 +1,18 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { INotebookTracker } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
+import type { SessionTracker } from '../tracker';
+
+/** What the commands need. */
+export interface CommandOptions {
+  app: JupyterFrontEnd;
+  notebooks: INotebookTracker;
+  tracker: SessionTracker;
+  trans: TranslationBundle;
+}
+
+/** The schema of a command without arguments. */
+export const NO_ARGUMENTS: { args: ReadonlyJSONObject } = {
+  args: { type: 'object', properties: {} }
+};

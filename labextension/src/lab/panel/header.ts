@@ -1,0 +1,137 @@
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { KernelSession } from '../../feed/session';
+import type { Running } from '../../feed/running';
+import type { KernelDocument } from '../tracker';
+
+/** What the header can be asked for. */
+export interface HeaderEvents {
+  /** Go to the document. */
+  onDocument: () => void;
+  /** Go to the cell that runs. */
+  onRunning: (running: Running) => void;
+}
+
+/** Below this a running cell needs no clock. */
+const WORTH_TELLING_MS = 2000;
+
+/** Which document the panel is about, what its kernel does, and which cell runs. */
+export class PanelHeader {
+  /** Makes a header that shows nothing yet. */
+  constructor(trans: TranslationBundle, events: HeaderEvents) {
+    this._trans = trans;
+    this.node.className = 'nbfn-Header';
+    this._name.className = 'nbfn-Header-name';
+    this._name.type = 'button';
+    this._name.title = trans.__('Go to this document');
+    this._name.addEventListener('click', events.onDocument);
+    this._state.className = 'nbfn-Header-state';
+    this._running.className = 'nbfn-Header-running';
+    this._running.type = 'button';
+    this._running.title = trans.__('Go to this cell');
+    this._running.addEventListener('click', () => {
+      if (this._shown) {
+        events.onRunning(this._shown);
+      }
+    });
+    this._note.className = 'nbfn-Header-note';
+    this.node.append(this._name, this._state, this._running, this._note);
+  }
+
+  readonly node = document.createElement('header');
+
+  /** Shows a document and the session of its kernel, if there are such. */
+  update(shown: KernelDocument | null, session: KernelSession | null): void {
+    this.node.hidden = shown === null;
+    set(this._name, shown ? this._nameOf(shown) : '');
+    const running = session?.running ?? null;
+    const state = session ? this._stateOf(session) : null;
+    this._state.hidden = state === null;
+    this._state.dataset.state = state?.kind ?? '';
+    set(this._state, state?.text ?? '');
+    this._shown = running;
+    this._running.hidden = running === null;
+    this._tick();
+    const isWithout =
+      session?.status.kind === 'attached' && session.store.state?.tensorflow === null;
+    this._note.hidden = !isWithout;
+    set(
+      this._note,
+      isWithout ? this._trans.__('TensorFlow has not been imported.') : ''
+    );
+  }
+
+  /** Says whether the header is seen, so that its clock need go. */
+  setActive(active: boolean): void {
+    clearInterval(this._timer);
+    if (active) {
+      this._tick();
+      this._timer = setInterval(() => this._tick(), 1000);
+    }
+  }
+
+  /** A console may have the name of a notebook. */
+  private _nameOf({ title, node }: KernelDocument): string {
+    const { label } = title;
+    const isConsole = node.classList.contains('jp-ConsolePanel');
+    return isConsole && !label.startsWith('Console')
+      ? this._trans.__('%1 (console)', label)
+      : label;
+  }
+
+  private _stateOf(session: KernelSession): { kind: string; text: string } | null {
+    const { kernel, running, status } = session;
+    const trans = this._trans;
+    if (status.kind === 'dead') {
+      return { kind: 'dead', text: trans.__('Dead') };
+    }
+    if (status.kind === 'starting') {
+      return { kind: 'starting', text: trans.__('Starting') };
+    }
+    if (kernel.connectionStatus !== 'connected') {
+      return { kind: 'lost', text: trans.__('Reconnecting') };
+    }
+    // A kernel that has not answered yet is doing something else, whatever its status.
+    return running || kernel.status === 'busy' || status.kind === 'waiting'
+      ? { kind: 'busy', text: trans.__('Busy') }
+      : { kind: 'idle', text: trans.__('Idle') };
+  }
+
+  private _tick(): void {
+    set(this._running, this._shown ? this._runningText(this._shown) : '');
+  }
+
+  private _runningText({ count, since }: Running): string {
+    const trans = this._trans;
+    const name = count === null ? trans.__('A cell') : trans.__('In [%1]', count);
+    const elapsed = since === null ? 0 : Date.now() - since;
+    return elapsed < WORTH_TELLING_MS
+      ? trans.__('%1 is running', name)
+      : trans.__('%1 has been running for %2', name, this._duration(elapsed));
+  }
+
+  private _duration(milliseconds: number): string {
+    const seconds = Math.floor(milliseconds / 1000);
+    const minutes = Math.floor(seconds / 60);
+    if (minutes === 0) {
+      return this._trans.__('%1 s', seconds);
+    }
+    return minutes < 60
+      ? this._trans.__('%1 min %2 s', minutes, seconds % 60)
+      : this._trans.__('%1 h %2 min', Math.floor(minutes / 60), minutes % 60);
+  }
+
+  private readonly _trans: TranslationBundle;
+  private readonly _name = document.createElement('button');
+  private readonly _state = document.createElement('span');
+  private readonly _running = document.createElement('button');
+  private readonly _note = document.createElement('span');
+  private _shown: Running | null = null;
+  private _timer: ReturnType<typeof setInterval> | undefined;
+}
+
+/** Sets a text if it differs, so that nothing is drawn or read aloud again in vain. */
+function set(node: HTMLElement, text: string): void {
+  if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}

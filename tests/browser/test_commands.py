@@ -1,0 +1,149 @@
+"""The commands: found by the project's name, and each a visible cell where it runs code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+LOAD = "%load_ext nbfn"
+SETUP = """
+%load_ext nbfn
+import nbfn
+import tensorflow as tf
+
+@nbfn.function
+def step(images):
+    return tf.reduce_sum(images)
+"""
+RETRACE = "for n in (1, 2, 3):\n    step(tf.ones([n, 8]))"
+COMMANDS = {
+    "Show TensorFlow Functions",
+    "Load nbfn",
+    "Trace This Cell",
+    "Explain the Last Retrace",
+    "Show a Graph",
+    "Export the Session…",
+    "Run All Cells and Report",
+}
+
+
+def choose(lab, command: str) -> None:
+    """Chooses a command in the palette."""
+    lab.page.keyboard.press("Control+Shift+C")
+    lab.page.locator(".lm-CommandPalette-input").fill(f"nbfn {command}")
+    lab.page.locator(".lm-CommandPalette-itemLabel", has_text=command).first.click()
+
+
+def test_the_name_of_the_project_finds_them_all(lab) -> None:
+    lab.open("palette.ipynb", "1")
+    lab.cell(0).locator(".jp-InputPrompt").click()
+    lab.page.keyboard.press("Control+Shift+C")
+    lab.page.locator(".lm-CommandPalette-input").fill("nbfn")
+    labels = lab.page.locator(".lm-CommandPalette-itemLabel")
+    expect(labels.first).to_contain_text("nbfn")
+    assert set(labels.all_inner_texts()) >= COMMANDS
+    lab.page.keyboard.press("Escape")
+    lab.page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
+    lab.page.locator('.lm-Menu-itemLabel:text-is("TensorFlow Functions")').hover()
+    items = lab.page.locator(".lm-Menu-itemLabel").all_inner_texts()
+    assert set(items) >= COMMANDS - {"Show TensorFlow Functions"}
+
+
+def test_a_cell_is_marked_as_traced_and_plain_again(lab) -> None:
+    body = "x = 1\nx + 1"
+    lab.open("toggle.ipynb", body, "%%time\n1")
+    lab.cell(0).locator(".jp-InputPrompt").click()
+    button = lab.cell(0).locator('[data-command="nbfn:toggle-traced"]')
+    button.click()
+    assert lab.source(0) == f"%%tf_function\n{body}"
+    button.click()
+    assert lab.source(0) == body
+    lab.cell(0).locator(".jp-InputPrompt").click()
+    lab.page.keyboard.press("Control+Alt+G")
+    assert lab.source(0) == f"%%tf_function\n{body}"
+    lab.page.keyboard.press("z")
+    assert lab.source(0) == body
+    lab.cell(1).locator(".jp-InputPrompt").click()
+    lab.page.keyboard.press("Control+Alt+G")
+    expect(lab.page.locator(".Toastify__toast-body", has_text="%%time")).to_be_visible()
+    assert lab.source(1) == "%%time\n1"
+
+
+def test_the_last_retrace_is_explained_by_a_cell(lab) -> None:
+    lab.open("explain.ipynb", SETUP, "'between'", RETRACE, "'last'")
+    lab.cell(0).locator(".jp-InputPrompt").click()
+    choose(lab, "Explain the Last Retrace")
+    toast = lab.page.locator(".Toastify__toast-body", has_text="nbfn is not loaded")
+    expect(toast).to_be_visible()
+    for index in (0, 1, 2):
+        lab.run(index)
+    choose(lab, "Explain the Last Retrace")
+    expect(lab.cell(3).locator(".jp-OutputArea-output").first).to_contain_text("(3, 8)")
+    assert lab.source(3) == "%tf_traces step"
+    expect(lab.cell(3)).to_have_class(re.compile("jp-mod-active"))
+
+
+def test_a_graph_is_shown_by_a_cell(lab) -> None:
+    other = "@nbfn.function\ndef other(x):\n    return x + 1\n_ = other(tf.ones([2]))"
+    lab.open("graph.ipynb", SETUP + "_ = step(tf.ones([2]))", other, "'last'")
+    for index in (0, 1, 2):
+        lab.run(index)
+    lab.cell(0).locator(".jp-InputPrompt").click()
+    choose(lab, "Show a Graph")
+    expect(lab.cell(1).locator(".jp-OutputArea-output").first).to_contain_text("Sum")
+    assert lab.source(1) == "%tf_graph step"
+    lab.cell(3).locator(".jp-InputPrompt").click()
+    choose(lab, "Show a Graph")
+    lab.page.locator(".jp-Dialog select").select_option(label="other")
+    lab.answer("Show")
+    expect(lab.cell(4).locator(".jp-OutputArea-output").first).to_contain_text("Add")
+    assert lab.source(4) == "%tf_graph other"
+
+
+def test_the_session_is_exported_by_a_cell(lab, tmp_path: Path) -> None:
+    lab.open("export.ipynb", SETUP + "_ = step(tf.ones([2]))")
+    lab.run(0)
+    choose(lab, "Export the Session")
+    target = tmp_path / 'it\'s a "model"'
+    lab.page.locator(".jp-Dialog input").fill(str(target))
+    lab.answer("Export")
+    expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"))
+    assert f"nbfn.export({json.dumps(str(target))})" in lab.source(1)
+    assert (target / "saved_model.pb").exists()
+
+
+def test_all_cells_run_and_are_reported(lab) -> None:
+    lab.open("all.ipynb", SETUP, RETRACE)
+    lab.cell(0).locator(".jp-InputPrompt").click()
+    for _ in range(2):
+        choose(lab, "Run All Cells and Report")
+        expect(lab.cell(2).locator(".jp-OutputArea-output").first).to_contain_text("step")
+        assert lab.source(2) == "import nbfn\nnbfn.session()"
+        expect(lab.notebook.locator(".jp-Cell")).to_have_count(3)
+
+
+def test_a_badge_says_how_a_cell_fares(lab) -> None:
+    body = "%%tf_function train\nfor n in range(6):\n    x = tf.sin(x) + n\n    print(n)"
+    functions = "%%tf_function\ndef double(x):\n    return x * 2"
+    calls = "for n in (1, 2, 2):\n    double(tf.ones([n]))"
+    lab.open("badges.ipynb", SETUP + "x = tf.ones([8])", body, functions, calls)
+    for index in (0, 1, 1, 2, 3):
+        lab.run(index)
+    badge = lab.cell(1).locator(".nbfn-Badge")
+    expect(badge).to_have_text(re.compile(r"^1 of 3 lines in graphs · \d traces? · \d+ hits?$"))
+    expect(badge).to_have_attribute("title", re.compile("prints"))
+    expect(lab.cell(2).locator(".nbfn-Badge")).to_have_text("2 traces · 1 hit")
+    expect(lab.cell(0).locator(".nbfn-Badge")).to_have_count(0)
+    lab.cell(1).locator(".cm-line").last.click()
+    lab.page.keyboard.press("End")
+    lab.page.keyboard.type(" # x")
+    expect(badge).to_contain_text("edited since it ran")
+    for _ in range(4):
+        lab.page.keyboard.press("Backspace")
+    expect(badge).not_to_contain_text("edited since it ran")
+    lab.page.keyboard.press("Control+S")
+    saved = json.loads((lab.server.notebooks / "badges.ipynb").read_text())
+    assert saved["cells"][1]["source"] in (body, body.splitlines(keepends=True))

@@ -1,0 +1,125 @@
+"""Faults: whatever happens to the kernel or the page, the panel says what is true, and soon."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+SOON = 2000
+"""Milliseconds within which the panel is right, once JupyterLab knows."""
+EMPTY = "No function has been traced yet."
+NOT_LOADED = "nbfn is not loaded in this kernel."
+SETUP = """
+%load_ext nbfn
+import time
+import nbfn
+import tensorflow as tf
+
+@nbfn.function
+def step(images):
+    return tf.reduce_sum(images)
+"""
+LONG = "for n in range(36000):\n    step(tf.ones([1, 8]))\n    time.sleep(0.1)"
+
+
+def status(lab):
+    return lab.page.locator("#jp-main-statusbar")
+
+
+def test_jupyterlab_shows_that_the_kernel_is_busy(lab) -> None:
+    lab.write("sign.ipynb", SETUP, LONG)
+    lab.page.goto(f"{lab.server.url}/lab/tree/sign.ipynb?reset")
+    lab.wait_for_kernel()
+    lab.run(0)
+    lab.start(1)
+    expect(status(lab)).to_contain_text("| Busy")
+    # Opening the panel makes the kernel handle messages beside the cell.
+    lab.open_panel()
+    expect(lab.section("Functions")).to_contain_text("1 trace")
+    expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
+    expect(lab.panel.locator("header")).to_contain_text("Busy", timeout=SOON)
+    lab.page.wait_for_timeout(1000)
+    expect(status(lab)).to_contain_text("| Busy", timeout=1)
+    lab.menu("Kernel", "Interrupt Kernel")
+    expect(status(lab)).to_contain_text("| Idle")
+    expect(lab.panel.locator("header")).to_contain_text("Idle", timeout=SOON)
+
+
+def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
+    lab.open("again.ipynb", SETUP, LONG)
+    lab.run(0)
+    lab.start(1)
+    expect(lab.section("Functions")).to_contain_text("1 trace")
+    lab.page.reload()
+    expect(lab.panel.locator("header")).to_contain_text("Busy")
+    # JupyterLab holds messages back for three seconds, as long as the kernel does not answer it.
+    expect(lab.section("Functions")).to_contain_text("1 trace", timeout=3000 + 2 * SOON)
+    row = lab.section("Functions").locator(".nbfn-Row")
+    row.locator("summary").first.click()
+    calls = row.locator(".nbfn-Facts").first
+    before = calls.inner_text()
+    expect(calls).not_to_have_text(before)
+    expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
+    expect(lab.panel.locator("header")).to_contain_text("A cell is running")
+
+
+def test_a_kernel_that_is_killed_leaves_nothing(lab) -> None:
+    kill = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+    lab.open("killed.ipynb", SETUP + "_ = step(tf.ones([1]))", kill)
+    lab.run(0)
+    expect(lab.section("Functions")).to_contain_text("1 trace")
+    lab.start(1)
+    lab.page.locator(".jp-Dialog .jp-mod-accept").click()
+    expect(lab.section("Functions")).not_to_be_visible(timeout=SOON)
+    expect(lab.panel.locator("header")).not_to_contain_text("running", timeout=SOON)
+    expect(lab.panel).to_contain_text(NOT_LOADED)
+
+
+def test_a_notebook_that_changes_its_kernel_is_shown_with_the_new_one(lab) -> None:
+    lab.open("changed.ipynb", SETUP + "_ = step(tf.ones([1]))")
+    lab.run(0)
+    lab.open_too("owner.ipynb", "%load_ext nbfn")
+    lab.run(0)
+    lab.tab("changed.ipynb").click()
+    expect(lab.section("Functions")).to_contain_text("1 trace")
+    lab.share_kernel("owner.ipynb")
+    expect(lab.panel).to_contain_text(EMPTY)
+    expect(lab.panel.get_by_text("1 trace")).not_to_be_visible()
+
+
+def test_two_pages_show_the_same_kernel(lab) -> None:
+    lab.open("shared.ipynb", SETUP, "_ = step(tf.ones([1]))", LONG)
+    lab.run(0)
+    second: Page = lab.page.context.new_page()
+    second.goto(f"{lab.server.url}/lab/workspaces/second/tree/shared.ipynb")
+    second.locator('[data-id="nbfn-session-panel"]').first.click()
+    panel = second.locator("#nbfn-session-panel")
+    expect(panel).to_contain_text("step(images)")
+    lab.run(1)
+    expect(panel).to_contain_text("1 trace", timeout=SOON)
+    lab.start(2)
+    expect(panel.locator("header")).to_contain_text(re.compile(r"In \[\d+\]"), timeout=SOON)
+    expect(panel.locator("header")).to_contain_text("Busy", timeout=SOON)
+    lab.page.close()
+    expect(panel.locator("header")).to_contain_text("Busy")
+    expect(panel).to_contain_text("step(images)")
+
+
+def test_a_page_that_is_too_old_says_what_to_do(lab) -> None:
+    newer = "import nbfn.protocol\nnbfn.protocol.PROTOCOL += 1\n"
+    lab.open("newer.ipynb", f"{newer}get_ipython().run_line_magic('load_ext', 'nbfn')")
+    lab.run(0)
+    expect(lab.panel).to_contain_text("this page is too old for")
+    expect(lab.panel).to_contain_text("pip install nbfn==")
+
+
+def test_a_kernel_that_is_too_old_says_what_to_do(lab) -> None:
+    older = "import nbfn.protocol\nnbfn.protocol.PROTOCOL -= 1\n"
+    lab.open("older.ipynb", f"{older}get_ipython().run_line_magic('load_ext', 'nbfn')")
+    lab.run(0)
+    expect(lab.panel).to_contain_text("too old for this page")
+    lab.panel.get_by_role("button", name="Insert This Command").click()
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
+    assert lab.source(1) == "%pip install --upgrade nbfn"
+    expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[ ]:")
