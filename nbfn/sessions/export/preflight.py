@@ -108,11 +108,12 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
                 f"has read {', '.join(stale)}, which has changed since",
                 "export traces it anew first",
             )
+    if getattr(function, "strategy", None) is not None:
+        return  # It is traced anew for one device.
     for trace in function.traces:
         if trace.serves_calls and (is_callable(trace) or trace is function.traces[-1]):
             yield from _of_trace(name, trace)
-            if getattr(function, "strategy", None) is None:  # else traced anew for one device
-                yield from _of_collectives(name, trace)
+            yield from _of_collectives(name, trace)
 
 
 def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
