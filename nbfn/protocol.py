@@ -68,6 +68,9 @@ class Cell(Record):
     execution_count: int | None = Field(default=None, description="The n of In [n].")
     line: int | None = Field(default=None, description="Line in the cell, or in the file; from 1.")
     file: str | None = Field(default=None, description="File, for code outside a notebook.")
+    path: str | None = Field(
+        default=None, description="Its path from the kernel's folder, if it is in there."
+    )
 
 
 class Leaf(Record):
@@ -107,6 +110,7 @@ class FunctionRecord(Record):
     retraces: int = Field(description="Misses after the first trace.")
     trace_seconds: float
     run_seconds: float
+    nbytes: int = Field(description="Size of the GraphDefs of its traces.")
     last: Literal["hit", "trace", "retrace"] | None = Field(
         default=None, description="What the last call was."
     )
@@ -123,6 +127,7 @@ class TraceRecord(Record):
     signature: list[Leaf]
     cause: Cause
     cell: Cell | None = Field(default=None, description="The call that made it.")
+    time: float = Field(description="When it was made, in seconds since 1970.")
     hits: int
     trace_seconds: float
     run_seconds: float
@@ -141,6 +146,7 @@ class RetraceRecord(Record):
     causes: list[Cause]
     nearest: list[str] = Field(description="Ids of all nearest traces, which it was compared with.")
     cell: Cell | None = Field(default=None, description="The call that missed.")
+    time: float = Field(description="When it was, in seconds since 1970.")
     trace_seconds: float
     remedy: Remedy | None = None
     settled: bool = Field(default=False, description="Whether its trace has been replaced since.")
@@ -236,6 +242,21 @@ class Removed(Record):
     work: list[str] = Field(default_factory=list)
 
 
+class Totals(Record):
+    """How much there is of everything, also of what the tables leave out."""
+
+    functions: int = 0
+    cells: int = 0
+    calls: int = 0
+    hits: int = 0
+    traces: int = 0
+    retraces: int = 0
+    trace_seconds: float = 0
+    trace_nbytes: int = Field(default=0, description="Size of all GraphDefs.")
+    variables: int = 0
+    variable_nbytes: int = 0
+
+
 class Snapshot(Record):
     """The whole state. A client drops what it knew and takes this."""
 
@@ -245,6 +266,7 @@ class Snapshot(Record):
     seq: int
     nbfn: str = Field(description="Version of nbfn in the kernel.")
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
+    totals: Totals | None = None
     state: State
 
 
@@ -255,8 +277,18 @@ class Patch(Record):
     epoch: str
     seq: int
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
+    totals: Totals
     put: State
     removed: Removed
+
+
+class Details(Record):
+    """The newest rows of one function, some of which the tables leave out."""
+
+    type: Literal["details"] = "details"
+    epoch: str
+    function: str = Field(description="Id of the function.")
+    state: State
 
 
 class Refused(Record):
@@ -288,6 +320,20 @@ class RequestSnapshot(Record):
     type: Literal["request_snapshot"] = "request_snapshot"
 
 
+class RequestDetails(Record):
+    """A client asks for the rows of one function."""
+
+    type: Literal["request_details"] = "request_details"
+    function: str = Field(description="Id of the function.")
+
+
+class Watch(Record):
+    """A client that nobody looks at asks for no patches; later, for a snapshot and patches."""
+
+    type: Literal["watch"] = "watch"
+    active: bool
+
+
 class SavedView(Record):
     """What a notebook keeps of a view, in the entry `MIME_TYPE` of an output."""
 
@@ -301,9 +347,9 @@ class Messages(Record):
 
     saved: SavedView
 
-    to_client: Snapshot | Patch | Refused
+    to_client: Snapshot | Patch | Details | Refused
     announcement: Presence
-    to_kernel: Attach | RequestSnapshot
+    to_kernel: Attach | RequestSnapshot | RequestDetails | Watch
 
 
 def schema() -> str:

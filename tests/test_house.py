@@ -37,8 +37,8 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *("cluster", "kinds", "memory", "snapshot", "session", "checkpoint"),
-        *("records", "feed", "devices", "lookout", "export", "load"),
+        *("cluster", "kinds", "memory", "snapshot", "statistics", "session", "checkpoint"),
+        *("known", "records", "feed", "devices", "lookout", "export", "load"),
     ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),

@@ -9,9 +9,9 @@
  */
 export interface Messages {
   saved: SavedView;
-  to_client: Snapshot1 | Patch | Refused;
+  to_client: Snapshot1 | Patch | Details | Refused;
   announcement: Presence;
-  to_kernel: Attach | RequestSnapshot;
+  to_kernel: Attach | RequestSnapshot | RequestDetails | Watch;
 }
 /**
  * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
@@ -43,7 +43,26 @@ export interface Snapshot {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
+  totals?: Totals | null;
   state: State;
+}
+/**
+ * How much there is of everything, also of what the tables leave out.
+ */
+export interface Totals {
+  functions?: number;
+  cells?: number;
+  calls?: number;
+  hits?: number;
+  traces?: number;
+  retraces?: number;
+  trace_seconds?: number;
+  /**
+   * Size of all GraphDefs.
+   */
+  trace_nbytes?: number;
+  variables?: number;
+  variable_nbytes?: number;
 }
 /**
  * Tables of records by id.
@@ -142,6 +161,10 @@ export interface Cell {
    * File, for code outside a notebook.
    */
   file?: string | null;
+  /**
+   * Its path from the kernel's folder, if it is in there.
+   */
+  path?: string | null;
 }
 /**
  * Statements of a traced cell that run as one graph.
@@ -195,6 +218,10 @@ export interface FunctionRecord {
   trace_seconds: number;
   run_seconds: number;
   /**
+   * Size of the GraphDefs of its traces.
+   */
+  nbytes: number;
+  /**
    * What the last call was.
    */
   last?: ('hit' | 'trace' | 'retrace') | null;
@@ -223,6 +250,10 @@ export interface TraceRecord {
    * The call that made it.
    */
   cell?: Cell | null;
+  /**
+   * When it was made, in seconds since 1970.
+   */
+  time: number;
   hits: number;
   trace_seconds: number;
   run_seconds: number;
@@ -317,6 +348,10 @@ export interface RetraceRecord {
    * The call that missed.
    */
   cell?: Cell | null;
+  /**
+   * When it was, in seconds since 1970.
+   */
+  time: number;
   trace_seconds: number;
   remedy?: Remedy | null;
   /**
@@ -413,6 +448,7 @@ export interface Snapshot1 {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
+  totals?: Totals | null;
   state: State;
 }
 /**
@@ -426,6 +462,7 @@ export interface Patch {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
+  totals: Totals;
   put: State;
   removed: Removed;
 }
@@ -440,6 +477,18 @@ export interface Removed {
   variables?: string[];
   devices?: string[];
   work?: string[];
+}
+/**
+ * The newest rows of one function, some of which the tables leave out.
+ */
+export interface Details {
+  type: 'details';
+  epoch: string;
+  /**
+   * Id of the function.
+   */
+  function: string;
+  state: State;
 }
 /**
  * The kernel's answer to a client that speaks another protocol.
@@ -472,6 +521,23 @@ export interface Attach {
  */
 export interface RequestSnapshot {
   type: 'request_snapshot';
+}
+/**
+ * A client asks for the rows of one function.
+ */
+export interface RequestDetails {
+  type: 'request_details';
+  /**
+   * Id of the function.
+   */
+  function: string;
+}
+/**
+ * A client that nobody looks at asks for no patches; later, for a snapshot and patches.
+ */
+export interface Watch {
+  type: 'watch';
+  active: boolean;
 }
 
 /** Version of the protocol that these types describe. */

@@ -1,12 +1,13 @@
 import { act } from 'preact/test-utils';
+import type { StoreOptions } from '../src/feed/store';
 import { Store } from '../src/feed/store';
 import type { Snapshot } from '../src/protocol';
 import type { ViewChoice } from '../src/views';
 import { mount } from '../src/views';
 
 /** A view on the page, with the store behind it. */
-export function page(first: Snapshot, choice: ViewChoice) {
-  const store = new Store();
+export function page(first: Snapshot, choice: ViewChoice, options: StoreOptions = {}) {
+  const store = new Store(options);
   store.receive(first);
   const element = document.createElement('div');
   document.body.replaceChildren(element);

@@ -24,6 +24,7 @@ export function fn(values: Partial<FunctionRecord> = {}): FunctionRecord {
     retraces: 0,
     trace_seconds: 0.312,
     run_seconds: 0.004,
+    nbytes: 20480,
     last: 'hit',
     last_trace: 't1',
     last_retrace: null,
@@ -40,6 +41,7 @@ export function trace(values: Partial<TraceRecord> = {}): TraceRecord {
     signature: [{ path: 'images', type: 'float32[32, 784]' }],
     cause: cause({ code: 'first_trace', sentence: 'It was the first call.' }),
     cell: { id: 'cell-2', execution_count: 3, line: 1 },
+    time: 1,
     hits: 1,
     trace_seconds: 0.312,
     run_seconds: 0.004,
@@ -67,6 +69,7 @@ export function retrace(values: Partial<RetraceRecord> = {}): RetraceRecord {
     ],
     nearest: ['t1'],
     cell: { id: 'cell-3', execution_count: 5, line: 3 },
+    time: 2,
     trace_seconds: 0.21,
     remedy: { sentence: 'Leave the batch size open', code: 'train_step.relax()' },
     ...values

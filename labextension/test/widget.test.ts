@@ -8,7 +8,7 @@ import { fn, retraced, snapshot, table, trace } from './records';
 class FakeModel {
   constructor(private readonly traits: Record<string, unknown>) {}
 
-  readonly listeners = new Map<string, Set<() => void>>();
+  readonly listeners = new Map<string, Set<(message?: unknown) => void>>();
 
   get(name: string): unknown {
     return this.traits[name];
@@ -21,6 +21,16 @@ class FakeModel {
 
   on(event: string, listener: () => void): void {
     this.listeners.set(event, (this.listeners.get(event) ?? new Set()).add(listener));
+  }
+
+  readonly sent: unknown[] = [];
+
+  send(message: unknown): void {
+    this.sent.push(message);
+  }
+
+  tell(message: unknown): void {
+    for (const listener of this.listeners.get('msg:custom') ?? []) listener(message);
   }
 
   off(event: string, listener: () => void): void {
@@ -67,6 +77,31 @@ describe('the widget', () => {
     await drawn();
     expect(words(el)).not.toContain('Captured variables');
     expect(words(el)).toContain('Hit train_step');
+  });
+
+  it('follows patches, and asks for what it has missed', async () => {
+    const { model, el } = await rendered({
+      view: 'function',
+      target: 'f1',
+      snapshot: HIT
+    });
+    expect(model.sent).toEqual([{ type: 'request_snapshot' }]);
+    const calls = (seq: number, n: number) => ({
+      type: 'patch',
+      epoch: 'epoch-1',
+      seq,
+      totals: {},
+      put: { functions: table(fn({ calls: n })) },
+      removed: {}
+    });
+    model.tell(calls(2, 12));
+    await drawn();
+    expect(words(el)).toContain('12 calls');
+    model.tell(calls(4, 14));
+    model.tell({ type: 'else' });
+    await drawn();
+    expect(words(el)).toContain('12 calls');
+    expect(model.sent.slice(1)).toEqual([{ type: 'request_snapshot' }]);
   });
 
   it('waits for its first snapshot', async () => {

@@ -21,7 +21,7 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.enlisted import on_enlisted
 from nbfn.notebook.extension import load
-from nbfn.sessions.feed import feed
+from nbfn.sessions.feed import Feed, feed
 from nbfn.site import Site
 
 
@@ -56,7 +56,9 @@ class Agent:
         self._lock = threading.RLock()
         self._put: dict[str, dict[str, protocol.Record]] = {}
         self._removed: dict[str, list[str]] = {}
-        feed().subscribe(self._receive)
+        self._feed = Feed(limits={})
+        self._feed.subscribe(self._receive)
+        feed().subscribe(lambda _: self._feed.flush())
         on_enlisted(self._watch)
 
     def _receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
@@ -89,7 +91,7 @@ class Agent:
 
     def taken(self) -> dict[str, Any]:
         """What has changed since this was asked last."""
-        feed().flush()
+        self._feed.flush()
         with self._lock:
             put, self._put = self._put, {}
             removed, self._removed = self._removed, {}

@@ -53,13 +53,9 @@ class Channel:
         self._manager.unregister_target(TARGET, self._opened)
 
     def tell_tensorflow(self) -> None:
-        """Tells the pages the version of TensorFlow, once the notebook has imported it.
-
-        A patch tells it with the first trace only.
-        """
-        if self._clients and _note_tensorflow():
-            for client in list(self._clients.values()):
-                client.send_snapshot()
+        """Tells the pages the version of TensorFlow, once the notebook has imported it."""
+        if self._clients:
+            _note_tensorflow()
 
     def _opened(self, opened: BaseComm, message: dict[str, Any]) -> None:
         try:
@@ -98,16 +94,14 @@ class Channel:
             client.detach()
 
 
-def _note_tensorflow() -> bool:
-    """Tells the feed which TensorFlow is imported; whether that is news."""
+def _note_tensorflow() -> None:
+    """Tells the feed which TensorFlow is imported."""
     from nbfn.sessions.feed import feed
 
     # Its version is there only once the import has ended, which may go on in a cell just now.
     version = getattr(sys.modules.get("tensorflow"), "__version__", None)
-    if version is None or feed().snapshot().tensorflow is not None:
-        return False
-    feed().set_environment(version, {})
-    return True
+    if version is not None:
+        feed().environment.tensorflow = version
 
 
 class _Client:
@@ -134,11 +128,14 @@ class _Client:
     def _send(self, message: Any) -> None:
         self._comm.send(message.model_dump(mode="json"))
 
-    def send_snapshot(self) -> None:
-        self._send(self._feed.snapshot())
-
     def _received(self, message: dict[str, Any]) -> None:
         self._heard()
-        data = message.get("content", {}).get("data", {})
-        if data.get("type") == "request_snapshot":
-            self.send_snapshot()
+        match message.get("content", {}).get("data", {}):
+            case {"type": "request_snapshot"} | {"type": "watch", "active": True}:
+                self._feed.resume(self._send)
+            case {"type": "watch"}:
+                self._feed.pause(self._send)
+            case {"type": "request_details", "function": str(function)}:
+                details = self._feed.details(function)
+                if details is not None:
+                    self._send(details)

@@ -61,7 +61,7 @@ class Ticker:
             # While another thread imports the module, it is there but has no feed yet.
             feed = getattr(sys.modules.get("nbfn.sessions.feed"), "feed", None)
             if feed is not None:
-                feed().set_work(work)
+                feed().environment.work = work
                 feed().flush()
         except Exception as error:
             tell_failure("could not bring its views up to date, and will try again", error)

@@ -20,4 +20,5 @@ def tell_devices() -> None:
             device.name: protocol.DeviceRecord(id=device.name, kind=device.device_type)
             for device in tf.config.list_logical_devices()
         }
-        feed().set_environment(tf.__version__, rows)
+        environment = feed().environment
+        environment.tensorflow, environment.devices = tf.__version__, rows

@@ -4,6 +4,10 @@ Nothing is done while functions are called. `Feed.flush` looks at the recorders'
 rows for the functions and cells that changed, and hands a patch to each subscriber. It reads plain
 Python values only, never calls TensorFlow, and imports neither it nor the functions before the user
 has.
+
+Of each table the newest rows are told, `LIMITS` of them, so that a page never costs more than a
+person can look at. How many there are is told in the totals, and `Feed.details` tells the rows of
+one function when somebody looks at it.
 """
 
 from __future__ import annotations
@@ -12,25 +16,50 @@ import secrets
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.errors import tell_failure
+from nbfn.sessions.known import Captured, Known
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
     from nbfn.functions.segments.cell import TracedCell
-    from nbfn.sessions.records import Known
+
+    Scope = tuple[Sequence[Observed], Sequence[TracedCell]]
 
 _Row = TypeVar("_Row", bound=protocol.Record)
 _TABLES = tuple(protocol.State.model_fields)
 
+LIMITS = {"functions": 1000, "cells": 200, "traces": 300, "retraces": 200, "variables": 1000}
+"""So many rows of a table a page gets; together at most 1 MB."""
+
 SAVED_ROWS = 100
 """So many rows of each table a notebook keeps with an output; about 50 kB of traces."""
 
+DETAIL_ROWS = 200
+"""So many rows of each table somebody gets who looks at one function."""
+
 Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
+
+
+@dataclass
+class Environment:
+    """What only TensorFlow and the running cell know, told where that is safe.
+
+    Attributes:
+        tensorflow: The version of TensorFlow, once it is imported.
+        devices: The devices, once there is a trace.
+        work: What is under way, by id.
+    """
+
+    tensorflow: str | None = None
+    devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
+    work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
 
 
 class Feed:
@@ -39,21 +68,36 @@ class Feed:
     Attributes:
         epoch: Random, one per kernel start.
         seq: Number of the last patch.
+
+    Args:
+        scope: Gives the functions and cells that are told; all of the kernel by default.
+        limits: So many rows of a table are told; all of tables that are not named.
+        environment: What is told besides, which feeds may share.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        scope: Callable[[], Scope] | None = None,
+        limits: Mapping[str, int] = LIMITS,
+        environment: Environment | None = None,
+    ) -> None:
         self.epoch = secrets.token_hex(8)
         self.seq = 0
+        self.environment = environment or Environment()
+        self._scope = scope or _everything
+        self._is_whole = scope is None
+        self._limits = limits
         self._sent = protocol.State()
+        self._totals = protocol.Totals()
         self._seen: dict[str, int] = {}
         self._known: dict[str, Known] = {}
-        self._captured: Counter[str] = Counter()
-        self._devices: dict[str, protocol.DeviceRecord] = {}
-        self._work: dict[str, protocol.WorkRecord] = {}
-        self._tensorflow: str | None = None
+        self._captured = Captured()
+        self._sums: Counter[str] = Counter()
         self._subscribers: list[Subscriber] = []
         self._pages: list[Subscriber] = []
         self._behind: list[Subscriber] = []
+        self._paused: list[Subscriber] = []
+        self._tensorflow: str | None = None
         self._lock = threading.RLock()
 
     # Subscribers ------------------------------------------------------------------------
@@ -67,7 +111,7 @@ class Feed:
         """
         with self._lock:
             self.flush()
-            subscriber(self._snapshot(self._sent))
+            subscriber(self.snapshot())
             self._subscribers.append(subscriber)
             if is_page:
                 self._pages.append(subscriber)
@@ -75,9 +119,23 @@ class Feed:
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Takes a subscriber out, if it is there."""
         with self._lock:
-            for subscribers in (self._subscribers, self._pages):
+            for subscribers in (self._subscribers, self._pages, self._paused):
                 if subscriber in subscribers:
                     subscribers.remove(subscriber)
+
+    def pause(self, subscriber: Subscriber) -> None:
+        """Sends nothing to a subscriber whom nobody looks at, until `resume`."""
+        with self._lock:
+            if subscriber in self._subscribers and subscriber not in self._paused:
+                self._paused.append(subscriber)
+
+    def resume(self, subscriber: Subscriber) -> None:
+        """Sends a snapshot, and patches from now on."""
+        with self._lock:
+            if subscriber in self._paused:
+                self._paused.remove(subscriber)
+            self.flush()
+            subscriber(self.snapshot())
 
     @property
     def has_page(self) -> bool:
@@ -85,55 +143,49 @@ class Feed:
         return bool(self._pages)
 
     def snapshot(self) -> protocol.Snapshot:
-        """The whole state, as it was sent last."""
+        """The state as it was sent last."""
         with self._lock:
-            return self._snapshot(self._sent)
+            return self._snapshot(self._sent, self._totals)
 
     def saved_snapshot(self) -> protocol.Snapshot:
         """The newest rows of the whole state, for a notebook to keep."""
         with self._lock:
             self.flush()
-            return self._snapshot(newest(self._sent))
+            return self._snapshot(_newest(self._sent), self._totals)
 
     def saved_snapshot_of(self, shown: Observed | TracedCell) -> protocol.Snapshot:
-        """The newest rows of one function or cell, for a notebook to keep."""
-        with self._lock:
-            snapshot = self.snapshot_of(shown)
-            return snapshot.model_copy(update={"state": newest(snapshot.state)})
-
-    def snapshot_of(self, shown: Observed | TracedCell) -> protocol.Snapshot:
-        """The state of one function, or of one cell with its functions, now."""
+        """The newest rows of one function, or of one cell with its functions, for a notebook."""
         from nbfn.functions.segments.cell import TracedCell
         from nbfn.sessions.records import state_of, state_of_cell
 
         with self._lock:
-            state = state_of_cell(shown) if isinstance(shown, TracedCell) else state_of([shown])
-            state.work.update(
-                {id: row for id, row in self._work.items() if row.function in state.functions}
-            )
-            return self._snapshot(state)
+            if isinstance(shown, TracedCell):
+                state = state_of_cell(shown, SAVED_ROWS)
+            else:
+                state = state_of([shown], SAVED_ROWS)
+            return self._snapshot(_newest(state), None)
 
-    def _snapshot(self, state: protocol.State) -> protocol.Snapshot:
+    def details(self, function_id: str) -> protocol.Details | None:
+        """The newest rows of one function, also those that pages do not get; None if it is gone."""
+        from nbfn.sessions.records import state_of
+
+        for function in self._scope()[0]:
+            if function.id == function_id:
+                state = state_of([function], DETAIL_ROWS)
+                return protocol.Details(epoch=self.epoch, function=function_id, state=state)
+        return None
+
+    def _snapshot(self, state: protocol.State, totals: protocol.Totals | None) -> protocol.Snapshot:
         return protocol.Snapshot(
             epoch=self.epoch,
             seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
+            totals=totals,
             state=protocol.State.model_construct(
                 None, **{name: dict(getattr(state, name)) for name in _TABLES}
             ),
         )
-
-    def set_environment(self, tensorflow: str, devices: dict[str, protocol.DeviceRecord]) -> None:
-        """Takes what only TensorFlow knows; called where calling TensorFlow is safe."""
-        with self._lock:
-            self._tensorflow = tensorflow
-            self._devices = devices
-
-    def set_work(self, work: dict[str, protocol.WorkRecord]) -> None:
-        """Takes what is under way, by id."""
-        with self._lock:
-            self._work = work
 
     # Patches ----------------------------------------------------------------------------
 
@@ -144,9 +196,9 @@ class Feed:
             if patch is None:
                 return
             behind, self._behind = self._behind, []
-            for subscriber in list(self._subscribers):
+            for subscriber in [one for one in self._subscribers if one not in self._paused]:
                 # Who has missed a patch can make nothing of the next one.
-                message = self._snapshot(self._sent) if subscriber in behind else patch
+                message = self.snapshot() if subscriber in behind else patch
                 try:
                     subscriber(message)
                 except Exception as error:
@@ -156,7 +208,7 @@ class Feed:
     def _advance(self) -> protocol.Patch | None:
         """Takes what has changed into what was sent; the patch that says so."""
         put, removed = protocol.State(), protocol.Removed()
-        functions, cells = _shown_functions(), _shown_cells()
+        functions, cells = self._scope()
         for function in functions:
             if self._seen.get(function.id) != function.recorder.changed:
                 self._seen[function.id] = function.recorder.changed
@@ -165,23 +217,31 @@ class Feed:
             if self._seen.get(cell.id) != cell.changed and (row := _row_of(cell)) is not None:
                 self._seen[cell.id] = cell.changed
                 put.cells[cell.id] = row
-        put.devices.update(_changed(self._devices, self._sent.devices))
-        put.work.update(_changed(self._work, self._sent.work))
-        removed.work.extend(id for id in self._sent.work if id not in self._work)
-        alive = {function.id for function in functions}
-        removed.functions.extend(id for id in self._sent.functions if id not in alive)
-        alive = {cell.id for cell in cells}
-        removed.cells.extend(id for id in self._sent.cells if id not in alive)
-        for id in (*removed.functions, *removed.cells):
-            self._seen.pop(id, None)
-            gone = self._known.pop(id, None)
-            if gone is not None:
-                removed.traces.extend(gone.traces)
-                removed.retraces.extend(gone.retraces)
-        self._count_captures(put, removed)
-        if not any(getattr(put, name) or getattr(removed, name) for name in _TABLES):
+        if self._is_whole:
+            put.devices.update(_changed(self.environment.devices, self._sent.devices))
+        work = {id: row for id, row in self.environment.work.items() if self._is_told(row)}
+        put.work.update(_changed(work, self._sent.work))
+        removed.work.extend(id for id in self._sent.work if id not in work)
+        alive = {each.id for each in functions} | {each.id for each in cells}
+        for id in [id for id in self._seen if id not in alive]:
+            del self._seen[id]
+            self._forget(id, removed)
+        removed.variables.extend(self._captured.gone() & self._sent.variables.keys())
+        self._limit(put, removed)
+        totals = protocol.Totals(
+            functions=len(functions),
+            cells=len(cells),
+            variables=len(self._captured),
+            variable_nbytes=self._captured.nbytes,
+            **self._sums,
+        )
+        told = (self._totals, self._tensorflow)
+        if told == (totals, self.environment.tensorflow) and not any(
+            getattr(put, name) or getattr(removed, name) for name in _TABLES
+        ):
             return None
         self.seq += 1
+        self._totals, self._tensorflow = totals, self.environment.tensorflow
         for name in _TABLES:
             table = getattr(self._sent, name)
             table.update(getattr(put, name))
@@ -191,9 +251,13 @@ class Feed:
             epoch=self.epoch,
             seq=self.seq,
             tensorflow=self._tensorflow,
+            totals=totals,
             put=put,
             removed=removed,
         )
+
+    def _is_told(self, row: protocol.WorkRecord) -> bool:
+        return self._is_whole or row.function in self._known
 
     def _put_function(
         self, function: Observed, put: protocol.State, removed: protocol.Removed
@@ -201,35 +265,66 @@ class Feed:
         """Adds the rows of a function that have changed; none if they cannot be made this time."""
         from nbfn.sessions.records import add_rows
 
-        before = self._known.get(function.id)
+        old = self._known.get(function.id, Known())
         rows = protocol.State()
         try:
-            now = add_rows(rows, function, before)
+            now = add_rows(rows, function, old, self._limits.get("traces"))
         except Exception as error:
             tell_failure(f"could not show what has changed of `{function.recorder.name}`", error)
             return
         self._known[function.id] = now
-        for name in ("functions", "traces", "retraces", "variables"):
-            getattr(put, name).update(_changed(getattr(rows, name), getattr(self._sent, name)))
-        if before is not None:
-            removed.traces.extend(before.traces - now.traces)
-            removed.retraces.extend(before.retraces - now.retraces)
+        put.functions.update(rows.functions)
+        for name, known in (
+            ("traces", old.traces),
+            ("retraces", old.retraces),
+            ("variables", self._captured),
+        ):
+            sent = getattr(self._sent, name)
+            changed = _changed(getattr(rows, name), sent)
+            # A row that newer ones have pushed out of what is told stays out.
+            told = {id: row for id, row in changed.items() if id in sent or id not in known}
+            getattr(put, name).update(told)
+        self._replace(old, now, removed)
 
-    def _count_captures(self, put: protocol.State, removed: protocol.Removed) -> None:
-        """Finds the variables that no trace captures any more."""
-        fewer = [self._sent.traces[id] for id in removed.traces if id in self._sent.traces]
-        more = [row for id, row in put.traces.items() if id not in self._sent.traces]
-        for row in more:
-            self._captured.update(row.captures)
-        for row in fewer:
-            self._captured.subtract(row.captures)
-        for id in {id for row in fewer for id in row.captures}:
-            if self._captured[id] <= 0:
-                del self._captured[id]
-                removed.variables.append(id)
+    def _forget(self, id: str, removed: protocol.Removed) -> None:
+        """Takes out a function or cell that is gone."""
+        for name in ("functions", "cells"):
+            if id in getattr(self._sent, name):
+                getattr(removed, name).append(id)
+        old = self._known.pop(id, None)
+        if old is not None:
+            self._replace(old, type(old)(), removed)
+
+    def _replace(self, old: Known, now: Known, removed: protocol.Removed) -> None:
+        """Takes out the rows that a function has no longer, and counts what it has now."""
+        gone = old.traces.keys() - now.traces.keys()
+        removed.traces.extend(id for id in gone if id in self._sent.traces)
+        if now.retraces is not old.retraces:
+            fewer = old.retraces - now.retraces
+            removed.retraces.extend(id for id in fewer if id in self._sent.retraces)
+        for id in gone:
+            self._captured.drop(old.traces[id])
+        for id in now.traces.keys() - old.traces.keys():
+            self._captured.add(now.traces[id])
+        self._sums.subtract(old.sums)
+        self._sums.update(now.sums)
+
+    def _limit(self, put: protocol.State, removed: protocol.Removed) -> None:
+        """Takes out the oldest rows of tables that have become too long."""
+        for name, limit in self._limits.items():
+            sent, rows, gone = (getattr(each, name) for each in (self._sent, put, removed))
+            over = len(sent) + sum(id not in sent for id in rows) - len(gone) - limit
+            if over <= 0:
+                continue
+            already = set(gone)
+            in_order = chain(sent, (id for id in rows if id not in sent))
+            for id in list(islice((id for id in in_order if id not in already), over)):
+                rows.pop(id, None)
+                if id in sent:
+                    gone.append(id)
 
 
-def newest(state: protocol.State) -> protocol.State:
+def _newest(state: protocol.State) -> protocol.State:
     """A state with no more rows than a notebook should keep with each output."""
     tables = {
         name: dict(list(getattr(state, name).items())[-SAVED_ROWS:])
@@ -243,23 +338,21 @@ def _changed(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
     return {id: row for id, row in rows.items() if sent.get(id) != row}
 
 
-def _shown_functions() -> list[Observed]:
-    if "nbfn.functions" not in sys.modules:
-        return []
-    from nbfn.functions import live_functions
+def _everything() -> Scope:
+    """The functions of the kernel that are listed, and its cells.
 
-    return [function for function in live_functions() if is_shown(function)]
-
-
-def _shown_cells() -> list[TracedCell]:
-    """The cells that have run to an end; of those that are lazily traced, the ones with a graph."""
+    A cell is listed when it has run to an end; one that is lazily traced, when it has a graph.
+    """
     if "nbfn.functions.segments.cell" not in sys.modules:
-        return []
+        return (), ()
+    from nbfn.functions import live_functions
     from nbfn.functions.segments.cell import live_cells
 
-    return [
+    functions = [function for function in live_functions() if is_shown(function)]
+    cells = [
         cell for cell in live_cells() if cell.seconds[0] and (not cell.plan.lazily or cell.segments)
     ]
+    return functions, cells
 
 
 def _row_of(cell: TracedCell) -> protocol.TracedCellRecord | None:

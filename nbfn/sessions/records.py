@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from pathlib import Path
 
 from nbfn import protocol
 from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
@@ -12,20 +13,29 @@ from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.traces.key import Key
+from nbfn.sessions.known import Known
 from nbfn.site import Site
 
+LAMBDA = "<lambda>"
+"""What Python calls a function that has no name."""
 
-def state_of(functions: Iterable[Observed]) -> protocol.State:
-    """The rows of some functions: their traces, retraces and captured variables included."""
+
+def state_of(functions: Iterable[Observed], most: int | None = None) -> protocol.State:
+    """The rows of some functions: their traces, retraces and captured variables included.
+
+    Args:
+        functions: The functions.
+        most: So many traces of each, the newest; all by default.
+    """
     rows = protocol.State()
     for function in functions:
-        add_rows(rows, function)
+        add_rows(rows, function, Known(), most)
     return rows
 
 
-def state_of_cell(cell: TracedCell) -> protocol.State:
+def state_of_cell(cell: TracedCell, most: int | None = None) -> protocol.State:
     """The rows of a traced cell and of the functions of its segments."""
-    rows = state_of(_functions(cell))
+    rows = state_of(functions_of(cell), most)
     rows.cells[cell.id] = cell_record(cell)
     return rows
 
@@ -53,7 +63,7 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
             for segment in report.segments
             if segment.function is not None
         ],
-        functions=[function.id for function in _functions(cell)],
+        functions=[function.id for function in functions_of(cell)],
         graph_statements=report.in_graphs,
         statements=report.statements,
         seconds=seconds,
@@ -62,48 +72,58 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
     )
 
 
-def _functions(cell: TracedCell) -> list[TracedFunction]:
+def functions_of(cell: TracedCell) -> list[TracedFunction]:
     """The functions of all segments, in the order of the text."""
     segments = sorted(cell.plan.segments.values(), key=lambda each: each.lines)
     return [each.function for each in segments if each.function is not None]
 
 
-@dataclass
-class Known:
-    """Which rows of a function somebody has.
-
-    Attributes:
-        used: The `last_used` of the trace that was used last.
-        traces: Ids of the traces.
-        retrace_count: How many retraces there have been.
-        retraces: Ids of the retraces.
-    """
-
-    used: int = -1
-    traces: set[str] = field(default_factory=set)
-    retrace_count: int = -1
-    retraces: set[str] = field(default_factory=set)
-
-
-def add_rows(rows: protocol.State, function: Observed, known: Known | None = None) -> Known:
+def add_rows(
+    rows: protocol.State, function: Observed, known: Known, most: int | None = None
+) -> Known:
     """Adds the rows of one function to a state.
 
     Args:
         rows: The state.
         function: The function.
-        known: The rows that need not be added unless they have changed; none by default.
+        known: The rows that need not be added unless they have changed.
+        most: So many traces are added, the newest; all by default.
 
     Returns:
-        The rows that there are now.
+        The rows that there are now, also those that were not added.
     """
-    known = known or Known()
     recorder = function.recorder
+    name = _name(function)
     with recorder.lock:
         traces = list(recorder.traces.values())
         retraces = list(recorder.retraces)
+        # Ten thousand traces are looked at in less than a millisecond, but not written anew. Of a
+        # function that nbfn has not made, nobody notes which trace was used.
+        used = known.used
+        changed = [each for each in traces if (last := each.last_used) > used or not last]
+        added = {each.id: each.captures for each in changed if each.id not in known.traces}
+        now = Known(
+            recorder.changed,
+            known.traces | added if added else known.traces,
+            recorder.retrace_count,
+            known.retraces,
+        )
+        settled = len(now.traces) != len(traces)
+        if settled:
+            now.traces = {each.id: each.captures for each in traces}
+        now.sums = {
+            "calls": recorder.calls,
+            "hits": recorder.hits,
+            "traces": len(traces),
+            "retraces": recorder.retrace_count,
+            "trace_seconds": recorder.trace_seconds,
+            "trace_nbytes": known.sums["trace_nbytes"]
+            if now.traces is known.traces and known.sums
+            else sum(each.nbytes for each in traces),
+        }
         rows.functions[function.id] = protocol.FunctionRecord(
             id=function.id,
-            name=recorder.name,
+            name=name,
             parameters=function.parameters,
             cell=_cell(function.site),
             calls=recorder.calls,
@@ -112,30 +132,18 @@ def add_rows(rows: protocol.State, function: Observed, known: Known | None = Non
             retraces=recorder.retrace_count,
             trace_seconds=recorder.trace_seconds,
             run_seconds=recorder.run_seconds,
+            nbytes=int(now.sums["trace_nbytes"]),
             last=recorder.last,  # type: ignore[arg-type]
             last_trace=recorder.last_trace.id if recorder.last_trace else None,
             last_retrace=_retrace_id(function, retraces[-1]) if retraces else None,
         )
-        # Ten thousand traces are looked at in less than a millisecond, but not written anew. Of a
-        # function that nbfn has not made, nobody notes which trace was used.
-        used = known.used
-        changed = [each for each in traces if (last := each.last_used) > used or not last]
-        new = {each.id for each in changed} - known.traces
-        now = Known(
-            recorder.changed,
-            known.traces | new if new else known.traces,
-            recorder.retrace_count,
-            known.retraces,
-        )
-        settled = len(now.traces) != len(traces)
-        if settled:
-            now.traces = {each.id for each in traces}
-            changed = [each for each in traces if each in changed or each.id not in known.traces]
+        is_noted = all(each.last_used for each in changed)
+        if most is not None:
+            changed = changed[-most:]
         for trace in changed:
             rows.traces[trace.id] = _trace(function, trace)
             for capture in trace.captures:
                 rows.variables.setdefault(capture.id, _variable(capture))
-        is_noted = all(each.last_used for each in changed)
     if settled or not is_noted or now.retrace_count != known.retrace_count:
         ids = {_retrace_id(function, each): each for each in retraces}
         now.retraces = set(ids)
@@ -147,12 +155,42 @@ def add_rows(rows: protocol.State, function: Observed, known: Known | None = Non
     return now
 
 
+def _name(function: Observed) -> str:
+    """The name of a function; that of a variable that leads to it, if it has none of its own."""
+    name = function.recorder.name
+    if LAMBDA not in name:
+        return name
+    spoken = getattr(function.recorder, "spoken_name", None)
+    try:
+        found = spoken() if spoken is not None else None
+    except RuntimeError:  # the notebook's names change meanwhile, on their own thread
+        found = None
+    return found or f"lambda ({function.site})"
+
+
 def _cell(site: Site) -> protocol.Cell:
     if site.cell is not None:
         return protocol.Cell(
             id=site.cell.id, execution_count=site.cell.execution_count, line=site.line
         )
-    return protocol.Cell(line=site.line, file=os.path.basename(site.file) if site.file else None)
+    if not site.file:
+        return protocol.Cell(line=site.line)
+    return protocol.Cell(
+        line=site.line, file=os.path.basename(site.file), path=_relative(site.file)
+    )
+
+
+@functools.lru_cache(maxsize=1000)
+def _relative(file: str) -> str | None:
+    """The path of a file from the kernel's folder; None of one elsewhere, which no page can open.
+
+    Whole paths would stand in saved notebooks, which are not to tell of their writer's machine.
+    """
+    path = Path(file)
+    try:
+        return path.relative_to(Path.cwd()).as_posix() if path.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def _leaves(key: Key) -> list[protocol.Leaf]:
@@ -177,6 +215,7 @@ def _trace(function: Observed, trace: Trace) -> protocol.TraceRecord:
         signature=_leaves(trace.key),
         cause=_cause(trace.cause),
         cell=_cell(trace.site),
+        time=trace.time,
         hits=trace.hits,
         trace_seconds=trace.trace_seconds,
         run_seconds=trace.run_seconds,
@@ -203,6 +242,7 @@ def _retrace(
         causes=[_cause(cause) for cause in retrace.causes],
         nearest=[trace_ids[number] for number in retrace.nearest if number in trace_ids],
         cell=_cell(retrace.site),
+        time=retrace.time,
         trace_seconds=retrace.trace_seconds,
         remedy=None
         if remedy is None

@@ -27,6 +27,7 @@ from nbfn.sessions import kinds
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.memory import Memory, memory_of
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
+from nbfn.sessions.statistics import Statistics, statistics_of
 from nbfn.text import count, join
 
 Function = TracedFunction | WatchedFunction | WrappedFunction
@@ -241,6 +242,24 @@ class Session:
             near = difflib.get_close_matches(name, same_root or roots, cutoff=0.5)
         hint = f"; did you mean {join(near[:3], 'or')}?" if near else ""
         raise SessionKeyError(f"the session has no `{name}`{hint}")
+
+    def statistics(self, path: str = "") -> Statistics:
+        """What the values of variables look like: mean, extremes, histogram, change since last.
+
+        Args:
+            path: The variable, or what holds the variables; all by default.
+
+        Raises:
+            SessionKeyError: If it leads to no variable.
+        """
+        found = [
+            (name, variable)
+            for name, variable in self.variables.items()
+            if not path or name == path or name.startswith(f"{path}/")
+        ]
+        if path and not found:
+            raise SessionKeyError(f"`{path}`, a {type(self[path]).__name__}, holds no variable")
+        return statistics_of(found)
 
     def snapshot(self) -> Snapshot:
         """A copy of the values of all variables and of the entries of all tables now, by name."""

@@ -1,8 +1,9 @@
-"""The live views: thin anywidget models over the feed."""
+"""The live views for hosts without nbfn's own extension: thin anywidget models over a feed."""
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,17 @@ import traitlets
 from nbfn import protocol
 from nbfn.functions import TracedFunction
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.sessions.feed import feed
+from nbfn.sessions.feed import Feed, feed
+from nbfn.sessions.records import functions_of
 
 _STATIC = Path(__file__).parent / "static"
 BUNDLE = _STATIC / "widget.js"
 
-_widgets: dict[str, OneWidget] = {}
+_widgets: dict[str, View] = {}
 
 
 class View(anywidget.AnyWidget):
-    """Base of the widgets. The front end draws `snapshot`, a message of the protocol."""
+    """A view. The front end draws `snapshot`, and what the patches that follow it change."""
 
     _esm = BUNDLE if BUNDLE.exists() else "export default {}"
     _css = _STATIC / "widget.css" if BUNDLE.exists() else ""
@@ -30,77 +32,77 @@ class View(anywidget.AnyWidget):
     target = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
 
-
-class OneWidget(View):
-    """The live view of one traced function or cell, which it holds weakly."""
-
-    def __init__(self, view: str, shown: TracedFunction | TracedCell) -> None:
-        self._shown = weakref.ref(shown)
-        super().__init__(view=view, target=shown.id, snapshot=self._now(shown))
-        feed().subscribe(self.receive)
+    def __init__(self, view: str, target: str | None, source: Feed) -> None:
+        self._source = source
+        super().__init__(view=view, target=target)
+        source.subscribe(self.receive)
+        self.on_msg(self._asked)
+        if source is not feed():
+            feed().subscribe(self._flush)
 
     def receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
-        """Takes what changed, if it concerns what is shown."""
-        shown = self._shown()
-        if not isinstance(message, protocol.Patch) or shown is None or feed().has_page:
-            return
-        state = self.snapshot["state"]
-        own = {self.target, *state["functions"]}
-        worked_on = {row.function for row in message.put.work.values()}
-        changed = {*message.put.cells, *message.put.functions, *worked_on}
-        if own & changed or message.removed.work:
-            self.snapshot = self._now(shown)
-
-    @staticmethod
-    def _now(shown: TracedFunction | TracedCell) -> dict[str, Any]:
-        return feed().snapshot_of(shown).model_dump(mode="json")
+        """Takes a message of its feed."""
+        if isinstance(message, protocol.Snapshot):
+            self.snapshot = message.model_dump(mode="json")
+        elif not feed().has_page:
+            self.send(message.model_dump(mode="json"))
 
     def close(self) -> None:
-        """Stops updating; views that are displayed keep what they show."""
-        feed().unsubscribe(self.receive)
+        """Stops updating; what is displayed stays."""
+        self._source.unsubscribe(self.receive)
+        feed().unsubscribe(self._flush)
         super().close()
 
+    def _flush(self, _: protocol.Snapshot | protocol.Patch) -> None:
+        self._source.flush()
 
-class SessionWidget(View):
-    """The live view of everything that is traced in this kernel."""
-
-    def __init__(self) -> None:
-        super().__init__(view="session")
-        feed().subscribe(self.receive)
-
-    def receive(self, _: protocol.Snapshot | protocol.Patch) -> None:
-        """Takes what changed."""
-        if not feed().has_page:
-            self.snapshot = feed().snapshot().model_dump(mode="json")
-
-
-_session_widget: SessionWidget | None = None
+    def _asked(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """Answers a page that has missed a part of the state, or that looks at a function."""
+        match content:
+            case {"type": "request_snapshot"}:
+                self._source.resume(self.receive)
+            case {"type": "request_details", "function": str(function)}:
+                details = self._source.details(function)
+                if details is not None:
+                    self.send(details.model_dump(mode="json"))
 
 
-def function_widget(function: TracedFunction) -> OneWidget:
+def function_widget(function: TracedFunction) -> View:
     """The one widget of a function; it ends with the function."""
-    return _widget_of("function", function)
+    own = weakref.ref(function)
+
+    def scope() -> tuple[list[Any], list[Any]]:
+        alive = own()
+        return ([] if alive is None else [alive]), []
+
+    return _widget_of("function", function, scope)
 
 
-def cell_widget(cell: TracedCell) -> OneWidget:
+def cell_widget(cell: TracedCell) -> View:
     """The one widget of a traced cell; it ends with the cell."""
-    return _widget_of("cell", cell)
+    own = weakref.ref(cell)
+
+    def scope() -> tuple[list[Any], list[Any]]:
+        alive = own()
+        return ([], []) if alive is None else (functions_of(alive), [alive])
+
+    return _widget_of("cell", cell, scope)
 
 
-def _widget_of(view: str, shown: TracedFunction | TracedCell) -> OneWidget:
+def session_widget() -> View:
+    """The one widget of the session."""
+    if "session" not in _widgets:
+        _widgets["session"] = View("session", None, feed())
+    return _widgets["session"]
+
+
+def _widget_of(view: str, shown: TracedFunction | TracedCell, scope: Callable[[], Any]) -> View:
     widget = _widgets.get(shown.id)
     if widget is None:
-        widget = _widgets[shown.id] = OneWidget(view, shown)
-        weakref.finalize(shown, _end, shown.id)
+        own = Feed(scope, environment=feed().environment)
+        widget = _widgets[shown.id] = View(view, shown.id, own)
+        weakref.finalize(shown, _end, shown.id).atexit = False
     return widget
-
-
-def session_widget() -> SessionWidget:
-    """The one widget of the session."""
-    global _session_widget
-    if _session_widget is None:
-        _session_widget = SessionWidget()
-    return _session_widget
 
 
 def widget_view(widget: View) -> dict[str, Any]:
@@ -117,6 +119,7 @@ def _as_pair(bundle: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _end(id: str) -> None:
+    """Follows nothing any more; what is displayed stays."""
     widget = _widgets.pop(id, None)
     if widget is not None:
-        feed().unsubscribe(widget.receive)
+        feed().unsubscribe(widget._flush)

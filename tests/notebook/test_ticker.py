@@ -64,7 +64,9 @@ def test_it_waits_for_a_feed_that_another_thread_imports(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "nbfn.sessions.feed", half)
     ticker = Ticker()
     ticker.stop()
-    half.feed = lambda: SimpleNamespace(set_work=lambda _: None, flush=lambda: flushed.append(1))  # type: ignore[attr-defined]
+    half.feed = lambda: SimpleNamespace(
+        environment=SimpleNamespace(), flush=lambda: flushed.append(1)
+    )  # type: ignore[attr-defined]
     ticker.stop()
     assert flushed == [1]
 

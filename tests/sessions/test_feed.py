@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import random
+import re
 import warnings
 from types import CodeType
 from typing import Any
@@ -41,6 +42,7 @@ class Client:
             return
         assert patch.seq == self.seq + 1
         self.seq = patch.seq
+        self.totals = patch.totals
         self.patches.append(patch)
         for table, rows in patch.put.model_dump().items():
             self.state[table] |= rows
@@ -181,23 +183,26 @@ def test_work_is_sent_when_it_changes_and_taken_out_when_it_ends(feed) -> None:
     row = protocol.WorkRecord(
         id="1", kind="run", name="f", function=f.id, sentence="running f: 1 s", seconds=1
     )
-    feed.set_work({"1": row})
+    feed.environment.work = {"1": row}
     feed.flush()
     feed.flush()
     assert len(client.patches) == 1
-    assert feed.snapshot_of(f).state.work == {"1": row}
-    assert feed.snapshot_of(nbfn.function(lambda x: x + 1)).state.work == {}
-    feed.set_work({"1": row.model_copy(update={"seconds": 2})})
+    for shown, expected in ((f, {"1": row}), (nbfn.function(lambda x: x + 1), {})):
+        one = Feed(lambda shown=shown: ([shown], []), environment=feed.environment)
+        one.flush()
+        assert one.snapshot().state.work == expected
+    feed.environment.work = {"1": row.model_copy(update={"seconds": 2})}
     feed.flush()
     assert client.state["work"]["1"]["seconds"] == 2
-    feed.set_work({})
+    feed.environment.work = {}
     feed.flush()
     assert client.state["work"] == {}
 
 
 def test_a_patch_tells_the_version_that_was_imported_since(feed) -> None:
     client = Client(feed)
-    feed.set_environment("2.19.1", {"CPU:0": protocol.DeviceRecord(id="CPU:0", kind="CPU")})
+    feed.environment.tensorflow = "2.19.1"
+    feed.flush()
     feed.flush()
     assert [patch.tensorflow for patch in client.patches] == ["2.19.1"]
 
@@ -315,7 +320,7 @@ def test_a_cell_that_cannot_be_shown_now_is_sent_later(feed, monkeypatch) -> Non
 def test_a_snapshot_of_a_cell_holds_its_functions_only(feed) -> None:
     cell = traced_cell("y = x + 1")
     cell()
-    state = feed.snapshot_of(cell).state
+    state = feed.saved_snapshot_of(cell).state
     assert list(state.cells) == [cell.id]
     assert list(state.functions) == state.cells[cell.id].functions
     assert {row.function for row in state.traces.values()} == set(state.functions)
@@ -380,3 +385,133 @@ def test_of_many_traces_the_one_that_was_used_is_sent(feed) -> None:
     (patch,) = client.patches
     assert [row.number for row in patch.put.traces.values()] == [18]
     assert patch.put.retraces == {}
+
+
+# Limits -----------------------------------------------------------------------------------
+
+
+def times(variable: tf.Variable, **options: Any) -> nbfn.TracedFunction:
+    """A function that captures a variable."""
+    return nbfn.function(lambda x: x * variable, **options)
+
+
+def test_pages_get_the_newest_rows_and_totals_of_all() -> None:
+    variables = [tf.Variable(tf.ones([4])) for _ in range(12)]
+    functions = [times(each) for each in variables]
+    scope = lambda: (functions, [])  # noqa: E731
+    limits = {"functions": 8, "traces": 6, "retraces": 4, "variables": 5}
+    feed = Feed(scope, limits)
+    for function in functions:
+        function(tf.ones([1]))
+    client = Client(feed)
+    sizes = {name: len(client.state[name]) for name in limits}
+    assert sizes == limits | {"retraces": 0}
+    assert list(client.state["functions"]) == [each.id for each in functions[-8:]]
+    for function in functions[:6]:
+        function(tf.ones([2, 1]))
+        feed.flush()
+    assert {name: len(client.state[name]) for name in limits} == limits
+    newest = [trace.id for each in functions[:6] for trace in each.traces[1:]]
+    assert list(client.state["traces"]) == newest
+    whole = Feed(scope, {})
+    everything = Client(whole).state
+    for name in limits:
+        for id, row in client.state[name].items():
+            assert row == everything[name][id]
+    assert client.totals == whole.snapshot().totals
+    assert (client.totals.functions, client.totals.traces, client.totals.retraces) == (12, 18, 6)
+    assert (client.totals.variables, client.totals.variable_nbytes) == (12, 12 * 16)
+    functions[:11] = []
+    del function
+    gc.collect()
+    feed.flush()
+    assert {name: len(client.state[name]) for name in limits} == {
+        "functions": 1,
+        "traces": 0,
+        "retraces": 0,
+        "variables": 1,
+    }
+    assert (client.totals.functions, client.totals.variables) == (1, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_page_has_is_true_however_much_there_is(seed) -> None:
+    chance = random.Random(seed)
+    functions: list[Any] = []
+    variables = [tf.Variable(1.0) for _ in range(5)]
+    scope = lambda: (list(functions), [])  # noqa: E731
+    limits = {"functions": 4, "traces": 5, "retraces": 3, "variables": 2}
+    feed = Feed(scope, limits)
+    client = Client(feed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(120):
+            what = chance.choice(["make", "call", "call", "call", "free", "drop"])
+            if what == "make":
+                v = chance.choice(variables)
+                functions.append(times(v, max_traces=3))
+            elif functions and what == "call":
+                chance.choice(functions)(tf.ones([chance.randint(1, 4)]))
+            elif functions and what == "free":
+                chance.choice(functions).free()
+            elif functions:
+                functions.pop(chance.randrange(len(functions)))
+                gc.collect()
+            if chance.random() < 0.5:
+                feed.flush()
+    feed.flush()
+    whole = Feed(scope, {})
+    everything = Client(whole).state
+    for name, limit in limits.items():
+        assert len(client.state[name]) <= limit
+        for id, row in client.state[name].items():
+            assert row == everything[name][id]
+    assert client.state == feed.snapshot().state.model_dump()
+    ours, theirs = feed.snapshot().totals, whole.snapshot().totals
+    assert ours.model_dump(exclude={"trace_seconds"}) == theirs.model_dump(
+        exclude={"trace_seconds"}
+    )
+    assert ours.trace_seconds == pytest.approx(theirs.trace_seconds)
+
+
+def test_who_looks_at_one_function_gets_its_rows() -> None:
+    f = nbfn.function(lambda x, n: x * n, max_traces=None)
+    feed = Feed(lambda: ([f], []), {"traces": 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(5):
+            f(tf.ones([1]), n)
+    assert len(Client(feed).state["traces"]) == 2
+    details = feed.details(f.id)
+    assert details is not None
+    assert list(details.state.traces) == [trace.id for trace in f.traces]
+    assert len(details.state.retraces) == 4
+    assert feed.details("function-0") is None
+
+
+def test_nothing_is_sent_to_whom_nobody_looks_at(feed) -> None:
+    client, hidden = Client(feed), Client(feed)
+    feed.pause(hidden.receive)
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.ones([1]))
+    feed.flush()
+    assert f.id in client.state["functions"]
+    assert hidden.patches == []
+    assert f.id not in hidden.state["functions"]
+    feed.resume(hidden.receive)
+    assert f.id in hidden.state["functions"]
+    f(tf.ones([1]))
+    feed.flush()
+    assert hidden.state == client.state
+
+
+def test_a_function_without_a_name_is_called_as_the_notebook_calls_it(feed) -> None:
+    client = Client(feed)
+    space: dict[str, Any] = {"nbfn": nbfn, "tf": tf}
+    exec("double = nbfn.function(lambda x: x * 2)\ndouble(tf.ones([1]))", space)
+    nameless = [nbfn.function(lambda x: x * 3)]
+    nameless[0](tf.ones([1]))
+    feed.flush()
+    names = {row["name"] for row in client.state["functions"].values()}
+    assert "double" in names
+    assert any(re.fullmatch(r"lambda \(test_feed.py, line \d+\)", name) for name in names)

@@ -1,4 +1,4 @@
-import type { Attach, Messages, RequestSnapshot } from '../protocol';
+import type { Attach, Messages } from '../protocol';
 import { PROTOCOL } from '../protocol';
 import type { CommLike, KernelLike } from './kernel';
 import { messageIn } from './messages';
@@ -42,10 +42,10 @@ export class Attachment {
     return this._dropped || this._comm.isDisposed;
   }
 
-  /** Asks for the whole state. */
-  requestSnapshot(): void {
+  /** Asks something of the kernel; what is asked before the comm is open is not sent. */
+  ask(question: Exclude<Messages['to_kernel'], Attach>): void {
     if (this._opened && !this.isDisposed && !this._kernel.isDisposed) {
-      this._comm.send({ type: 'request_snapshot' } satisfies RequestSnapshot);
+      this._comm.send(question);
     }
   }
 

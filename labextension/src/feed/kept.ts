@@ -49,6 +49,13 @@ export class Kept implements Source {
     return () => this._listeners.delete(own);
   }
 
+  /** Asks the kernel, if it is there, for the rows of a function. */
+  requestDetails(functionId: string): void {
+    if (this.presence === 'live') {
+      this._session?.store.requestDetails(functionId);
+    }
+  }
+
   /** Takes what the notebook keeps now. */
   keep({ snapshot }: SavedView): void {
     if (this.presence !== 'live' || snapshot.epoch !== this._state?.epoch) {

@@ -21,8 +21,8 @@ export interface CommLike {
   readonly subshellStarted: Promise<void>;
   onMsg: (message: MessageLike) => void;
   onClose: (message: MessageLike) => void;
-  open(data: Record<string, string | number>): unknown;
-  send(data: Record<string, string | number>): unknown;
+  open(data: object): unknown;
+  send(data: object): unknown;
   close(): unknown;
   /** Hears nothing any more. */
   dispose(): void;

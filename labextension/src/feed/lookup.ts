@@ -2,7 +2,8 @@ import type {
   FunctionRecord,
   RetraceRecord,
   TraceRecord,
-  TracedCellRecord
+  TracedCellRecord,
+  VariableRecord
 } from '../protocol';
 import type { KernelState } from './store';
 
@@ -10,20 +11,35 @@ type Rows<T> = ReadonlyMap<string, readonly T[]>;
 
 const NONE: readonly never[] = [];
 
-/** The traces of a function, oldest first. */
+/** The traces of a function that are known, oldest first. */
 export function tracesOf(
   state: KernelState,
   functionId: string
 ): readonly TraceRecord[] {
-  return traceIndex(state.traces).get(functionId) ?? NONE;
+  const told = traceIndex(state.traces).get(functionId) ?? NONE;
+  return withDetails(state.details.get(functionId)?.traces, told);
 }
 
-/** The retraces of a function, oldest first. */
+/** The retraces of a function that are known, oldest first. */
 export function retracesOf(
   state: KernelState,
   functionId: string
 ): readonly RetraceRecord[] {
-  return retraceIndex(state.retraces).get(functionId) ?? NONE;
+  const told = retraceIndex(state.retraces).get(functionId) ?? NONE;
+  return withDetails(state.details.get(functionId)?.retraces, told);
+}
+
+/** The variables that traces capture, each once, in the order of capture. */
+export function capturesOf(
+  state: KernelState,
+  traces: readonly TraceRecord[]
+): readonly VariableRecord[] {
+  const ids = new Set(traces.flatMap(trace => trace.captures));
+  const functions = new Set(traces.map(trace => trace.function));
+  const details = [...functions].map(id => state.details.get(id)?.variables);
+  return [...ids].flatMap(
+    id => state.variables.get(id) ?? details.find(rows => rows?.[id])?.[id] ?? []
+  );
 }
 
 /** The functions of a cell's segments, in the order of its text. */
@@ -38,9 +54,57 @@ export function functionsOf(
 export function lastRetrace(state: KernelState): RetraceRecord | null {
   let last: RetraceRecord | null = null;
   for (const retrace of state.retraces.values()) {
-    last = retrace;
+    if (!last || retrace.time >= last.time) {
+      last = retrace;
+    }
   }
   return last;
+}
+
+/** What was told when somebody looked, and what has been told since, in the order of numbers. */
+function withDetails<T extends { id: string; number: number }>(
+  details: Record<string, T> | undefined,
+  told: readonly T[]
+): readonly T[] {
+  if (!details) {
+    return told;
+  }
+  const all = new Map(Object.entries(details));
+  for (const row of told) {
+    all.set(row.id, row);
+  }
+  return [...all.values()].sort((a, b) => a.number - b.number);
+}
+
+/** The names of the functions whose traces capture a variable. */
+export function usersOf(state: KernelState, variableId: string): readonly string[] {
+  const ids = userIndex(state.traces).get(variableId) ?? NONE;
+  return [...new Set(ids)].flatMap(id => state.functions.get(id)?.name ?? []);
+}
+
+const userIndexes = new WeakMap<object, ReadonlyMap<string, readonly string[]>>();
+
+/** For each variable the functions that capture it, found once per table. */
+function userIndex(
+  traces: ReadonlyMap<string, TraceRecord>
+): ReadonlyMap<string, readonly string[]> {
+  let index = userIndexes.get(traces);
+  if (!index) {
+    const users = new Map<string, string[]>();
+    for (const trace of traces.values()) {
+      for (const id of trace.captures) {
+        const known = users.get(id);
+        if (known) {
+          known.push(trace.function);
+        } else {
+          users.set(id, [trace.function]);
+        }
+      }
+    }
+    index = users;
+    userIndexes.set(traces, index);
+  }
+  return index;
 }
 
 const traceIndex = byFunction<TraceRecord>();

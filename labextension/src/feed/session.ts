@@ -37,7 +37,9 @@ export class KernelSession {
   constructor(kernel: KernelLike) {
     this.kernel = kernel;
     this.store = new Store({
-      requestSnapshot: () => this._attachment?.requestSnapshot()
+      requestSnapshot: () => this._attachment?.ask({ type: 'request_snapshot' }),
+      requestDetails: id =>
+        this._attachment?.ask({ type: 'request_details', function: id })
     });
     kernel.statusChanged.connect(this._onStatus, this);
     kernel.connectionStatusChanged.connect(this._onConnection, this);
@@ -97,6 +99,14 @@ export class KernelSession {
     return () => this._listeners.delete(own);
   }
 
+  /** Says whether anybody sees the page; the kernel sends nothing while nobody does. */
+  setActive(active: boolean): void {
+    if (active !== this._active) {
+      this._active = active;
+      this._attachment?.ask({ type: 'watch', active });
+    }
+  }
+
   /** Lets go of the kernel; the comm is closed if the kernel still lives. */
   dispose(): void {
     if (this._isDisposed) {
@@ -131,7 +141,7 @@ export class KernelSession {
         this._forget();
       }
       // Whatever was sent while the connection was down is lost.
-      this._attachment?.requestSnapshot();
+      this._attachment?.ask({ type: 'request_snapshot' });
       this._ask();
     }
     this._changed();
@@ -213,6 +223,9 @@ export class KernelSession {
       const first = this.store.state === null;
       this.store.receive(message);
       if (first) {
+        if (!this._active) {
+          this._attachment?.ask({ type: 'watch', active: false });
+        }
         this._changed();
       }
     }
@@ -238,6 +251,7 @@ export class KernelSession {
     }
   }
 
+  private _active = true;
   private _isDisposed = false;
   private _language: string | null = null;
   private _answered = false;

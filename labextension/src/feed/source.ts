@@ -9,4 +9,6 @@ export interface Source {
   readonly presence: Presence;
   /** Calls the listener after each change, until the returned function is called. */
   subscribe(listener: () => void): () => void;
+  /** Asks for the rows of a function that the tables leave out; they come later, if at all. */
+  requestDetails(functionId: string): void;
 }

@@ -1,4 +1,4 @@
-import type { Patch, Removed, Snapshot, State } from '../protocol';
+import type { Details, Patch, Removed, Snapshot, State, Totals } from '../protocol';
 
 /** The tables of the state: records by id, in the order of their creation. */
 export type Tables = {
@@ -13,12 +13,18 @@ export interface KernelState extends Tables {
   readonly nbfn: string;
   /** Version of TensorFlow, or null if the kernel has not imported it. */
   readonly tensorflow: string | null;
+  /** How much there is of everything, also of what the tables leave out. */
+  readonly totals: Totals;
+  /** The rows of functions that somebody has looked at, by the function's id. */
+  readonly details: ReadonlyMap<string, State>;
 }
 
 /** Options of a store. */
 export interface StoreOptions {
   /** Called once when messages were lost; the answer should be a snapshot. */
   requestSnapshot?: () => void;
+  /** Called when somebody looks at a function of which the tables leave something out. */
+  requestDetails?: (functionId: string) => void;
 }
 
 /**
@@ -34,7 +40,7 @@ export class Store {
 
   /** Creates an empty store. */
   constructor(options: StoreOptions = {}) {
-    this._requestSnapshot = options.requestSnapshot;
+    this._options = options;
   }
 
   /** The newest state, or null before the first snapshot. */
@@ -49,13 +55,23 @@ export class Store {
     return () => this._listeners.delete(own);
   }
 
+  /** Asks for the rows of a function, which come later, if at all. */
+  requestDetails(functionId: string): void {
+    if (!this._asked.has(functionId)) {
+      this._asked.add(functionId);
+      this._options.requestDetails?.(functionId);
+    }
+  }
+
   /** Applies a message of the kernel, if it is the one that comes next. */
-  receive(message: Snapshot | Patch): void {
+  receive(message: Snapshot | Patch | Details): void {
     if (this._ended.has(message.epoch)) {
       return;
     }
     if (message.type === 'snapshot') {
       this._take(message);
+    } else if (message.type === 'details') {
+      this._fill(message);
     } else {
       this._apply(message);
     }
@@ -64,6 +80,7 @@ export class Store {
   /** Forgets the state; the same kernel may tell it again. */
   forget(): void {
     this._awaiting = false;
+    this._asked.clear();
     if (this._state) {
       this._set(null);
     }
@@ -87,7 +104,10 @@ export class Store {
       this._ended.add(old.epoch);
     }
     this._awaiting = false;
+    this._asked.clear();
     this._set({
+      details: new Map(),
+      totals: snapshot.totals ?? {},
       epoch: snapshot.epoch,
       seq: snapshot.seq,
       nbfn: snapshot.nbfn,
@@ -96,7 +116,17 @@ export class Store {
     });
   }
 
-  private _apply({ epoch, seq, tensorflow, put, removed }: Patch): void {
+  private _fill({ epoch, function: id, state }: Details): void {
+    this._asked.delete(id);
+    if (this._state?.epoch === epoch) {
+      this._set({
+        ...this._state,
+        details: new Map(this._state.details).set(id, state)
+      });
+    }
+  }
+
+  private _apply({ epoch, seq, tensorflow, totals, put, removed }: Patch): void {
     const old = this._state;
     if (old?.epoch === epoch && seq <= old.seq) {
       return;
@@ -104,7 +134,7 @@ export class Store {
     if (old?.epoch !== epoch || seq !== old.seq + 1) {
       if (!this._awaiting) {
         this._awaiting = true;
-        this._requestSnapshot?.();
+        this._options.requestSnapshot?.();
       }
       return;
     }
@@ -112,6 +142,7 @@ export class Store {
       ...old,
       seq,
       tensorflow: tensorflow ?? old.tensorflow,
+      totals,
       ...patchedTables(old, put, removed)
     });
   }
@@ -127,7 +158,8 @@ export class Store {
   private _awaiting = false;
   private readonly _ended = new Set<string>();
   private readonly _listeners = new Set<() => void>();
-  private readonly _requestSnapshot: (() => void) | undefined;
+  private readonly _asked = new Set<string>();
+  private readonly _options: StoreOptions;
 }
 
 function patchedTables(

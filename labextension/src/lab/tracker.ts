@@ -79,6 +79,11 @@ export class SessionTracker {
     for (const documents of this._documents) {
       documents.currentChanged.connect(this._onCurrentChanged, this);
     }
+    document.addEventListener('visibilitychange', () => {
+      for (const session of this._sessions.values()) {
+        session.setActive(!document.hidden);
+      }
+    });
     this._follow(this._first());
   }
 

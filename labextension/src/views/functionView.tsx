@@ -1,13 +1,13 @@
 import type { VNode } from 'preact';
-import { useMemo } from 'preact/hooks';
-import { retracesOf, tracesOf } from '../feed/lookup';
+import { capturesOf, retracesOf, tracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
-import type { FunctionRecord, TraceRecord, VariableRecord } from '../protocol';
+import type { FunctionRecord } from '../protocol';
 import { RetraceList } from './lists/retraceList';
 import { TraceTable } from './lists/traceTable';
-import { VariableTable } from './lists/variables';
+import { VariableTable } from './lists/variableTable';
 import { WorkList } from './lists/workList';
 import { count } from './parts/format';
+import { useDetails } from './parts/presence';
 import { Section } from './parts/section';
 import { StatusLine } from './statusLine';
 
@@ -55,10 +55,8 @@ export function FunctionDetails({
 }): VNode {
   const traces = tracesOf(state, fn.id);
   const retraces = retracesOf(state, fn.id);
-  const captures = useMemo(
-    () => capturesOf(traces, state.variables),
-    [traces, state.variables]
-  );
+  const captures = capturesOf(state, traces);
+  useDetails(state, fn);
   return (
     <>
       <h4 class="nbfn-Heading">Traces</h4>
@@ -77,13 +75,4 @@ export function FunctionDetails({
       )}
     </>
   );
-}
-
-/** The variables that the traces captured, each once, in the order of capture. */
-function capturesOf(
-  traces: readonly TraceRecord[],
-  variables: ReadonlyMap<string, VariableRecord>
-): VariableRecord[] {
-  const ids = new Set(traces.flatMap(trace => trace.captures));
-  return [...ids].flatMap(id => variables.get(id) ?? []);
 }

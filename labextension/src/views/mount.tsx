@@ -4,7 +4,7 @@ import type { Source } from '../feed/source';
 import type { KernelState } from '../feed/store';
 import { CellView } from './cellView';
 import { FunctionView } from './functionView';
-import { Gone, PresenceContext } from './parts/presence';
+import { DetailsContext, Gone, PresenceContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
 /** Which view to show: one function, one cell, or the whole session. */
@@ -37,12 +37,15 @@ export function mount(
     const { state, presence } = source;
     render(
       <PresenceContext.Provider value={presence}>
-        {presence === 'gone' && <Gone />}
-        {drawn(state)}
+        <DetailsContext.Provider value={ask}>
+          {presence === 'gone' && <Gone />}
+          {drawn(state)}
+        </DetailsContext.Provider>
       </PresenceContext.Provider>,
       element
     );
   };
+  const ask = (functionId: string): void => source.requestDetails(functionId);
   const drawn = (state: KernelState | null): VNode => {
     switch (choice.view) {
       case 'function':

@@ -2,15 +2,17 @@ import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { lastRetrace } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
-import type { DeviceRecord } from '../protocol';
+import type { DeviceRecord, Totals } from '../protocol';
 import { CellList } from './lists/cellList';
 import { FunctionList } from './lists/functionList';
+import { RetraceGroups } from './lists/retraceGroups';
 import { LastRetrace } from './lists/retraceList';
-import { VariableTree } from './lists/variables';
+import { VariableTree } from './lists/variableTree';
 import { WorkList } from './lists/workList';
-import { device, integer } from './parts/format';
+import { count, device, duration, integer, size } from './parts/format';
 import { Limited } from './parts/limited';
 import { Section } from './parts/section';
+import { Fact } from './parts/texts';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
 export function SessionView({ state }: { state: KernelState | null }): VNode {
@@ -26,10 +28,12 @@ function Session({ state }: { state: KernelState }): VNode {
     const inCells = new Set([...state.cells.values()].flatMap(cell => cell.functions));
     return [...state.functions.values()].filter(fn => !inCells.has(fn.id));
   }, [state.functions, state.cells]);
+  const { totals } = state;
   const retrace = lastRetrace(state);
   return (
     <div class="nbfn-SessionView">
       <WorkList work={[...state.work.values()]} />
+      <TotalsLine totals={totals} />
       {state.cells.size > 0 && (
         <Section
           class="nbfn-Section"
@@ -56,13 +60,23 @@ function Session({ state }: { state: KernelState }): VNode {
       >
         {() => <LastRetrace state={state} retrace={retrace} />}
       </Section>
+      {state.retraces.size > 1 && (
+        <Section
+          class="nbfn-Section"
+          title="Retraces by cause"
+          note={integer(Math.max(totals.retraces ?? 0, state.retraces.size))}
+          open
+        >
+          {() => <RetraceGroups state={state} />}
+        </Section>
+      )}
       <Section
         class="nbfn-Section"
         title="Captured variables"
-        note={integer(state.variables.size)}
+        note={integer(Math.max(totals.variables ?? 0, state.variables.size))}
         open
       >
-        {() => <VariableTree variables={state.variables} />}
+        {() => <VariableTree state={state} />}
       </Section>
       <Section
         class="nbfn-Section"
@@ -76,6 +90,26 @@ function Session({ state }: { state: KernelState }): VNode {
         {`nbfn ${state.nbfn}`}
         {state.tensorflow !== null && `, TensorFlow ${state.tensorflow}`}
       </p>
+    </div>
+  );
+}
+
+/** How much there is, and what it has cost. */
+function TotalsLine({ totals }: { totals: Totals }): VNode | null {
+  const { calls = 0, traces = 0, retraces = 0, trace_seconds = 0 } = totals;
+  const { trace_nbytes = 0, variable_nbytes = 0 } = totals;
+  if (traces === 0) {
+    return null;
+  }
+  return (
+    <div class="nbfn-Facts nbfn-Totals">
+      <Fact>{count(calls, 'call')}</Fact>
+      <Fact>{count(traces, 'trace')}</Fact>
+      <Fact>{count(retraces, 'retrace')}</Fact>
+      <Fact title="Time lost to tracing">{`${duration(trace_seconds)} to trace`}</Fact>
+      <Fact title={`Graphs ${size(trace_nbytes)}, variables ${size(variable_nbytes)}`}>
+        {size(trace_nbytes + variable_nbytes)}
+      </Fact>
     </div>
   );
 }

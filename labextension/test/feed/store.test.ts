@@ -5,7 +5,15 @@ import type { Patch } from '../../src/protocol';
 import { fn, retrace, snapshot, table, trace, variable, work } from '../records';
 
 function patch(values: Partial<Patch> = {}): Patch {
-  return { type: 'patch', epoch: 'epoch-1', seq: 2, put: {}, removed: {}, ...values };
+  return {
+    type: 'patch',
+    epoch: 'epoch-1',
+    seq: 2,
+    totals: {},
+    put: {},
+    removed: {},
+    ...values
+  };
 }
 
 function filled() {

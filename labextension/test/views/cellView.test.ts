@@ -144,7 +144,7 @@ describe('the panel', () => {
 
   it('goes to the notebook cell', async () => {
     const { element } = page(snapshot(state()), { view: 'session' });
-    const seen: string[] = [];
+    const seen: unknown[] = [];
     const listen = (event: Event) =>
       seen.push((event as CustomEvent<RevealCell>).detail.cellId);
     document.addEventListener(REVEAL_CELL, listen);

@@ -193,13 +193,13 @@ describe('the details', () => {
 
   it('send the host to a cell', async () => {
     const element = await opened(retraced());
-    const seen: string[] = [];
+    const seen: unknown[] = [];
     const listen = (event: Event) =>
-      seen.push((event as CustomEvent<RevealCell>).detail.cellId);
+      seen.push((event as CustomEvent<RevealCell>).detail);
     document.addEventListener(REVEAL_CELL, listen);
     await press(button(element, 'In [5], line 3'));
     document.removeEventListener(REVEAL_CELL, listen);
-    expect(seen).toEqual(['cell-3']);
+    expect(seen).toEqual([{ cellId: 'cell-3', line: 3 }]);
   });
 
   it('stay small with 10,000 traces, and grow by the button', async () => {

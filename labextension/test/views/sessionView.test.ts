@@ -31,7 +31,9 @@ describe('SessionView', () => {
     const row = one(functions, '.nbfn-Row');
     expect(words(row)).toBe('train_step(images, labels) 2 traces');
     await open(row);
-    expect(words(row)).toContain('2 calls 1 hit 1 retrace In [2], line 1');
+    expect(words(row)).toContain(
+      '2 calls 1 hit 1 retrace 312 ms to trace 20.5 kB In [2], line 1'
+    );
     const traces = [...row.querySelectorAll('.nbfn-Trace')].map(words);
     expect(traces).toHaveLength(2);
     expect(traces[1]).toContain(
@@ -58,10 +60,32 @@ describe('SessionView', () => {
     const group = one(captured, '.nbfn-Row');
     expect(words(one(group, 'summary'))).toBe('model/hidden 2 variables, 402 kB');
     expect([...group.querySelectorAll('.nbfn-Variable')].map(words)).toEqual([
-      'kernel float32[784, 128] CPU:0 401 kB',
-      'bias float32[128] CPU:0 512 B'
+      'kernel float32[784, 128] CPU:0 401 kB values',
+      'bias float32[128] CPU:0 512 B values'
     ]);
     expect(words(captured)).toContain('step float32[] CPU:0 8 B not trainable');
+  });
+
+  it('begins with the totals', () => {
+    const { element } = page(
+      snapshot(
+        {},
+        {
+          totals: {
+            calls: 1200,
+            traces: 12,
+            retraces: 3,
+            trace_seconds: 4.2,
+            trace_nbytes: 1e6,
+            variable_nbytes: 2e6
+          }
+        }
+      ),
+      { view: 'session' }
+    );
+    expect(words(one(element, '.nbfn-Totals'))).toBe(
+      '1,200 calls 12 traces 3 retraces 4.2 s to trace 3 MB'
+    );
   });
 
   it('lists the devices and the versions', () => {
@@ -120,6 +144,7 @@ describe('SessionView', () => {
       epoch: 'epoch-1',
       seq: 2,
       put: { functions: table(fn({ id: 'f0', name: 'renamed' })) },
+      totals: {},
       removed: {}
     });
     await drawn();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -70,6 +71,7 @@ class Retrace:
         site: The calling cell and line.
         trace_seconds: What tracing cost.
         remedy: What to change, where something can be.
+        time: When it was, in seconds since 1970.
     """
 
     number: int
@@ -79,6 +81,7 @@ class Retrace:
     site: Site
     trace_seconds: float
     remedy: Remedy | None
+    time: float = field(default_factory=time.time, compare=False)
 
     def __repr__(self) -> str:
         return str(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ class Trace:
         cause: Why it was made.
         site: The call that made it.
         trace_seconds: What tracing cost.
+        time: When it was made, in seconds since 1970.
         hits: Calls that it served without tracing.
         run_seconds: Time spent in its calls, tracing excluded.
         captures: What it captured, in the order of first use.
@@ -72,6 +74,7 @@ class Trace:
         self.cause = cause
         self.site = site
         self.trace_seconds = trace_seconds
+        self.time = time.time()
         self.hits = 0
         self.run_seconds = 0.0
         self.captures: tuple[Capture, ...] = captures_of(concrete, roots)

@@ -32,18 +32,27 @@ class LineMagics(Magics):
     """The magics that take a line."""
 
     @magic_arguments()
+    @argument("path", nargs="*", help="a variable, or what holds variables, to see their values")
     @no_var_expand
     @output_can_be_silenced
     @line_magic
     def tf_session(self, line: str) -> Any:
-        """Show what the notebook holds: functions, modules, variables.
+        """Show what the notebook holds, or the values of variables.
 
-        Python: ``nbfn.session()``.
+        Python: ``nbfn.session()``, ``nbfn.session().statistics(path)``.
+
+        Examples::
+
+            %tf_session
+            %tf_session model/hidden
         """
-        from nbfn.sessions.session import session
+        from nbfn.sessions.session import SessionKeyError, session
 
-        parsed_line(self.tf_session, line)
-        return session()
+        path = " ".join(parsed_line(self.tf_session, line).path)
+        try:
+            return session().statistics(path) if path else session()
+        except SessionKeyError as error:
+            raise UsageError(str(error)) from None
 
     @magic_arguments()
     @argument("function", nargs="*", help=_FUNCTION)

@@ -87,7 +87,7 @@ def test_export(f, run, tmp_path, refused) -> None:
         ("%tf_placement f(nothing)", "name 'nothing' is not defined"),
         ("%tf_graph f -t 9", "`f` has no trace 9; it has 1, 2"),
         ("%tf_graph f --trace two", "argument -t/--trace: invalid int value: 'two'"),
-        ("%tf_session now", "unrecognized arguments: now"),
+        ("%tf_session now", "the session has no `now`"),
     ],
 )
 def test_misuse_is_one_line(f, refused, line: str, message: str) -> None:

@@ -1,4 +1,5 @@
 import type { Cell } from '@jupyterlab/cells';
+import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { NotebookPanel } from '@jupyterlab/notebook';
 import type { KernelDocument, SessionTracker } from '../tracker';
 
@@ -48,13 +49,30 @@ export function findCell(
   return null;
 }
 
-/** Makes a cell the active one, and scrolls to it. */
-export async function showCell({ panel, index }: CellPlace): Promise<void> {
+/** Makes a cell the active one, scrolls to it, and selects one of its lines, counted from 1. */
+export async function showCell(
+  { panel, index }: CellPlace,
+  line?: number | null
+): Promise<void> {
   const { content } = panel;
   content.deselectAll();
   content.activeCellIndex = index;
   const cell = content.activeCell;
   if (cell) {
     await content.scrollToCell(cell);
+    await cell.ready; // The editor of a cell is made when it is first scrolled to.
+    if (line && cell.editor) {
+      selectLine(cell.editor, line);
+    }
+  }
+}
+
+/** Selects a line of an editor, counted from 1, if it is there. */
+export function selectLine(editor: CodeEditor.IEditor, line: number): void {
+  const text = editor.getLine(line - 1);
+  if (text !== undefined) {
+    const start = { line: line - 1, column: 0 };
+    editor.setSelection({ start, end: { line: line - 1, column: text.length } });
+    editor.revealPosition(start);
   }
 }

@@ -1,12 +1,31 @@
 import { Notification } from '@jupyterlab/apputils';
 import type { Cell } from '@jupyterlab/cells';
+import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { insertCode } from '../cells/insert';
 import { isTraced, otherMagic, toggled } from '../cells/magic';
-import { findCell, hasId, showCell } from '../cells/places';
+import { findCell, hasId, selectLine, showCell } from '../cells/places';
 import { nbfnIcon } from '../icon';
 import { CommandIDs } from './ids';
 import type { CommandOptions } from './options';
 import { NO_ARGUMENTS } from './options';
+
+/** A document with an editor; its package is not loaded for this. */
+interface EditorWidget {
+  readonly context: { readonly ready: Promise<void> };
+  readonly content: { readonly editor: CodeEditor.IEditor };
+}
+
+function isEditor(value: unknown): value is EditorWidget {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'context' in value &&
+    'content' in value &&
+    typeof value.content === 'object' &&
+    value.content !== null &&
+    'editor' in value.content
+  );
+}
 
 /** Adds the commands that change, insert and show cells. */
 export function addCellCommands(options: CommandOptions): void {
@@ -96,18 +115,50 @@ export function addCellCommands(options: CommandOptions): void {
           documentId: {
             type: 'string',
             description: trans.__('The id of the notebook that is meant')
+          },
+          line: {
+            type: ['integer', 'null'],
+            description: trans.__('The line that is meant, from 1')
           }
         },
         required: ['cellId']
       }
     },
-    execute: async ({ cellId, documentId }) => {
+    execute: async ({ cellId, documentId, line }) => {
       const asking = tracker.all.find(one => one.id === documentId) ?? tracker.document;
       const place =
         typeof cellId === 'string' ? findCell(tracker, asking, hasId(cellId)) : null;
       if (place) {
         app.shell.activateById(place.panel.id);
-        await showCell(place);
+        await showCell(place, typeof line === 'number' ? line : null);
+      }
+    }
+  });
+
+  commands.addCommand(CommandIDs.revealFile, {
+    label: trans.__('Go to Line of File'),
+    caption: trans.__('Open a file in an editor, and select a line of it'),
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: {
+          path: { type: 'string', description: trans.__('The path of the file') },
+          line: {
+            type: ['integer', 'null'],
+            description: trans.__('The line that is meant, from 1')
+          }
+        },
+        required: ['path']
+      }
+    },
+    execute: async ({ path, line }) => {
+      const opened: unknown = await commands.execute('docmanager:open', {
+        path: typeof path === 'string' ? path : '',
+        factory: 'Editor'
+      });
+      if (isEditor(opened) && typeof line === 'number') {
+        await opened.context.ready;
+        selectLine(opened.content.editor, line);
       }
     }
   });

@@ -11,5 +11,6 @@ export const CommandIDs = {
   exportSession: 'nbfn:export',
   runAll: 'nbfn:run-all',
   insertCell: 'nbfn:insert-cell',
-  revealCell: 'nbfn:reveal-cell'
+  revealCell: 'nbfn:reveal-cell',
+  revealFile: 'nbfn:reveal-file'
 } as const;

@@ -1,3 +1,4 @@
+import { PathExt } from '@jupyterlab/coreutils';
 import type { CommandRegistry } from '@lumino/commands';
 import { insertCode } from '../cells/insert';
 import type { CellPlace } from '../cells/places';
@@ -36,13 +37,20 @@ export function answerRequests(
   });
 
   document.addEventListener(REVEAL_CELL, event => {
-    const { cellId } = detailOf<RevealCell>(event);
+    const { cellId, path, line } = detailOf<RevealCell>(event);
     const from = origin(tracker, event).document;
-    if (typeof cellId === 'string' && findCell(tracker, from, hasId(cellId))) {
+    if (typeof path === 'string' && from) {
+      event.preventDefault();
+      void commands.execute(CommandIDs.revealFile, {
+        path: PathExt.join(PathExt.dirname(from.sessionContext.path), path),
+        line: line ?? null
+      });
+    } else if (typeof cellId === 'string' && findCell(tracker, from, hasId(cellId))) {
       event.preventDefault();
       const documentId = from?.id;
       void commands.execute(CommandIDs.revealCell, {
         cellId,
+        line: line ?? null,
         ...(documentId === undefined ? {} : { documentId })
       });
     }

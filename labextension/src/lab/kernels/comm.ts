@@ -5,8 +5,6 @@ import type { ISignal } from '@lumino/signaling';
 import type { AnyMessage, CommLike, MessageLike } from '../../feed/kernel';
 import { askControl } from './control';
 
-type Data = Record<string, string | number>;
-
 /** The way to a kernel. */
 interface Link {
   readonly connection: Kernel.IKernelConnection | null;
@@ -47,12 +45,12 @@ export class LinkComm implements CommLike {
   }
 
   /** Opens the comm in the kernel. */
-  open(data: Data): void {
+  open(data: object): void {
     this._send('comm_open', { target_name: this._target, data });
   }
 
   /** Sends a message. */
-  send(data: Data): void {
+  send(data: object): void {
     this._send('comm_msg', { data });
   }
 

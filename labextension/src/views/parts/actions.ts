@@ -13,9 +13,13 @@ export interface InsertCell {
   cellId?: string;
 }
 
-/** What an `nbfn:reveal-cell` event asks for. */
+/** What an `nbfn:reveal-cell` event asks for: a cell, or a file beside the notebook. */
 export interface RevealCell {
-  cellId: string;
+  cellId?: string;
+  /** Path of the file, relative to the folder of the notebook. */
+  path?: string;
+  /** The line that is meant, from 1. */
+  line?: number;
 }
 
 /** Asks the host to insert a cell; answers whether a host did. */
@@ -23,7 +27,7 @@ export function insertCell(from: Element, detail: InsertCell): boolean {
   return ask(from, INSERT_CELL, detail);
 }
 
-/** Asks the host to show a cell; answers whether a host did. */
+/** Asks the host to show a cell or a file; answers whether a host did. */
 export function revealCell(from: Element, detail: RevealCell): boolean {
   return ask(from, REVEAL_CELL, detail);
 }

@@ -28,21 +28,22 @@ export function CellReference({
   if (!cell || !text) {
     return null;
   }
-  const cellId = cell.id;
-  if (!cellId) {
+  const { id: cellId, path, line } = cell;
+  if (!cellId && !path) {
     return (
       <span class="nbfn-CellReference" title={cell.file ?? undefined}>
         {text}
       </span>
     );
   }
+  const place = cellId ? { cellId } : path ? { path } : {};
   return (
     <button
       type="button"
       class="nbfn-CellReference nbfn-mod-link"
-      title="Go to this cell"
+      title={cellId ? 'Go to this cell' : (path ?? '')}
       onClick={event => {
-        revealCell(event.currentTarget, { cellId });
+        revealCell(event.currentTarget, line ? { ...place, line } : place);
       }}
     >
       {text}

@@ -1,0 +1,168 @@
+import type { VNode } from 'preact';
+import { useContext, useMemo } from 'preact/hooks';
+import { usersOf } from '../../feed/lookup';
+import type { KernelState } from '../../feed/store';
+import type { VariableRecord } from '../../protocol';
+import { insertCell } from '../parts/actions';
+import { useFilter } from '../parts/filter';
+import { count, device, shape, size } from '../parts/format';
+import { Limited } from '../parts/limited';
+import { PresenceContext } from '../parts/presence';
+import { Section } from '../parts/section';
+import { Fact } from '../parts/texts';
+
+/** Up to this many variables, the branches are open at first. */
+const OPEN_BELOW = 30;
+
+/** What has a name that begins as others do, such as all of model/hidden. */
+interface Branch {
+  name: string;
+  branches: Map<string, Branch>;
+  variables: VariableRecord[];
+  number: number;
+  nbytes: number;
+}
+
+/** The captured variables as a tree, by the notebook's names. */
+export function VariableTree({ state }: { state: KernelState }): VNode {
+  const all = useMemo(() => [...state.variables.values()], [state.variables]);
+  const { items, field } = useFilter(all, searchText, 'Filter variables');
+  const root = useMemo(() => treeOf(items), [items]);
+  if (all.length === 0) {
+    return <p class="nbfn-Empty">No trace has captured a variable.</p>;
+  }
+  const left = (state.totals.variables ?? 0) - all.length;
+  return (
+    <>
+      {field}
+      <BranchContent state={state} branch={root} open={all.length <= OPEN_BELOW} />
+      {left > 0 && (
+        <p class="nbfn-Muted">{`${count(left, 'other variable')} not listed.`}</p>
+      )}
+    </>
+  );
+}
+
+interface BranchProps {
+  state: KernelState;
+  branch: Branch;
+  open: boolean;
+}
+
+function BranchContent({ state, branch, open }: BranchProps): VNode {
+  return (
+    <>
+      <Limited items={[...branch.branches.values()]} step={50}>
+        {visible =>
+          visible.map(one => (
+            <BranchRow key={one.name} state={state} branch={one} open={open} />
+          ))
+        }
+      </Limited>
+      <Limited items={branch.variables} step={50}>
+        {visible => (
+          <ul class="nbfn-Variables">
+            {visible.map(one => (
+              <VariableItem key={one.id} state={state} variable={one} />
+            ))}
+          </ul>
+        )}
+      </Limited>
+    </>
+  );
+}
+
+/** A branch; one that only leads to another stands in one row with it. */
+function BranchRow({ state, branch, open }: BranchProps): VNode {
+  const names = [branch.name];
+  let last = branch;
+  while (last.branches.size === 1 && last.variables.length === 0) {
+    for (const only of last.branches.values()) {
+      names.push(only.name);
+      last = only;
+    }
+  }
+  return (
+    <Section
+      class="nbfn-Row"
+      title={<code class="nbfn-Row-name">{names.join('/')}</code>}
+      note={`${count(last.number, 'variable')}, ${size(last.nbytes)}`}
+      open={open}
+    >
+      {() => <BranchContent state={state} branch={last} open={open} />}
+    </Section>
+  );
+}
+
+function VariableItem({
+  state,
+  variable
+}: {
+  state: KernelState;
+  variable: VariableRecord;
+}): VNode {
+  const isLive = useContext(PresenceContext) === 'live';
+  const { kind, name, trainable } = variable;
+  const isVariable = !kind || kind === 'variable';
+  const users = usersOf(state, variable.id);
+  return (
+    <li class="nbfn-Variable" title={name}>
+      <code class="nbfn-Variable-name">{name.slice(name.lastIndexOf('/') + 1)}</code>{' '}
+      <span class="nbfn-Facts">
+        <Fact>
+          <code>{variable.dtype + shape(variable.shape)}</code>
+        </Fact>
+        <Fact title={variable.device}>{device(variable.device)}</Fact>
+        {variable.nbytes != null && <Fact>{size(variable.nbytes)}</Fact>}
+        {!isVariable && <Fact>{kind}</Fact>}
+        {isVariable && !trainable && <Fact>not trainable</Fact>}
+        {users.length > 0 && (
+          <Fact title="The functions that capture it">
+            {'in '}
+            <code>{users.join(', ')}</code>
+          </Fact>
+        )}
+        {isLive && isVariable && (
+          <Fact>
+            <button
+              type="button"
+              class="nbfn-CellReference nbfn-mod-link"
+              title="Run a cell that shows its values: mean, extremes, histogram, change"
+              onClick={event => {
+                const code = `%tf_session ${name}`;
+                insertCell(event.currentTarget, { code, run: true });
+              }}
+            >
+              values
+            </button>
+          </Fact>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function searchText(variable: VariableRecord): string {
+  return `${variable.name} ${variable.dtype}${shape(variable.shape)} ${variable.device}`;
+}
+
+function treeOf(variables: readonly VariableRecord[]): Branch {
+  const root = branchOf('');
+  for (const variable of variables) {
+    const nbytes = variable.nbytes ?? 0;
+    let at = root;
+    for (const name of variable.name.split('/').slice(0, -1)) {
+      const next = at.branches.get(name) ?? branchOf(name);
+      at.branches.set(name, next);
+      next.number += 1;
+      next.nbytes += nbytes;
+      at = next;
+    }
+    at.variables.push(variable);
+  }
+  return root;
+}
+
+function branchOf(name: string): Branch {
+  return { name, branches: new Map(), variables: [], number: 0, nbytes: 0 };
+}

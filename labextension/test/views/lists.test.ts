@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import type { State } from '../../src/protocol';
+import { INSERT_CELL } from '../../src/views';
+import { drawn, one, open, page, press, words } from '../page';
+import { cause, fn, retrace, snapshot, table, trace, variable } from '../records';
+
+const CHOICE = { view: 'session' } as const;
+
+function shown(state: State) {
+  return page(snapshot(state), CHOICE);
+}
+
+/** The section with this title. */
+function section(element: HTMLElement, title: string): HTMLElement {
+  const fitting = [...element.querySelectorAll<HTMLElement>('.nbfn-Section')].find(
+    candidate => words(one(candidate, '.nbfn-Section-title')) === title
+  );
+  if (!fitting) throw new Error(`no section ${title}`);
+  return fitting;
+}
+
+function rows(element: HTMLElement): HTMLElement[] {
+  return [...element.querySelectorAll<HTMLElement>('.nbfn-Row')];
+}
+
+describe('the lists of a session', () => {
+  it('draws the names as a tree, and says which functions capture a variable', async () => {
+    const { element } = shown({
+      functions: table(fn(), fn({ id: 'f2', name: 'predict' })),
+      traces: table(trace(), trace({ id: 't2', function: 'f2' })),
+      variables: table(
+        variable({ id: 'v1', name: 'model/block/dense/kernel' }),
+        variable({ id: 'v2', name: 'model/block/norm/scale' }),
+        variable({ id: 'v3', name: 'model/out/kernel' })
+      )
+    });
+    const captured = section(element, 'Captured variables');
+    const titles = [...captured.querySelectorAll('.nbfn-Row > summary')].map(words);
+    expect(titles.map(title => title.split(' ')[0])).toEqual([
+      'model',
+      'block',
+      'dense',
+      'norm',
+      'out'
+    ]);
+    expect(titles[0]).toBe('model 3 variables, 1.2 MB');
+    expect(words(captured)).toContain(
+      'kernel float32[784, 128] CPU:0 401 kB in train_step, predict'
+    );
+    const asked: unknown[] = [];
+    element.addEventListener(INSERT_CELL, event =>
+      asked.push((event as CustomEvent).detail)
+    );
+    const [values] = captured.querySelectorAll<HTMLElement>('.nbfn-Variable button');
+    await press(values ?? element);
+    expect(asked).toEqual([
+      { code: '%tf_session model/block/dense/kernel', run: true }
+    ]);
+  });
+
+  it('groups all retraces by cause, the most expensive first', async () => {
+    const dtype = cause({
+      code: 'dtype',
+      path: 'labels',
+      old: 'int32[8]',
+      new: 'int64[8]'
+    });
+    const { element } = shown({
+      functions: table(fn(), fn({ id: 'f2', name: 'predict' })),
+      retraces: table(
+        retrace({ id: 'r1', time: 1 }),
+        retrace({
+          id: 'r2',
+          function: 'f2',
+          causes: [dtype],
+          trace_seconds: 3,
+          time: 2
+        }),
+        retrace({
+          id: 'r3',
+          number: 2,
+          time: 3,
+          cell: { id: 'cell-9', execution_count: 9, line: 1 }
+        })
+      )
+    });
+    const groups = section(element, 'Retraces by cause');
+    expect(rows(groups).map(row => words(one(row, 'summary')))).toEqual([
+      'dtype of labels predict 1 × · 3 s',
+      'shape of images train_step 2 × · 420 ms'
+    ]);
+    const [, shapes] = rows(groups);
+    await open(shapes ?? element);
+    expect(words(groups)).toContain('In [5], line 3 In [9], line 1');
+    expect(words(groups)).toContain('Leave the batch size open');
+    expect(words(groups)).toContain('It would have saved 420 ms of tracing.');
+    expect(words(section(element, 'Last retrace'))).toContain('In [9], line 1');
+  });
+
+  it('sorts functions by what the user chooses', async () => {
+    const { element } = shown({
+      functions: table(
+        fn({ id: 'f1', name: 'first', calls: 2, trace_seconds: 3 }),
+        fn({ id: 'f2', name: 'second', calls: 9, trace_seconds: 1 })
+      )
+    });
+    const functions = section(element, 'Functions');
+    const names = () => rows(functions).map(row => words(one(row, 'summary')));
+    expect(names()[0]).toBe('first(images, labels) 1 trace');
+    const select = one(functions, 'select') as HTMLSelectElement;
+    select.value = 'calls';
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+    await drawn();
+    expect(names()).toEqual([
+      'second(images, labels) 9 calls',
+      'first(images, labels) 2 calls'
+    ]);
+  });
+
+  it('asks for the rows of a function that is opened, if some are not told', async () => {
+    const asked: string[] = [];
+    const { element, store } = page(
+      snapshot(
+        {
+          functions: table(fn({ traces: 3 })),
+          traces: table(trace({ id: 't3', number: 3 }))
+        },
+        { totals: { functions: 1, traces: 3 } }
+      ),
+      { view: 'session' },
+      { requestDetails: id => asked.push(id) }
+    );
+    const row = one(section(element, 'Functions'), '.nbfn-Row');
+    await open(row);
+    expect(asked).toEqual(['f1']);
+    expect(words(row)).toContain('2 older traces not listed.');
+    store.receive({
+      type: 'details',
+      epoch: 'epoch-1',
+      function: 'f1',
+      state: {
+        traces: table(
+          trace(),
+          trace({ id: 't2', number: 2 }),
+          trace({ id: 't3', number: 3 })
+        )
+      }
+    });
+    await drawn();
+    expect(row.querySelectorAll('.nbfn-Trace')).toHaveLength(3);
+    expect(words(row)).not.toContain('not listed');
+    expect(asked).toEqual(['f1']);
+  });
+});

@@ -1,0 +1,73 @@
+"""What a feed knows of what it has told, so that a flush costs what has changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nbfn.functions import Capture
+
+
+@dataclass
+class Known:
+    """Which rows of a function somebody has.
+
+    Attributes:
+        used: The `last_used` of the trace that was used last.
+        traces: What each trace captures, by the trace's id.
+        retrace_count: How many retraces there have been.
+        retraces: Ids of the retraces.
+        sums: What the function adds to the totals.
+    """
+
+    used: int = -1
+    traces: dict[str, tuple[Capture, ...]] = field(default_factory=dict)
+    retrace_count: int = -1
+    retraces: set[str] = field(default_factory=set)
+    sums: dict[str, float] = field(default_factory=dict)
+
+
+class Captured:
+    """The variables that some traces capture, counted.
+
+    Attributes:
+        nbytes: Size of all of them in bytes.
+    """
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._counts: Counter[str] = Counter()
+        self._sizes: dict[str, int] = {}
+        self._fewer: set[str] = set()
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._counts
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def add(self, captures: Iterable[Capture]) -> None:
+        """Counts what a new trace captures."""
+        for each in captures:
+            self._counts[each.id] += 1
+            if each.id not in self._sizes:
+                self._sizes[each.id] = each.nbytes or 0
+                self.nbytes += each.nbytes or 0
+
+    def drop(self, captures: Iterable[Capture]) -> None:
+        """Counts what a trace captured that is gone."""
+        for each in captures:
+            self._counts[each.id] -= 1
+            self._fewer.add(each.id)
+
+    def gone(self) -> set[str]:
+        """Ids of those that no trace captures any more, since this was asked last."""
+        gone = {id for id in self._fewer if self._counts[id] <= 0}
+        self._fewer.clear()
+        for id in gone:
+            del self._counts[id]
+            self.nbytes -= self._sizes.pop(id)
+        return gone
