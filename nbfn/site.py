@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from nbfn.errors import NbfnWarning
@@ -97,6 +97,17 @@ def call_site() -> Site:
     if innermost is not None:
         return _site(innermost)
     return Site(None, None, running.cell if running else None)
+
+
+def definition_site(code: CodeType | None) -> Site:
+    """Where a function with this code is defined: its file, or the line that is running.
+
+    The code of a cell has a file name too, of a file that does not exist.
+    """
+    here = call_site()
+    if here.cell is not None and code is not None and os.path.isfile(code.co_filename):
+        return Site(code.co_filename, code.co_firstlineno)
+    return here
 
 
 def _site(frame: FrameType, cell: Cell | None = None) -> Site:

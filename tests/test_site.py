@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbfn.site import Cell, Site, call_site, current_cell, enter_cell, leave_cell
+from nbfn.site import Cell, Site, call_site, current_cell, definition_site, enter_cell, leave_cell
 
 
 def test_in_a_script_it_is_the_innermost_line_of_the_users() -> None:
@@ -28,6 +28,19 @@ def test_in_a_cell_it_is_the_line_of_the_running_cell() -> None:
     finally:
         leave_cell()
     assert current_cell() is None
+
+
+def test_a_function_of_a_file_is_defined_there_also_when_a_cell_imports_it() -> None:
+    code = test_texts.__code__
+    in_cell = compile("def f(): pass", "<cell>", "exec").co_consts[0]
+    assert definition_site(in_cell).file == __file__
+    cell = Cell("a", 3)
+    enter_cell(cell, {})
+    try:
+        assert definition_site(code) == Site(__file__, code.co_firstlineno)
+        assert definition_site(in_cell) == Site(None, None, cell)
+    finally:
+        leave_cell()
 
 
 def test_texts() -> None:

@@ -343,12 +343,15 @@ def _everything() -> Scope:
 
     A cell is listed when it has run to an end; one that is lazily traced, when it has a graph.
     """
-    if "nbfn.functions.segments.cell" not in sys.modules:
+    if "nbfn.functions" not in sys.modules:
         return (), ()
     from nbfn.functions import live_functions
-    from nbfn.functions.segments.cell import live_cells
 
     functions = [function for function in live_functions() if is_shown(function)]
+    if "nbfn.functions.segments.cell" not in sys.modules:
+        return functions, ()
+    from nbfn.functions.segments.cell import live_cells
+
     cells = [
         cell for cell in live_cells() if cell.seconds[0] and (not cell.plan.lazily or cell.segments)
     ]

@@ -21,7 +21,7 @@ from tests.programs.wheel import without_node
 
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "nbfn" / "labextension"
-TIMEOUT = 180_000
+TIMEOUT = 20_000
 """Milliseconds after which something hangs, whatever else the machine does meanwhile."""
 
 
@@ -247,6 +247,11 @@ class Lab:
 
     def source(self, index: int) -> str:
         return self.cell(index).locator(".cm-content").inner_text().strip()
+
+    def expect_source(self, index: int, text: str) -> None:
+        """Waits until a cell has this text; its editor draws a change a moment later."""
+        content = self.cell(index).locator(".cm-content")
+        expect(content).to_have_text(text, use_inner_text=True)
 
     def wait_for_kernel(self) -> None:
         """Waits until cells can be run; the notebook's own indicator says so too early."""

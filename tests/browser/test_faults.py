@@ -122,5 +122,5 @@ def test_a_kernel_that_is_too_old_says_what_to_do(lab) -> None:
     expect(lab.panel).to_contain_text("too old for this page")
     lab.panel.get_by_role("button", name="Insert This Command").click()
     expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
-    assert lab.source(1) == "%pip install --upgrade nbfn"
+    lab.expect_source(1, "%pip install --upgrade nbfn")
     expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[ ]:")

@@ -66,6 +66,43 @@ def test_it_goes_to_the_cell_that_retraced(lab) -> None:
     expect(lab.cell(3)).to_have_class(re.compile("jp-mod-active"))
     lab.section("Last retrace").get_by_role("button", name="In [2], line 2").click()
     expect(lab.cell(1)).to_have_class(re.compile("jp-mod-active"))
+    expect(lab.page.locator("#jp-main-statusbar")).to_contain_text("Ln 2,")
+
+
+def test_it_goes_to_the_line_of_a_file(lab) -> None:
+    module = "import nbfn\n\n\n@nbfn.function\ndef double(x):\n    return x * 2\n"
+    (lab.server.notebooks / "helper.py").write_text(module)
+    lab.open(
+        "file.ipynb", LOAD, "import helper\nimport tensorflow as tf\nhelper.double(tf.ones([2]))"
+    )
+    lab.run(0)
+    lab.run(1)
+    row = lab.section("Functions").locator(".nbfn-Row")
+    row.locator("summary").click()
+    row.get_by_role("button", name="helper.py, line 4").click()
+    expect(lab.tab("helper.py")).to_have_class(re.compile("lm-mod-current"))
+    expect(lab.page.locator("#jp-main-statusbar")).to_contain_text("Ln 4,")
+
+
+def test_it_groups_retraces_and_runs_a_cell_that_shows_values(lab) -> None:
+    lab.open(
+        "lists.ipynb",
+        STEP.replace("return tf", "return weights * tf").replace(
+            "@nbfn", "weights = tf.Variable([1.0, 2.0, 4.0])\n@nbfn"
+        ),
+        "for n in (1, 2, 3):\n    step(tf.ones([n, 8]))\nstep(tf.ones([3, 8], tf.float32)[0])",
+    )
+    lab.run(0)
+    lab.run(1)
+    groups = lab.section("Retraces by cause").locator(".nbfn-Row")
+    expect(groups).to_have_count(2)
+    expect(groups.filter(has_text="shape of images")).to_contain_text("2 ×")
+    expect(lab.panel.locator(".nbfn-Totals")).to_contain_text("4 traces")
+    variables = lab.section("Captured variables")
+    expect(variables).to_contain_text("in step")
+    variables.get_by_role("button", name="values").click()
+    expect(lab.cell(2).locator(".jp-OutputArea-output").first).to_contain_text("2.333")
+    lab.expect_source(2, "%tf_session weights")
 
 
 def test_it_follows_while_a_cell_runs(lab) -> None:
@@ -179,7 +216,7 @@ def test_it_loads_nbfn_with_a_click(lab) -> None:
     lab.panel.get_by_role("button", name="Load nbfn").click()
     expect(lab.panel).to_contain_text(EMPTY)
     expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
-    assert lab.source(0) == LOAD
+    lab.expect_source(0, LOAD)
     expect(lab.cell(0).locator(".jp-InputPrompt")).to_have_text("[1]:")
     lab.menu("Kernel", "Restart Kernel…")
     lab.answer("Restart")

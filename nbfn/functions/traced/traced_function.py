@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.code import plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
@@ -46,7 +47,7 @@ from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
 from nbfn.serial import serial
-from nbfn.site import Site, call_site
+from nbfn.site import Site, definition_site
 from nbfn.text import count, parameters_text
 
 _ids = itertools.count(1)
@@ -95,7 +96,8 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         options = options or Options()
         self.id = f"function-{next(_ids)}"
         self.options: dict[str, Any] = {}
-        self.site: Site = call_site()
+        code = getattr(plain_function(self.python_function), "__code__", None)
+        self.site: Site = definition_site(code)
         self.converts: tuple[Cover, ...] = ()
         self._owner: weakref.ReferenceType[Any] | None = None
         self._settings = options

@@ -29,7 +29,7 @@ from nbfn.functions.traces.key import Key, key_of
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
-from nbfn.site import Site, call_site
+from nbfn.site import Site, call_site, definition_site
 from nbfn.text import count, parameters_text
 
 _EARLIER = Cause("unknown", "traced before nbfn watched it")
@@ -280,8 +280,8 @@ def _label(function: Any, owner: Any) -> str:
 
 def _site(python_function: Any) -> Site:
     """Where a function was defined; in a notebook where it was first seen, unless this cell."""
-    here = call_site()
     code = getattr(plain_function(python_function), "__code__", None)
+    here = definition_site(code)
     if code is None or (here.cell is not None and here.file != code.co_filename):
         return here
     return Site(code.co_filename, code.co_firstlineno, here.cell)

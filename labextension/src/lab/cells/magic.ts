@@ -1,5 +1,5 @@
 /** The magic that makes a cell a traced one. */
-const MAGIC = '%%tf_function';
+export const MAGIC = '%%tf_function';
 
 /** What a text needs to become a traced cell, or a plain one again. */
 export interface Edit {

@@ -2,12 +2,12 @@ import { Notification } from '@jupyterlab/apputils';
 import type { Cell } from '@jupyterlab/cells';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { insertCode } from '../cells/insert';
-import { isTraced, otherMagic, toggled } from '../cells/magic';
+import { isTraced, MAGIC, otherMagic, toggled } from '../cells/magic';
 import { findCell, hasId, selectLine, showCell } from '../cells/places';
 import { nbfnIcon } from '../icon';
 import { CommandIDs } from './ids';
 import type { CommandOptions } from './options';
-import { NO_ARGUMENTS } from './options';
+import { NO_ARGUMENTS, TOAST } from './options';
 
 /** A document with an editor; its package is not loaded for this. */
 interface EditorWidget {
@@ -48,8 +48,8 @@ export function addCellCommands(options: CommandOptions): void {
     label: trans.__('Trace This Cell'),
     caption: () =>
       isActiveTraced()
-        ? trans.__('Run this cell as plain Python again: take %%tf_function out')
-        : trans.__('Run this cell as graphs where it can be: add %%tf_function'),
+        ? trans.__('Run this cell as plain Python again: take %1 out', MAGIC)
+        : trans.__('Run this cell as graphs where it can be: add %1', MAGIC),
     icon: nbfnIcon,
     describedBy: NO_ARGUMENTS,
     isEnabled: () => activeCell() !== null,
@@ -64,7 +64,8 @@ export function addCellCommands(options: CommandOptions): void {
           trans.__(
             'This cell begins with %1, and a cell has one magic: take it out first.',
             magic
-          )
+          ),
+          TOAST
         );
       } else if (model) {
         const { start, end, text } = toggled(model.getSource());

@@ -12,6 +12,9 @@ export interface CommandOptions {
   trans: TranslationBundle;
 }
 
+/** Notices are toasts for so long; without this they would only be counted in a corner. */
+export const TOAST = { autoClose: 8000 };
+
 /** The schema of a command without arguments. */
 export const NO_ARGUMENTS: { args: ReadonlyJSONObject } = {
   args: { type: 'object', properties: {} }

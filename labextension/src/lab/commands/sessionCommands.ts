@@ -9,7 +9,7 @@ import { nbfnIcon } from '../icon';
 import type { KernelDocument } from '../tracker';
 import { CommandIDs } from './ids';
 import type { CommandOptions } from './options';
-import { NO_ARGUMENTS } from './options';
+import { NO_ARGUMENTS, TOAST } from './options';
 
 /** How long a kernel that has nbfn takes at most to tell what it knows. */
 const PATIENCE_MS = 2000;
@@ -43,7 +43,7 @@ export function addSessionCommands(options: CommandOptions): void {
       const now = await known(options);
       const retrace = now && lastRetrace(now.state);
       if (now && !retrace) {
-        Notification.info(trans.__('No call has retraced.'));
+        Notification.info(trans.__('No call has retraced.'), TOAST);
       } else if (retrace) {
         const name = expressionFor(now.state, retrace.function) ?? '';
         await insertCode(now.document, {
@@ -67,7 +67,7 @@ export function addSessionCommands(options: CommandOptions): void {
       }
       const names = graphNames(now.state, activeCellId(now.document));
       if (names.length === 0) {
-        Notification.info(trans.__('No function has been traced yet.'));
+        Notification.info(trans.__('No function has been traced yet.'), TOAST);
         return;
       }
       const [only] = names;
@@ -157,6 +157,7 @@ async function known({ app, tracker, trans }: CommandOptions): Promise<Known | n
   }
   if (session?.status.kind === 'absent') {
     Notification.warning(trans.__('nbfn is not loaded in this kernel.'), {
+      ...TOAST,
       actions: [
         {
           label: trans.__('Load nbfn'),
@@ -166,7 +167,7 @@ async function known({ app, tracker, trans }: CommandOptions): Promise<Known | n
       ]
     });
   } else {
-    Notification.warning(trans.__('The kernel has not answered yet.'));
+    Notification.warning(trans.__('The kernel has not answered yet.'), TOAST);
   }
   return null;
 }
