@@ -1,0 +1,97 @@
+"""The widgets for hosts without nbfn's extension: a snapshot first, and patches from then on."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn import protocol
+from nbfn.sessions.feed import feed
+from nbfn.views import widget as widgets
+from nbfn.views.widget import View, function_widget, session_widget
+
+
+@pytest.fixture
+def sent(monkeypatch) -> list[tuple[str | None, dict[str, Any]]]:
+    """What widgets send, with the id of what each shows."""
+    messages: list[tuple[str | None, dict[str, Any]]] = []
+    monkeypatch.setattr(View, "send", lambda self, content: messages.append((self.target, content)))
+    return messages
+
+
+def test_a_widget_gets_patches_of_its_own_function(sent) -> None:
+    shown, other = nbfn.function(lambda x: x + 1), nbfn.function(lambda x: x + 2)
+    shown(tf.ones([1]))
+    widget = function_widget(shown)
+    assert function_widget(shown) is widget
+    assert list(widget.snapshot["state"]["functions"]) == [shown.id]
+    other(tf.ones([1]))
+    feed().flush()
+    assert sent == []
+    before = widget.snapshot
+    shown(tf.ones([2]))
+    feed().flush()
+    ((target, patch),) = sent
+    assert target == shown.id
+    assert protocol.Patch(**patch).put.functions[shown.id].calls == 2
+    assert patch["seq"] == before["seq"] + 1
+    assert widget.snapshot is before
+
+
+def test_who_has_missed_something_asks_and_gets_it(sent) -> None:
+    shown = nbfn.function(lambda x, n: x * n, max_traces=None)
+    for n in range(3):
+        shown(tf.ones([1]), n)
+    widget = function_widget(shown)
+    shown(tf.ones([1]), 1)
+    widget._handle_custom_msg({"type": "request_snapshot"}, [])
+    assert widget.snapshot["state"]["functions"][shown.id]["calls"] == 4
+    widget._handle_custom_msg({"type": "request_details", "function": shown.id}, [])
+    assert [content["type"] for _, content in sent] == ["patch", "details"]
+    assert len(sent[-1][1]["state"]["traces"]) == 3
+    for nonsense in (None, 3, {}, {"type": "request_details", "function": "x"}):
+        widget._handle_custom_msg(nonsense, [])
+    assert len(sent) == 2
+
+
+def test_a_widget_ends_with_its_function_and_keeps_nothing_alive(sent) -> None:
+    shown = nbfn.function(lambda x: x + 1)
+    shown(tf.ones([1]))
+    widget = function_widget(shown)
+    id = shown.id
+    del shown
+    gc.collect()
+    assert id not in widgets._widgets
+    feed().flush()
+    assert list(widget.snapshot["state"]["functions"]) == [id]
+
+
+def test_the_widget_of_the_session_follows_all_functions(sent, monkeypatch) -> None:
+    monkeypatch.setattr(widgets, "_widgets", {})
+    widget = session_widget()
+    made = nbfn.function(lambda x: x + 1)
+    made(tf.ones([1]))
+    feed().flush()
+    assert [made.id in content["put"]["functions"] for _, content in sent] == [True]
+    widget.close()
+    made(tf.ones([1]))
+    feed().flush()
+    assert len(sent) == 1
+
+
+def test_a_page_of_nbfns_own_makes_patches_needless(sent) -> None:
+    shown = nbfn.function(lambda x: x + 1)
+    function_widget(shown)
+    page: list[Any] = []
+    feed().subscribe(page.append, is_page=True)
+    try:
+        shown(tf.ones([1]))
+        feed().flush()
+    finally:
+        feed().unsubscribe(page.append)
+    assert len(page) == 2
+    assert sent == []
