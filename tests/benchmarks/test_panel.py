@@ -26,7 +26,7 @@ class Layer(tf.Module):
 
         @nbfn.function(autograph=False, max_traces=None)
         def step(x, n):
-            return tf.add_n(own) + x * n
+            return tf.add_n(own[: 1 if n else 100]) + x * n
 
         self.step = step
 

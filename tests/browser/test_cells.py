@@ -27,7 +27,7 @@ def test_a_cell_shows_what_is_graph_and_how_fast_it_is(lab) -> None:
     lab.run(0)
     for _ in range(3):
         lab.run(1)
-    status = lab.cell(1).get_by_role("status")
+    status = lab.cell(1).locator(".nbfn-CellLine")
     expect(status).to_contain_text("1 of 3 statements in 1 graph (line 3)")
     expect(status).to_contain_text("Python: line 4 prints")
     expect(status).to_contain_text(re.compile(r"\d ms, eager \d"))

@@ -39,12 +39,12 @@ def test_jupyterlab_shows_that_the_kernel_is_busy(lab) -> None:
     lab.open_panel()
     expect(lab.section("Functions")).to_contain_text("1 trace")
     expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
-    expect(lab.panel.locator("header")).to_contain_text("Busy", timeout=SOON)
+    expect(lab.panel.locator(".nbfn-Header")).to_contain_text("Busy", timeout=SOON)
     lab.page.wait_for_timeout(1000)
     expect(status(lab)).to_contain_text("| Busy", timeout=1)
     lab.menu("Kernel", "Interrupt Kernel")
     expect(status(lab)).to_contain_text("| Idle")
-    expect(lab.panel.locator("header")).to_contain_text("Idle", timeout=SOON)
+    expect(lab.panel.locator(".nbfn-Header")).to_contain_text("Idle", timeout=SOON)
 
 
 def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
@@ -53,7 +53,7 @@ def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
     lab.start(1)
     expect(lab.section("Functions")).to_contain_text("1 trace")
     lab.page.reload()
-    expect(lab.panel.locator("header")).to_contain_text("Busy")
+    expect(lab.panel.locator(".nbfn-Header")).to_contain_text("Busy")
     # JupyterLab holds messages back for three seconds, as long as the kernel does not answer it.
     expect(lab.section("Functions")).to_contain_text("1 trace", timeout=3000 + 2 * SOON)
     row = lab.section("Functions").locator(".nbfn-Row")
@@ -62,7 +62,7 @@ def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
     before = calls.inner_text()
     expect(calls).not_to_have_text(before)
     expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
-    expect(lab.panel.locator("header")).to_contain_text("A cell is running")
+    expect(lab.panel.locator(".nbfn-Header")).to_contain_text("A cell is running")
 
 
 def test_a_kernel_that_is_killed_leaves_nothing(lab) -> None:
@@ -73,7 +73,7 @@ def test_a_kernel_that_is_killed_leaves_nothing(lab) -> None:
     lab.start(1)
     lab.page.locator(".jp-Dialog .jp-mod-accept").click()
     expect(lab.section("Functions")).not_to_be_visible(timeout=SOON)
-    expect(lab.panel.locator("header")).not_to_contain_text("running", timeout=SOON)
+    expect(lab.panel.locator(".nbfn-Header")).not_to_contain_text("running", timeout=SOON)
     expect(lab.panel).to_contain_text(NOT_LOADED)
 
 
@@ -100,10 +100,10 @@ def test_two_pages_show_the_same_kernel(lab) -> None:
     lab.run(1)
     expect(panel).to_contain_text("1 trace", timeout=SOON)
     lab.start(2)
-    expect(panel.locator("header")).to_contain_text(re.compile(r"In \[\d+\]"), timeout=SOON)
-    expect(panel.locator("header")).to_contain_text("Busy", timeout=SOON)
+    expect(panel.locator(".nbfn-Header")).to_contain_text(re.compile(r"In \[\d+\]"), timeout=SOON)
+    expect(panel.locator(".nbfn-Header")).to_contain_text("Busy", timeout=SOON)
     lab.page.close()
-    expect(panel.locator("header")).to_contain_text("Busy")
+    expect(panel.locator(".nbfn-Header")).to_contain_text("Busy")
     expect(panel).to_contain_text("step(images)")
 
 

@@ -250,7 +250,7 @@ def test_it_knows_the_devices_although_it_is_opened_late(lab) -> None:
 
 def test_its_head_says_what_runs(lab) -> None:
     lab.open("head.ipynb", LOAD, "import time; time.sleep(3600)", "'last'")
-    header = lab.panel.get_by_role("banner").or_(lab.panel.locator("header"))
+    header = lab.panel.locator(".nbfn-Header")
     expect(header).to_contain_text("head.ipynb")
     expect(header).to_contain_text("Idle")
     lab.run(0)

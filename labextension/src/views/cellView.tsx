@@ -7,7 +7,7 @@ import { CellLines } from './lists/cellLines';
 import { cellIcon, cellTimes, isOfLastRun } from './lists/cellRun';
 import { WorkList } from './lists/workList';
 import { CauseText } from './parts/causeText';
-import { Fact } from './parts/texts';
+import { Fact, Spoken } from './parts/texts';
 import { count, duration } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';
@@ -60,7 +60,8 @@ function CellLine({
   const more = cell.python.length - MAX_REASONS;
   const reasons = more > 1 ? cell.python.slice(0, MAX_REASONS) : cell.python;
   return (
-    <span class="nbfn-CellLine" role="status">
+    <span class="nbfn-CellLine">
+      <Spoken text={cell.sentence} />
       <Icon name={cellIcon(state, cell)} />
       <Fact>{cell.sentence}</Fact>
       {reasons.length > 0 && (

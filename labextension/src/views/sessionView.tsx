@@ -12,7 +12,7 @@ import { WorkList } from './lists/workList';
 import { count, device, duration, integer, size } from './parts/format';
 import { Limited } from './parts/limited';
 import { Section } from './parts/section';
-import { Fact } from './parts/texts';
+import { Fact, seen } from './parts/texts';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
 export function SessionView({ state }: { state: KernelState | null }): VNode {
@@ -55,7 +55,9 @@ function Session({ state }: { state: KernelState }): VNode {
       <Section
         class="nbfn-Section"
         title="Last retrace"
-        note={retrace ? state.functions.get(retrace.function)?.name : 'none'}
+        note={
+          retrace ? seen(state.functions.get(retrace.function)?.name ?? '') : 'none'
+        }
         open
       >
         {() => <LastRetrace state={state} retrace={retrace} />}

@@ -3,7 +3,7 @@ import { retracesOf, tracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { Cause, FunctionRecord, RetraceRecord, TraceRecord } from '../protocol';
 import { CauseText } from './parts/causeText';
-import { Fact } from './parts/texts';
+import { Fact, seen, Spoken } from './parts/texts';
 import { count, duration, integer } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';
@@ -60,7 +60,8 @@ export function StatusLine({ state, fn }: StatusLineProps): VNode {
   const before = status.kind === 'retrace' ? null : retrace?.causes[0];
   return (
     <div class={`nbfn-StatusLine nbfn-mod-${status.kind}`}>
-      <StatusText kind={status.kind} name={fn.name} live>
+      <Spoken text={spoken(status, fn)} />
+      <StatusText kind={status.kind} name={fn.name}>
         {isFirst(status) || status.kind === 'idle' ? ' ' : ': '}
         {story(status, fn)}
       </StatusText>
@@ -79,25 +80,27 @@ export function StatusLine({ state, fn }: StatusLineProps): VNode {
 export function StatusText({
   kind,
   name,
-  live = false,
   children
 }: {
   kind: Status['kind'];
   name: string | undefined;
-  /** Whether screen readers read a change aloud. */
-  live?: boolean;
   children: ComponentChildren;
 }): VNode {
   return (
-    <p
-      class="nbfn-StatusLine-text"
-      {...(live && { role: 'status', 'aria-live': 'polite' })}
-    >
+    <p class="nbfn-StatusLine-text">
       <Icon name={kind} />
-      <strong class="nbfn-StatusLine-word">{WORDS[kind]}</strong> <code>{name}</code>
+      <strong class="nbfn-StatusLine-word">{WORDS[kind]}</strong>{' '}
+      <code>{seen(name ?? '')}</code>
       {children}
     </p>
   );
+}
+
+/** What screen readers say when it changes: a retrace and its cause, not the count of each call. */
+function spoken(status: Status, { name }: FunctionRecord): string {
+  return status.kind === 'retrace'
+    ? `Retraced ${name}: ${status.retrace?.causes[0]?.sentence ?? ''}`
+    : '';
 }
 
 /** The newest retrace of a function, as long as there is something to do about it. */

@@ -22,7 +22,9 @@ function shown(cell = tracedCell(), more: State = {}): HTMLElement {
 }
 
 function line(cell = tracedCell(), more: State = {}): string {
-  return words(one(shown(cell, more), '[role=status]'));
+  const line = one(shown(cell, more), '.nbfn-CellLine');
+  one(line, '[role=status]').remove();
+  return words(line);
 }
 
 describe('the line under a cell', () => {
@@ -148,6 +150,8 @@ describe('the panel', () => {
     const listen = (event: Event) =>
       seen.push((event as CustomEvent<RevealCell>).detail.cellId);
     document.addEventListener(REVEAL_CELL, listen);
+    const [cells] = element.querySelectorAll<HTMLElement>('.nbfn-Section');
+    await open(one(cells ?? element, '.nbfn-Row'));
     await press(button(element, 'In [6]'));
     document.removeEventListener(REVEAL_CELL, listen);
     expect(seen).toEqual(['notebook-cell']);

@@ -19,7 +19,7 @@ const CHOICE = { view: 'function', target: 'f1' } as const;
 
 function line(state: State): string {
   const { element } = page(snapshot(state), CHOICE);
-  return words(one(element, '[role=status][aria-live=polite]'));
+  return words(one(element, '.nbfn-StatusLine-text'));
 }
 
 afterEach(() => {

@@ -97,6 +97,30 @@ describe('the lists of a session', () => {
     expect(words(section(element, 'Last retrace'))).toContain('In [9], line 1');
   });
 
+  it('shows controls of direction as their codes, and long or hostile names as text', () => {
+    const name = `a\u202egnp.exe<img src=x>${'x'.repeat(5000)}`;
+    const { element } = shown({
+      functions: table(fn({ name })),
+      variables: table(variable({ name: 'model/\u2067evil\u2069' })),
+      retraces: table(
+        retrace({
+          causes: [cause({ sentence: 'the key `\u202ex` is new', path: null })]
+        })
+      )
+    });
+    expect(element.querySelector('img')).toBeNull();
+    expect(words(section(element, 'Functions'))).toContain(
+      'a\\u202egnp.exe<img src=x>'
+    );
+    expect(words(section(element, 'Captured variables'))).toContain(
+      '\\u2067evil\\u2069'
+    );
+    expect(words(section(element, 'Last retrace'))).toContain(
+      'the key \\u202ex is new'
+    );
+    expect(element.textContent).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+  });
+
   it('sorts functions by what the user chooses', async () => {
     const { element } = shown({
       functions: table(

@@ -37,7 +37,7 @@ export class PanelHeader {
     this.node.append(this._name, this._state, this._running, this._note);
   }
 
-  readonly node = document.createElement('header');
+  readonly node = document.createElement('div');
 
   /** Shows a document and the session of its kernel, if there are such. */
   update(shown: KernelDocument | null, session: KernelSession | null): void {

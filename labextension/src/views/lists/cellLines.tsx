@@ -4,6 +4,7 @@ import { linesOf } from '../../feed/lines';
 import type { Segment, TracedCellRecord } from '../../protocol';
 import { duration } from '../parts/format';
 import { Limited } from '../parts/limited';
+import { seen } from '../parts/texts';
 
 /** A cell's text, with what is graph and what is Python and why beside it. */
 export function CellLines({ cell }: { cell: TracedCellRecord }): VNode {
@@ -27,12 +28,12 @@ function CellLine({ line }: { line: Line }): VNode {
     <li class={`nbfn-Line nbfn-mod-${reason === undefined ? 'blank' : runs}`}>
       <span class="nbfn-Line-number">{number}</span>{' '}
       <code class="nbfn-Line-text" title={text}>
-        {text}
+        {seen(text)}
       </code>{' '}
       <span class="nbfn-Line-reason">
         {reason === null && <span class={segment ? '' : 'nbfn-mod-unseen'}>graph</span>}
         {segment && timesOf(segment)}
-        {reason}
+        {reason && seen(reason)}
       </span>
     </li>
   );

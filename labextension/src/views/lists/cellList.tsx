@@ -2,61 +2,107 @@ import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { functionsOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
-import type { TracedCellRecord } from '../../protocol';
-import { CellReference } from '../parts/cellReference';
+import type { FunctionRecord, TracedCellRecord } from '../../protocol';
+import { CellReference, cellText } from '../parts/cellReference';
 import { Fact } from '../parts/texts';
 import { useFilter } from '../parts/filter';
-import { count, duration, ratio } from '../parts/format';
+import { count, duration, ratio, size } from '../parts/format';
 import { Icon } from '../parts/icons';
 import { Limited } from '../parts/limited';
 import { Section } from '../parts/section';
 import { CellLines } from './cellLines';
 import { cellIcon, cellTimes, speedup } from './cellRun';
 import { FunctionRow } from './functionList';
+import type { Order } from './sorting';
+import { useSorting } from './sorting';
 
 /** The cells that run in segments, each with its lines and the functions of its segments. */
 export function CellList({ state }: { state: KernelState }): VNode {
   const all = useMemo(() => [...state.cells.values()], [state.cells]);
-  const { items, field } = useFilter(
+  const filtered = useFilter(
     all,
     cell => `${cell.name} ${cell.source}`,
     'Filter cells'
   );
+  const orders = useMemo(() => ordersOf(state), [state]);
+  const sorted = useSorting(filtered.items, orders, cell => duration(cell.seconds));
   return (
     <>
-      {field}
-      <Limited items={items} step={50}>
+      {filtered.field}
+      {sorted.field}
+      <Limited items={sorted.items} step={50}>
         {visible =>
-          visible.map(cell => <CellRow key={cell.id} state={state} cell={cell} />)
+          visible.map(cell => (
+            <CellRow key={cell.id} state={state} cell={cell} note={sorted.text(cell)} />
+          ))
         }
       </Limited>
     </>
   );
 }
 
+const LAST: Record<ReturnType<typeof cellIcon>, string> = {
+  hit: 'last run: hits only',
+  trace: 'last run: traced',
+  retrace: 'last run: retraced',
+  idle: 'no graphs'
+};
+
+/** The orders of cells; what their functions cost is theirs. */
+function ordersOf(state: KernelState): readonly Order<TracedCellRecord>[] {
+  const sum = (cell: TracedCellRecord, of: (fn: FunctionRecord) => number): number =>
+    functionsOf(state, cell).reduce((total, fn) => total + of(fn), 0);
+  const traces = (cell: TracedCellRecord) => sum(cell, fn => fn.traces);
+  const seconds = (cell: TracedCellRecord) => sum(cell, fn => fn.trace_seconds);
+  const nbytes = (cell: TracedCellRecord) => sum(cell, fn => fn.nbytes);
+  return [
+    { name: 'runs', value: cell => cell.runs, text: cell => count(cell.runs, 'run') },
+    { name: 'traces', value: traces, text: cell => count(traces(cell), 'trace') },
+    {
+      name: 'time of a run',
+      value: cell => cell.seconds,
+      text: cell => duration(cell.seconds)
+    },
+    {
+      name: 'time lost to tracing',
+      value: seconds,
+      text: cell => duration(seconds(cell))
+    },
+    { name: 'size of the graphs', value: nbytes, text: cell => size(nbytes(cell)) }
+  ];
+}
+
 function CellRow({
   state,
-  cell
+  cell,
+  note
 }: {
   state: KernelState;
   cell: TracedCellRecord;
+  note: string;
 }): VNode {
   const faster = speedup(state, cell);
+  const icon = cellIcon(state, cell);
   return (
     <Section
       class="nbfn-Row"
       title={
         <>
-          <Icon name={cellIcon(state, cell)} />
+          <Icon name={icon} label={LAST[icon]} />
           <code class="nbfn-Row-name">{cell.name}</code>{' '}
-          <CellReference cell={cell.cell} />
+          {cell.cell && <span class="nbfn-Muted">{cellText(cell.cell)}</span>}
         </>
       }
-      note={duration(cell.seconds) + (faster === null ? '' : ` · ${ratio(faster)}`)}
+      note={note + (faster === null ? '' : ` · ${ratio(faster)}`)}
     >
       {() => (
         <>
           <div class="nbfn-Facts">
+            {cell.cell && (
+              <Fact>
+                <CellReference cell={cell.cell} />
+              </Fact>
+            )}
             <Fact>{cell.sentence}</Fact>
             <Fact>{count(cell.runs, 'run')}</Fact>
             <Fact>{cellTimes(state, cell)}</Fact>

@@ -5,7 +5,10 @@ import { duration } from '../parts/format';
 import type { IconName } from '../parts/icons';
 
 /** What happened in the last run: the most notable of what its graphs tell. */
-export function cellIcon(state: KernelState, cell: TracedCellRecord): IconName {
+export function cellIcon(
+  state: KernelState,
+  cell: TracedCellRecord
+): Exclude<IconName, 'insert'> {
   const has = (rows: typeof retracesOf | typeof tracesOf): boolean =>
     cell.segments.some(segment => {
       const newest = rows(state, segment.function).at(-1);

@@ -3,7 +3,7 @@ import { tracesOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TraceRecord } from '../../protocol';
 import { CellReference } from '../parts/cellReference';
-import { Fact } from '../parts/texts';
+import { Fact, seen } from '../parts/texts';
 import { useFilter } from '../parts/filter';
 import { count, duration, integer, size } from '../parts/format';
 import { Icon } from '../parts/icons';
@@ -64,6 +64,13 @@ const ORDERS: readonly Order<FunctionRecord>[] = [
   { name: 'size of the graphs', value: fn => fn.nbytes, text: fn => size(fn.nbytes) }
 ];
 
+const LAST = {
+  hit: 'last call: hit',
+  trace: 'last call: first trace',
+  retrace: 'last call: retrace',
+  idle: 'not called yet'
+};
+
 /** A function, and its traces when it is opened. */
 export function FunctionRow({
   state,
@@ -79,10 +86,10 @@ export function FunctionRow({
       class="nbfn-Row"
       title={
         <>
-          <Icon name={fn.last ?? 'idle'} />
+          <Icon name={fn.last ?? 'idle'} label={LAST[fn.last ?? 'idle']} />
           <code class="nbfn-Row-name" title={fn.name + fn.parameters}>
-            {fn.name}
-            <span class="nbfn-Muted">{fn.parameters}</span>
+            {seen(fn.name)}
+            <span class="nbfn-Muted">{seen(fn.parameters)}</span>
           </code>
         </>
       }

@@ -8,7 +8,7 @@ import { count, duration, integer } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { RemedyButton } from '../parts/remedyButton';
 import { Section } from '../parts/section';
-import { Fact } from '../parts/texts';
+import { Fact, seen } from '../parts/texts';
 
 /** Retraces of one function for one reason. */
 interface Group {
@@ -56,10 +56,10 @@ function GroupRow({ group, name }: { group: Group; name: string }): VNode {
           {cause?.path && (
             <>
               {' of '}
-              <code>{cause.path}</code>
+              <code>{seen(cause.path)}</code>
             </>
           )}{' '}
-          <code class="nbfn-Muted">{name}</code>
+          <code class="nbfn-Muted">{seen(name)}</code>
         </>
       }
       note={`${integer(number)} × · ${duration(seconds)}`}

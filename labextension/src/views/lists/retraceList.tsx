@@ -3,7 +3,7 @@ import type { KernelState } from '../../feed/store';
 import type { RetraceRecord } from '../../protocol';
 import { CauseText } from '../parts/causeText';
 import { CellReference } from '../parts/cellReference';
-import { Fact } from '../parts/texts';
+import { Fact, seen } from '../parts/texts';
 import { duration, integer } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { RemedyButton } from '../parts/remedyButton';
@@ -49,7 +49,7 @@ export function LastRetrace({
       <RetraceFacts retrace={retrace}>
         {name && (
           <Fact>
-            <code>{name}</code>
+            <code>{seen(name)}</code>
           </Fact>
         )}
       </RetraceFacts>

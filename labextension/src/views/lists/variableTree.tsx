@@ -9,7 +9,7 @@ import { count, device, shape, size } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { PresenceContext } from '../parts/presence';
 import { Section } from '../parts/section';
-import { Fact } from '../parts/texts';
+import { Fact, seen } from '../parts/texts';
 
 /** Up to this many variables, the branches are open at first. */
 const OPEN_BELOW = 30;
@@ -85,7 +85,7 @@ function BranchRow({ state, branch, open }: BranchProps): VNode {
   return (
     <Section
       class="nbfn-Row"
-      title={<code class="nbfn-Row-name">{names.join('/')}</code>}
+      title={<code class="nbfn-Row-name">{seen(names.join('/'))}</code>}
       note={`${count(last.number, 'variable')}, ${size(last.nbytes)}`}
       open={open}
     >
@@ -107,7 +107,9 @@ function VariableItem({
   const users = usersOf(state, variable.id);
   return (
     <li class="nbfn-Variable" title={name}>
-      <code class="nbfn-Variable-name">{name.slice(name.lastIndexOf('/') + 1)}</code>{' '}
+      <code class="nbfn-Variable-name">
+        {seen(name.slice(name.lastIndexOf('/') + 1))}
+      </code>{' '}
       <span class="nbfn-Facts">
         <Fact>
           <code>{variable.dtype + shape(variable.shape)}</code>
@@ -119,7 +121,7 @@ function VariableItem({
         {users.length > 0 && (
           <Fact title="The functions that capture it">
             {'in '}
-            <code>{users.join(', ')}</code>
+            <code>{seen(users.join(', '))}</code>
           </Fact>
         )}
         {isLive && isVariable && (

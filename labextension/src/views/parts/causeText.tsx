@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { Cause } from '../../protocol';
-import { Sentence } from './texts';
+import { seen, Sentence } from './texts';
 
 /** A cause: the argument and its old and new key where it has them, else its sentence. */
 export function CauseText({ cause }: { cause: Cause }): VNode {
@@ -8,13 +8,13 @@ export function CauseText({ cause }: { cause: Cause }): VNode {
   if (path && old && now) {
     return (
       <span class="nbfn-Cause" title={sentence}>
-        <code class="nbfn-Cause-path">{path}</code>{' '}
+        <code class="nbfn-Cause-path">{seen(path)}</code>{' '}
         <span class="nbfn-Cause-change">
-          <code>{old}</code>
+          <code>{seen(old)}</code>
           <span class="nbfn-Cause-arrow" aria-label="became">
             {' → '}
           </span>
-          <code>{now}</code>
+          <code>{seen(now)}</code>
         </span>
       </span>
     );

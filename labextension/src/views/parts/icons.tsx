@@ -14,16 +14,16 @@ const PATHS: Record<IconName, string> = {
     'M2 2h12v4H2zm1.5 1.5v1h9v-1zM7.25 8h1.5v2.25H11v1.5H8.75V14h-1.5v-2.25H5v-1.5h2.25z'
 };
 
-/** A decorative icon: the words beside it say the same. */
-export function Icon({ name }: { name: IconName }): VNode {
+/** An icon; without a label it is decorative: the words beside it say the same. */
+export function Icon({ name, label }: { name: IconName; label?: string }): VNode {
   return (
     <svg
       class={`nbfn-Icon nbfn-mod-${name}`}
       viewBox="0 0 16 16"
       width="16"
       height="16"
-      aria-hidden="true"
       focusable="false"
+      {...(label ? { role: 'img', 'aria-label': label } : { 'aria-hidden': 'true' })}
     >
       <path fill="currentColor" fill-rule="evenodd" d={PATHS[name]} />
     </svg>

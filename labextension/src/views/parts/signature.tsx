@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Leaf } from '../../protocol';
+import { seen } from './texts';
 
 const FIRST = 3;
 
@@ -16,8 +17,8 @@ export function Signature({ leaves }: { leaves: readonly Leaf[] }): VNode {
     <span class="nbfn-Signature">
       {(folded ? leaves.slice(0, FIRST) : leaves).map(leaf => (
         <span class="nbfn-Signature-leaf" key={leaf.path}>
-          <code class="nbfn-Signature-path">{leaf.path}</code>{' '}
-          <code class="nbfn-Signature-type">{leaf.type}</code>{' '}
+          <code class="nbfn-Signature-path">{seen(leaf.path)}</code>{' '}
+          <code class="nbfn-Signature-type">{seen(leaf.type)}</code>{' '}
         </span>
       ))}
       {folded && (

@@ -15,14 +15,36 @@ export function Fact({
   );
 }
 
+/** Text that nobody sees, and that screen readers say when it changes. */
+export function Spoken({ text }: { text: string }): VNode {
+  return (
+    <span class="nbfn-mod-unseen" role="status">
+      {text}
+    </span>
+  );
+}
+
+// Controls of direction, which make text look as what it is not, and others that nothing shows;
+// not the joiners, without which words of some languages and some emoji fall apart.
+const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu;
+
+/** Text of the user's in which each control character is seen, as its code. */
+export function seen(text: string): string {
+  return text.replace(HIDDEN, character => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
 /** A sentence in which `backticks` enclose code. */
 export function Sentence({ text }: { text: string }): VNode {
   const parts = text.split('`');
   // An odd backtick encloses nothing, so the sentence is shown as it is.
   if (parts.length % 2 === 0) {
-    return <>{text}</>;
+    return <>{seen(text)}</>;
   }
+  const drawn = parts.map(seen);
   return (
-    <>{parts.map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>
+    <>{drawn.map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>
   );
 }

@@ -1,0 +1,74 @@
+"""For everyone: axe finds nothing in any theme, and a narrow sidebar or large text loses nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import ROOT
+
+AXE = ROOT / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+SETUP = """
+%load_ext nbfn
+import nbfn
+import tensorflow as tf
+
+weights = tf.Variable(tf.ones([8, 2]), name="weights")
+
+@nbfn.function
+def a_step_with_a_rather_long_name(images, labels=None):
+    return tf.reduce_sum(images @ weights)
+"""
+BODY = "%%tf_function\nfor n in range(3):\n    x = tf.reduce_sum(weights) + n\n    print(n)"
+RETRACE = "for n in (1, 2, 3):\n    a_step_with_a_rather_long_name(tf.ones([n, 8]))"
+SHOWN = "a_step_with_a_rather_long_name"
+WIDE = """
+panel => [...panel.querySelectorAll('.nbfn-Panel-view, .nbfn-Header, .nbfn-Panel-body')]
+  .filter(each => each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.className)
+"""
+
+
+@pytest.fixture
+def filled(lab: Any) -> Any:
+    """A notebook with something in every view."""
+    lab.open("access.ipynb", SETUP, BODY, RETRACE, SHOWN, "nbfn.session()")
+    for index in range(5):
+        lab.run(index)
+    for row in lab.panel.locator(".nbfn-Row > summary").all():
+        row.click()
+    return lab
+
+
+def found(lab: Any) -> list[str]:
+    """What axe finds in the panel, in outputs and in badges."""
+    lab.page.evaluate(AXE.read_text())
+    parts = "['#nbfn-session-panel'], ['.nbfn-Output'], ['.nbfn-Badge']"
+    result = lab.page.evaluate(f"async () => await axe.run({{include: [{parts}]}})")
+    return [
+        f"{violation['id']}: {json.dumps(node['target'])} {node['failureSummary']}"
+        for violation in result["violations"]
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])
+def test_axe_finds_nothing(filled: Any, theme: str) -> None:
+    filled.menu("Settings", "Theme", theme)
+    filled.page.wait_for_function(
+        "name => document.body.dataset.jpThemeName?.includes(name)", arg=theme
+    )
+    assert found(filled) == []
+
+
+def test_a_narrow_sidebar_and_large_text_lose_nothing(filled: Any) -> None:
+    panel = filled.panel
+    for width, zoom in ((220, 1), (400, 2)):
+        panel.evaluate(
+            "(panel, [width, zoom]) => {"
+            " panel.style.width = width + 'px'; panel.style.zoom = zoom; }",
+            [width, zoom],
+        )
+        assert panel.evaluate(WIDE) == []
