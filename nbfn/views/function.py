@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nbfn.functions import Capture, Retrace, Trace, TracedFunction
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table
+from nbfn.views.outline import Outline, Table, Words, advice, place
 
 
-def function_outline(function: TracedFunction) -> Outline:
+def function_outline(function: TracedFunction, *, open: bool = False) -> Outline:
     """What the view of a traced function says."""
-    lines = [status(function)]
-    remedy = function.retraces[-1].remedy if function.recorder.last == "retrace" else None
-    if remedy is not None:
-        lines.append(str(remedy))
+    lines: list[Words] = [status(function)]
+    newest = function.retraces[-1] if function.recorder.last == "retrace" else None
+    if newest is not None and newest.remedy is not None:
+        lines.append(advice(newest.remedy, newest.site))
     counts = (
         f"{count(function.calls, 'call')}, {count(function.hits, 'hit')}, "
         f"{count(len(function.traces), 'trace')}, "
@@ -27,6 +28,23 @@ def function_outline(function: TracedFunction) -> Outline:
             traces_table(function.traces),
             retraces_table(function.retraces),
             captures_table(function.captures),
+        ),
+        open=open,
+    )
+
+
+def traces_outline(function: TracedFunction) -> Outline:
+    """What ``%tf_traces`` says: the traces and retraces, unfolded."""
+    made, retraces = traces_table(function.traces), retraces_table(function.retraces)
+    rows = [
+        (*row, place(trace.site)) for row, trace in zip(made.rows, function.traces, strict=True)
+    ]
+    return Outline(
+        function.label + function.parameters,
+        [status(function)],
+        (
+            replace(made, header=(*made.header, "where"), rows=rows, open=True),
+            replace(retraces, open=True),
         ),
     )
 
@@ -56,17 +74,17 @@ def retraces_table(retraces: Sequence[Retrace]) -> Table:
         (
             str(r.number),
             "; ".join(cause.sentence for cause in r.causes),
-            str(r.remedy or ""),
+            advice(r.remedy, r.site),
         )
         for r in retraces
     ]
     return Table("retraces", ("#", "cause", "remedy"), rows)
 
 
-def captures_table(captures: Sequence[Capture]) -> Table:
+def captures_table(captures: Sequence[Capture], *, open: bool = False) -> Table:
     """The captured variables and tensors, one row each."""
     rows = [(c.name, _shape(c), c.dtype, c.device, c.kind) for c in captures]
-    return Table("captures", ("name", "shape", "dtype", "device", "kind"), rows)
+    return Table("captures", ("name", "shape", "dtype", "device", "kind"), rows, open=open)
 
 
 def _shape(capture: Capture) -> str:

@@ -2,14 +2,18 @@ import type { VNode } from 'preact';
 import { render } from 'preact';
 import type { Source } from '../feed/source';
 import type { KernelState } from '../feed/store';
+import type { Page } from '../protocol';
 import { CellView } from './cellView';
 import { FunctionView } from './functionView';
 import { Gone, PresenceContext } from './parts/presence';
+import { PageView } from './pageView';
 import { SessionView } from './sessionView';
 
-/** Which view to show: one function, one cell, or the whole session. */
+/** Which view to show: one function, one cell, the whole session, or a result's page. */
 export type ViewChoice =
-  { view: 'function' | 'cell'; target: string | null } | { view: 'session' };
+  | { view: 'function' | 'cell'; target: string | null }
+  | { view: 'session' }
+  | { view: 'page'; page: Page };
 
 /** A view on the page. */
 export interface Mounted {
@@ -37,7 +41,7 @@ export function mount(
     const { state, presence } = source;
     render(
       <PresenceContext.Provider value={presence}>
-        {presence === 'gone' && <Gone />}
+        {presence === 'gone' && choice.view !== 'page' && <Gone />}
         {drawn(state)}
       </PresenceContext.Provider>,
       element
@@ -51,6 +55,8 @@ export function mount(
         return <CellView state={state} target={choice.target} />;
       case 'session':
         return <SessionView state={state} />;
+      case 'page':
+        return <PageView page={choice.page} />;
     }
   };
   const request = (): void => {

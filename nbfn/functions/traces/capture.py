@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.traces.variable_names import names_for
+from nbfn.text import count
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Capture:
     nbytes: int | None
     trainable: bool
     id: str
-    _target: weakref.ReferenceType[Any] | None = None
+    _target: weakref.ReferenceType[Any] | None = field(default=None, repr=False)
 
     @property
     def value(self) -> Any:
@@ -66,13 +67,22 @@ class Capture:
         return f"{self.name}: {self.dtype}{shape} on {self.device}{kind}"
 
 
-def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> tuple[Capture, ...]:
+class Captures(tuple[Capture, ...]):
+    """What traces captured, one `Capture` each."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<{count(len(self), 'capture')}>", *(f"  {each}" for each in self)])
+
+
+def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:
     """The captures of a trace in the order of first use, under the names that `roots` lead to."""
     found = _tensorflow.captured(concrete)
     targets = [each.handle if each.variable is None else each.variable for each in found]
     wanted = {id(target): target for target in targets}
     names = names_for(wanted, roots) if wanted else {}
-    return tuple(_capture(target, names.get(id(target))) for target in targets)
+    return Captures(_capture(target, names.get(id(target))) for target in targets)
 
 
 def short_device(device: str | None) -> str:
