@@ -20,6 +20,9 @@ from nbfn.site import Site
 MAX_ROWS = 200
 """How many rows of a table are shown; the others are counted."""
 
+MAX_OPEN = 50
+"""A table with more rows than this is folded at first, whatever it is."""
+
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _HANGING = "padding-left:1.5em;text-indent:-1.5em"
 _INSIDE = "margin-left:1.2em"
@@ -41,7 +44,7 @@ class Table:
         header: The columns.
         rows: The cells of each row.
         total: How many rows there are, if `rows` are only the first of them.
-        open: Whether it is unfolded at first.
+        open: Whether it is unfolded at first, if it is not long.
         compares: Whether the last two columns are two sides of the same, to be compared.
         text_rows: How many rows the text has, which cannot fold.
     """
@@ -58,6 +61,11 @@ class Table:
     def count(self) -> int:
         """How many rows there are."""
         return len(self.rows) if self.total is None else self.total
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is unfolded at first."""
+        return self.open and self.count <= MAX_OPEN
 
     @property
     def shown(self) -> Sequence[Sequence[Words]]:
@@ -93,7 +101,7 @@ class Table:
         return _folding(
             f"{escape(self.title)} ({self.count:,})",
             f"<table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{self.rest}",
-            self.open,
+            self.is_open,
         )
 
     def _cells(self, row: Sequence[Words]) -> Iterator[str]:
@@ -111,7 +119,7 @@ class Table:
             header=list(self.header),
             rows=[list(row) for row in self.shown],
             total=self.count,
-            open=self.open,
+            open=self.is_open,
             compares=self.compares,
         )
 
@@ -209,7 +217,11 @@ def _html(words: Words) -> str:
     if words.code is None:
         return said
     code = escape(words.code)
-    return f"{said}: <code>{code}</code>" if "\n" not in code else f"{said}:<pre>{code}</pre>"
+    return (
+        f"{said}: <code>{code}</code>"
+        if "\n" not in code
+        else f'{said}:<pre style="text-indent:0">{code}</pre>'
+    )
 
 
 def _marked(line: str) -> str:

@@ -63,7 +63,7 @@ function TableRows({ table }: { table: PageTable }): VNode {
   return (
     <>
       {field}
-      <Limited items={items} step={50}>
+      <Limited items={items} step={20}>
         {visible => (
           <div class="nbfn-Scroll">
             <table class={`nbfn-Table ${table.compares ? 'nbfn-mod-sides' : ''}`}>

@@ -47,14 +47,10 @@ def difference_outline(diff: TraceDiff) -> Outline:
         f"{sides[0]} → {sides[1]}",
         lines,
         [
-            Table(title, (what, *sides), rows, open=len(rows) <= _MAX_OPEN, compares=True)
+            Table(title, (what, *sides), rows, open=True, compares=True)
             for (title, what), rows in tables.items()
         ],
     )
-
-
-_MAX_OPEN = 20
-"""A table with more rows than this begins folded."""
 
 
 def _captures(diff: TraceDiff) -> _Rows:

@@ -29,7 +29,6 @@ def placement_outline(placement: Placement, call: str | None = None) -> Outline:
                 ("operation", "type", "asked for", "ran on"),
                 [(each.name, each.type, each.requested, each.device) for each in elsewhere],
                 open=True,
-                compares=True,
                 text_rows=_TEXT_ROWS,
             ),
             Table(
