@@ -156,6 +156,10 @@ def test_captures_are_a_tuple_with_a_page(step: Any) -> None:
     assert captures == tuple(captures)
     assert repr(captures) == "<1 capture>\n  weight: float32[2] on CPU:0"
     assert "weakref" not in repr(captures[0])
+    assert repr(Captures(captures * 53)).splitlines()[50:] == [
+        "  weight: float32[2] on CPU:0",
+        "  ... and 3 more",
+    ]
     page = page_of(captures).record()
     assert page.title == "1 capture, 8 B"
     assert rows(page, "captures") == [["weight", "[2]", "float32", "CPU:0", "variable"]]

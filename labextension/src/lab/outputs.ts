@@ -3,7 +3,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { Kept } from '../feed/kept';
-import type { SavedView } from '../protocol';
+import type { Page, SavedView } from '../protocol';
 import { PROTOCOL } from '../protocol';
 import type { Mounted, ViewChoice } from '../views';
 import type { KernelDocument, SessionTracker } from './tracker';
@@ -129,10 +129,14 @@ function choiceOf({ view, target, page }: SavedView): ViewChoice | null {
     case 'session':
       return { view };
     case 'page':
-      return page ? { view, page } : null;
+      return isPage(page) ? { view, page } : null;
     default:
       return { view, target: target ?? null };
   }
+}
+
+function isPage(page: SavedView['page']): page is Page {
+  return [page?.lines, page?.tables, page?.groups].every(Array.isArray);
 }
 
 /** Whether an entry can be read; anything may stand in a notebook. */

@@ -16,6 +16,9 @@ from nbfn import _tensorflow
 from nbfn.functions.traces.variable_names import names_for
 from nbfn.text import count
 
+_MAX_LISTED = 50
+"""So many captures a ``repr`` lists."""
+
 
 @dataclass(frozen=True)
 class Capture:
@@ -73,7 +76,9 @@ class Captures(tuple[Capture, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "\n".join([f"<{count(len(self), 'capture')}>", *(f"  {each}" for each in self)])
+        lines = [f"<{count(len(self), 'capture')}>", *(f"  {each}" for each in self[:_MAX_LISTED])]
+        left = len(self) - _MAX_LISTED
+        return "\n".join([*lines, f"  ... and {left:,} more"] if left > 0 else lines)
 
 
 def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:
