@@ -26,7 +26,7 @@ def function_outline(function: TracedFunction, *, open: bool = False) -> Outline
         [*lines, counts],
         (
             traces_table(function.traces),
-            retraces_table(function.retraces),
+            retraces_table(function.retraces, function.traces),
             captures_table(function.captures),
         ),
         open=open,
@@ -35,7 +35,10 @@ def function_outline(function: TracedFunction, *, open: bool = False) -> Outline
 
 def traces_outline(function: TracedFunction) -> Outline:
     """What ``%tf_traces`` says: the traces and retraces, unfolded."""
-    made, retraces = traces_table(function.traces), retraces_table(function.retraces)
+    made, retraces = (
+        traces_table(function.traces),
+        retraces_table(function.retraces, function.traces),
+    )
     rows = [
         (*row, place(trace.site)) for row, trace in zip(made.rows, function.traces, strict=True)
     ]
@@ -68,13 +71,20 @@ def traces_table(traces: Sequence[Trace]) -> Table:
     return Table("traces", ("#", "signature", "hits", "cause"), rows)
 
 
-def retraces_table(retraces: Sequence[Retrace]) -> Table:
-    """The retraces, one row each."""
+def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None = None) -> Table:
+    """The retraces, one row each.
+
+    Args:
+        retraces: The retraces.
+        traces: The traces that are there, where they are known. A retrace whose trace has been
+            replaced needs no remedy any more.
+    """
+    there = None if traces is None else {trace.number for trace in traces}
     rows = [
         (
             str(r.number),
             "; ".join(cause.sentence for cause in r.causes),
-            advice(r.remedy, r.site),
+            advice(r.remedy, r.site) if there is None or r.trace in there else "",
         )
         for r in retraces
     ]

@@ -21,7 +21,10 @@ MAX_ROWS = 200
 """How many rows of a table are shown; the others are counted."""
 
 MAX_OPEN = 50
-"""A table with more rows than this is folded at first, whatever it is."""
+"""Where it cannot be shown in steps, a table with more rows than this is folded at first."""
+
+MAX_CELL = 300
+"""So many characters of a cell are shown."""
 
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _HANGING = "padding-left:1.5em;text-indent:-1.5em"
@@ -44,7 +47,7 @@ class Table:
         header: The columns.
         rows: The cells of each row.
         total: How many rows there are, if `rows` are only the first of them.
-        open: Whether it is unfolded at first, if it is not long.
+        open: Whether it is unfolded at first.
         compares: Whether the last two columns are two sides of the same, to be compared.
         text_rows: How many rows the text has, which cannot fold.
     """
@@ -63,14 +66,9 @@ class Table:
         return len(self.rows) if self.total is None else self.total
 
     @property
-    def is_open(self) -> bool:
-        """Whether it is unfolded at first."""
-        return self.open and self.count <= MAX_OPEN
-
-    @property
-    def shown(self) -> Sequence[Sequence[Words]]:
+    def shown(self) -> list[list[Words]]:
         """The rows to show."""
-        return self.rows[:MAX_ROWS]
+        return [[_clipped(cell) for cell in row] for row in self.rows[:MAX_ROWS]]
 
     @property
     def rest(self) -> str:
@@ -101,7 +99,7 @@ class Table:
         return _folding(
             f"{escape(self.title)} ({self.count:,})",
             f"<table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{self.rest}",
-            self.is_open,
+            self.open and self.count <= MAX_OPEN,
         )
 
     def _cells(self, row: Sequence[Words]) -> Iterator[str]:
@@ -117,9 +115,9 @@ class Table:
         return protocol.PageTable(
             title=self.title,
             header=list(self.header),
-            rows=[list(row) for row in self.shown],
+            rows=self.shown,
             total=self.count,
-            open=self.is_open,
+            open=self.open,
             compares=self.compares,
         )
 
@@ -200,6 +198,12 @@ def _cell(site: Site | None) -> protocol.Cell | None:
         return protocol.Cell(line=site.line, file=file)
     count = site.cell.execution_count
     return protocol.Cell(id=site.cell.id, execution_count=count, line=site.line)
+
+
+def _clipped(words: Words) -> Words:
+    if isinstance(words, str) and len(words) > MAX_CELL:
+        return f"{words[: MAX_CELL - 1]}…"
+    return words
 
 
 def _text(words: Words) -> str:

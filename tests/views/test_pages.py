@@ -15,7 +15,8 @@ from nbfn.functions.traces.capture import Captures
 from nbfn.protocol import Page, Phrase
 from nbfn.sessions.export.resources import ExportError
 from nbfn.views import result_bundle
-from nbfn.views.outline import MAX_OPEN, MAX_ROWS, Outline, Table
+from nbfn.views.function import traces_outline
+from nbfn.views.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
 from nbfn.views.pages import page_of
 
 HOSTILE = "<img src=x onerror=alert(1)>&"
@@ -60,12 +61,14 @@ def test_text_has_the_parts_indented() -> None:
 def test_what_is_long_is_folded_and_counted() -> None:
     table = Table("rows", ("n",), [(str(n),) for n in range(1713)], open=True, text_rows=5)
     record = table.record()
-    assert (len(record.rows), record.total, record.open) == (MAX_ROWS, 1713, False)
+    assert (len(record.rows), record.total, record.open) == (MAX_ROWS, 1713, True)
     assert table.text()[-2:] == ["  4", "  and 1,708 more"]
     assert "and 1,513 more" in table.html()
+    assert "<details>" in table.html()
     short = Table("rows", ("n",), [("1",)] * MAX_OPEN, open=True)
-    assert short.record().open
     assert "<details open>" in short.html()
+    (cell,) = Table("rows", ("n",), [("x" * 1000,)]).record().rows[0]
+    assert len(str(cell)) == MAX_CELL
 
 
 def test_sides_that_differ_are_marked() -> None:
@@ -173,6 +176,16 @@ def test_a_suggestion_can_be_put_to_use(step: Any) -> None:
     namespace = {"step": step}
     exec(page.lines[1].code, namespace)
     assert page_of(step.suggest()).lines == ["covers trace 3 alone"]
+
+
+def test_what_is_settled_needs_no_remedy(step: Any) -> None:
+    page = traces_outline(step).record()
+    (retrace,) = rows(page, "retraces")
+    assert retrace[2].code == "step.relax()"
+    assert rows(page, "traces")[0][-1].text.startswith("test_pages.py, line ")
+    step.relax()
+    ((*_, remedy),) = rows(traces_outline(step).record(), "retraces")
+    assert remedy == ""
 
 
 def test_a_watched_object_has_a_part_for_each_function() -> None:

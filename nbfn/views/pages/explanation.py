@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.text import join
 from nbfn.views.outline import Outline, Table, Words, advice
 
 
@@ -36,6 +35,6 @@ def _sides(explanation: Explanation) -> tuple[Table, ...]:
     ]
     if len(rows) < 2 or not explanation.nearest:
         return ()
-    numbers = join([str(trace.number) for trace in explanation.nearest])
-    header = ("what", "differs in", f"trace {numbers}", "this call")
+    first, *others = explanation.nearest
+    header = ("what", "differs in", "nearest" if others else f"trace {first.number}", "this call")
     return (Table("differences", header, rows, open=True, compares=True),)
