@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import weakref
 from typing import Any
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
+from nbfn.functions.retraces.diff import Change
 from nbfn.functions.traces.capture import Captures
 from nbfn.protocol import Page, Phrase
 from nbfn.sessions.export.resources import ExportError
@@ -130,6 +132,15 @@ def test_a_diff_stands_side_by_side(step: Any) -> None:
     assert ["Exp", "0", "1"] in rows(page, "operations by type")
     page = page_of(nbfn.diff(step.traces[0], more)).record()
     assert page.tables[0].header[1:] == ["first: trace 1", "second: trace 1"]
+
+
+def test_long_inputs_are_shown_from_where_they_differ(step: Any) -> None:
+    old, new = (", ".join(f"op_{n}" for n in range(200)) + f", {last}" for last in "ab")
+    change = Change("NoOp", "inputs", old, new)
+    diff = dataclasses.replace(nbfn.diff(step.traces[0], step.traces[1]), changed=(change,))
+    ((name, *sides),) = rows(page_of(diff).record(), "changed operations")
+    assert name == "NoOp: inputs"
+    assert sides == ["…97, op_198, op_199, a", "…97, op_198, op_199, b"]
 
 
 def test_a_placement_goes_by_device() -> None:
