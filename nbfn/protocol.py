@@ -334,12 +334,44 @@ class Watch(Record):
     active: bool
 
 
+class Phrase(Record):
+    """Words that lead to something: code that can be put into a cell, or a place."""
+
+    text: str = Field(description="The words; backticks enclose code.")
+    code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
+    cell: Cell | None = Field(default=None, description="The place, or where the code is needed.")
+
+
+class PageTable(Record):
+    """A table of a page, which folds."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str | Phrase]] = Field(description="The first rows.")
+    total: int = Field(description="How many rows there are.")
+    open: bool = Field(description="Whether it is unfolded at first.")
+    compares: bool = Field(description="Whether the last two columns are sides to compare.")
+
+
+class Page(Record):
+    """What there is to say about something, once: a result that does not change any more."""
+
+    title: str
+    lines: list[str | Phrase] = Field(description="Sentences; backticks enclose code.")
+    tables: list[PageTable]
+    groups: list[Page] = Field(description="Its parts, which fold.")
+    open: bool = Field(description="Whether it is unfolded at first, within another.")
+
+
 class SavedView(Record):
     """What a notebook keeps of a view, in the entry `MIME_TYPE` of an output."""
 
-    view: Literal["function", "cell", "session"]
+    view: Literal["function", "cell", "session", "page"]
     target: str | None = Field(default=None, description="Id of the function or cell.")
-    snapshot: Snapshot = Field(description="The newest rows when the notebook was saved.")
+    page: Page | None = Field(default=None, description="What a page says.")
+    snapshot: Snapshot = Field(
+        description="The newest rows when the notebook was saved; of a page, its kernel only."
+    )
 
 
 class Messages(Record):

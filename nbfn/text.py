@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +29,19 @@ def count(number: int, noun: str) -> str:
 def join(items: Sequence[str], word: str = "and") -> str:
     """Some items in words: ``a``, ``a and b``, ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
+
+
+def visible(text: str) -> str:
+    """A text in which controls of direction, and others that nothing shows, are seen as codes.
+
+    The joiners stay, without which words of some languages and some emoji fall apart.
+    """
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+)
 
 
 def shorten(text: str) -> str:

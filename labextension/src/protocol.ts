@@ -17,15 +17,103 @@ export interface Messages {
  * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
  */
 export interface SavedView {
-  view: 'function' | 'cell' | 'session';
+  view: 'function' | 'cell' | 'session' | 'page';
   /**
    * Id of the function or cell.
    */
   target?: string | null;
+  /**
+   * What a page says.
+   */
+  page?: Page | null;
   snapshot: Snapshot;
 }
 /**
- * The newest rows when the notebook was saved.
+ * What there is to say about something, once: a result that does not change any more.
+ */
+export interface Page {
+  title: string;
+  /**
+   * Sentences; backticks enclose code.
+   */
+  lines: (string | Phrase)[];
+  tables: PageTable[];
+  /**
+   * Its parts, which fold.
+   */
+  groups: Page[];
+  /**
+   * Whether it is unfolded at first, within another.
+   */
+  open: boolean;
+}
+/**
+ * Words that lead to something: code that can be put into a cell, or a place.
+ */
+export interface Phrase {
+  /**
+   * The words; backticks enclose code.
+   */
+  text: string;
+  /**
+   * Python that works when pasted in a cell.
+   */
+  code?: string | null;
+  /**
+   * The place, or where the code is needed.
+   */
+  cell?: Cell | null;
+}
+/**
+ * A place in the user's code.
+ */
+export interface Cell {
+  /**
+   * Id of the notebook cell, where known.
+   */
+  id?: string | null;
+  /**
+   * The n of In [n].
+   */
+  execution_count?: number | null;
+  /**
+   * Line in the cell, or in the file; from 1.
+   */
+  line?: number | null;
+  /**
+   * File, for code outside a notebook.
+   */
+  file?: string | null;
+  /**
+   * Its path from the kernel's folder, if it is in there.
+   */
+  path?: string | null;
+}
+/**
+ * A table of a page, which folds.
+ */
+export interface PageTable {
+  title: string;
+  header: string[];
+  /**
+   * The first rows.
+   */
+  rows: (string | Phrase)[][];
+  /**
+   * How many rows there are.
+   */
+  total: number;
+  /**
+   * Whether it is unfolded at first.
+   */
+  open: boolean;
+  /**
+   * Whether the last two columns are sides to compare.
+   */
+  compares: boolean;
+}
+/**
+ * The newest rows when the notebook was saved; of a page, its kernel only.
  */
 export interface Snapshot {
   type: 'snapshot';
@@ -140,31 +228,6 @@ export interface TracedCellRecord {
    */
   eager_seconds: number;
   runs: number;
-}
-/**
- * A place in the user's code.
- */
-export interface Cell {
-  /**
-   * Id of the notebook cell, where known.
-   */
-  id?: string | null;
-  /**
-   * The n of In [n].
-   */
-  execution_count?: number | null;
-  /**
-   * Line in the cell, or in the file; from 1.
-   */
-  line?: number | null;
-  /**
-   * File, for code outside a notebook.
-   */
-  file?: string | null;
-  /**
-   * Its path from the kernel's folder, if it is in there.
-   */
-  path?: string | null;
 }
 /**
  * Statements of a traced cell that run as one graph.

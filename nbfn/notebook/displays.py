@@ -21,6 +21,7 @@ from nbfn.site import current_cell
 LIVE = (
     ("nbfn.functions.traced.traced_function", "TracedFunction"),
     ("nbfn.functions.watching.watched_function", "WatchedFunction"),
+    ("nbfn.functions.watching.watched_object", "WatchedObject"),
     ("nbfn.functions.segments.cell", "TracedCell"),
     ("nbfn.sessions.session", "Session"),
 )

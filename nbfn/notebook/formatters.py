@@ -6,6 +6,8 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.errors import tell_failure
+
 _SHOWN = (
     ("nbfn.functions.traced.traced_function", "TracedFunction", "function_bundle"),
     ("nbfn.functions.watching.watched_function", "WatchedFunction", "function_bundle"),
@@ -16,6 +18,14 @@ _SHOWN = (
     ("nbfn.sessions.statistics", "Statistics", "statistics_bundle"),
     ("nbfn.sessions.load", "LoadedSession", "loaded_bundle"),
     ("nbfn.sessions.export.export", "Export", "export_bundle"),
+    ("nbfn.functions.calls.placement", "Placement", "result_bundle"),
+    ("nbfn.functions.checking.check", "Check", "result_bundle"),
+    ("nbfn.functions.recording.explanation", "Explanation", "result_bundle"),
+    ("nbfn.functions.retraces.diff", "TraceDiff", "result_bundle"),
+    ("nbfn.functions.signatures.cover", "Cover", "result_bundle"),
+    ("nbfn.functions.traces.capture", "Captures", "result_bundle"),
+    ("nbfn.functions.watching.watched_object", "WatchedObject", "result_bundle"),
+    ("nbfn.sessions.export.preflight", "Preflight", "result_bundle"),
 )
 
 
@@ -45,6 +55,10 @@ def _late(bundle: str) -> Any:
     def format_(value: Any) -> Any:
         from nbfn import views
 
-        return getattr(views, bundle)(value)
+        try:
+            return getattr(views, bundle)(value)
+        except Exception as error:  # a view that fails must not fail the user's cell
+            tell_failure(f"could not show a {type(value).__name__}, and shows its text", error)
+            return {}
 
     return format_

@@ -47,7 +47,7 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
     return protocol.TracedCellRecord(
         id=cell.id,
         name=cell.label,
-        cell=None if cell.place is None else _cell(Site(None, None, cell.place)),
+        cell=None if cell.place is None else cell_of(Site(None, None, cell.place)),
         source=cell.plan.source,
         lines={n: None if how == GRAPH else how for n, how in sorted(report.lines.items())},
         sentence=str(report),
@@ -125,7 +125,7 @@ def add_rows(
             id=function.id,
             name=name,
             parameters=function.parameters,
-            cell=_cell(function.site),
+            cell=cell_of(function.site),
             calls=recorder.calls,
             hits=recorder.hits,
             traces=len(traces),
@@ -168,7 +168,8 @@ def _name(function: Observed) -> str:
     return found or f"lambda ({function.site})"
 
 
-def _cell(site: Site) -> protocol.Cell:
+def cell_of(site: Site) -> protocol.Cell:
+    """The record of a place in the user's code."""
     if site.cell is not None:
         return protocol.Cell(
             id=site.cell.id, execution_count=site.cell.execution_count, line=site.line
@@ -214,7 +215,7 @@ def _trace(function: Observed, trace: Trace) -> protocol.TraceRecord:
         number=trace.number,
         signature=_leaves(trace.key),
         cause=_cause(trace.cause),
-        cell=_cell(trace.site),
+        cell=cell_of(trace.site),
         time=trace.time,
         hits=trace.hits,
         trace_seconds=trace.trace_seconds,
@@ -241,7 +242,7 @@ def _retrace(
         number=retrace.number,
         causes=[_cause(cause) for cause in retrace.causes],
         nearest=[trace_ids[number] for number in retrace.nearest if number in trace_ids],
-        cell=_cell(retrace.site),
+        cell=cell_of(retrace.site),
         time=retrace.time,
         trace_seconds=retrace.trace_seconds,
         remedy=None

@@ -5,6 +5,8 @@ from nbfn.views.bundle import export_bundle as export_bundle
 from nbfn.views.bundle import function_bundle as function_bundle
 from nbfn.views.bundle import loaded_bundle as loaded_bundle
 from nbfn.views.bundle import module_bundle as module_bundle
+from nbfn.views.bundle import outline_bundle as outline_bundle
+from nbfn.views.bundle import result_bundle as result_bundle
 from nbfn.views.bundle import session_bundle as session_bundle
 from nbfn.views.bundle import statistics_bundle as statistics_bundle
 from nbfn.views.graph import trace_bundle as trace_bundle

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from nbfn import protocol
+from nbfn._version import __version__
 from nbfn.functions import TracedFunction
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.sessions.export.export import Export
@@ -19,8 +20,10 @@ from nbfn.sessions.statistics import Statistics
 from nbfn.views.cell import cell_outline
 from nbfn.views.export import export_outline
 from nbfn.views.function import function_outline
+from nbfn.views.graph import GraphView
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.outline import Outline
+from nbfn.views.pages import page_of
 from nbfn.views.session import session_outline
 from nbfn.views.statistics import statistics_outline
 
@@ -82,6 +85,26 @@ def module_bundle(module: Module) -> dict[str, Any]:
     return {"text/plain": text, "text/html": tree.html()}
 
 
+def result_bundle(result: Any) -> dict[str, Any]:
+    """The MIME bundle of a result that has a page; text is its ``repr``."""
+    return outline_bundle(page_of(result)) | {"text/plain": repr(result)}
+
+
+def outline_bundle(outline: Outline | GraphView) -> dict[str, Any]:
+    """The MIME bundle of an outline: a page, HTML and text. Of a graph there is no page."""
+    bundle = _static(outline)
+    if isinstance(outline, Outline) and _in_a_kernel():
+        from nbfn.sessions.feed import feed
+
+        now = feed()
+        made_by = protocol.Snapshot(
+            epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State()
+        )
+        held = protocol.SavedView(view="page", page=outline.record(), snapshot=made_by)
+        bundle[protocol.MIME_TYPE] = held.model_dump(mode="json", exclude_none=True)
+    return bundle
+
+
 def _saved(view: Literal["function", "cell", "session"], shown: Any) -> dict[str, Any]:
     """The entry that nbfn's JupyterLab extension draws, live or from what it holds."""
     if not _in_a_kernel():
@@ -94,7 +117,7 @@ def _saved(view: Literal["function", "cell", "session"], shown: Any) -> dict[str
     return {protocol.MIME_TYPE: held.model_dump(mode="json")}
 
 
-def _static(outline: Outline) -> dict[str, Any]:
+def _static(outline: Outline | GraphView) -> dict[str, Any]:
     return {"text/plain": outline.text(), "text/html": outline.html()}
 
 

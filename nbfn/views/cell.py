@@ -6,7 +6,7 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.views.function import captures_table, retraces_table
-from nbfn.views.outline import Outline, Table
+from nbfn.views.outline import Outline, Table, Words, advice
 
 MAX_REASONS = 6
 
@@ -17,14 +17,14 @@ def cell_outline(cell: TracedCell) -> Outline:
     said = report.python_lines()
     if len(said) > MAX_REASONS:
         said = [*said[: MAX_REASONS - 1], f"{len(said) - MAX_REASONS + 1} more places"]
-    lines = [f"Python: {', '.join(said)}"] if said else []
+    lines: list[Words] = [f"Python: {', '.join(said)}"] if said else []
     for function in cell.functions:
         if function.recorder.last == "retrace" and function.retraces:
             retrace = function.retraces[-1]
             causes = "; ".join(cause.sentence for cause in retrace.causes)
             lines.append(f"{function.label} retraced: {causes}")
             if retrace.remedy is not None:
-                lines.append(str(retrace.remedy))
+                lines.append(advice(retrace.remedy, retrace.site))
     if any(segment.draws for segment in report.segments):
         lines.append("functions in a graph draw another sequence of random numbers than eagerly")
     rows = [

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nbfn.functions import Capture, Retrace, Trace, TracedFunction
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table
+from nbfn.views.outline import Outline, Table, Words, advice, place
 
 
-def function_outline(function: TracedFunction) -> Outline:
+def function_outline(function: TracedFunction, *, open: bool = False) -> Outline:
     """What the view of a traced function says."""
-    lines = [status(function)]
-    remedy = function.retraces[-1].remedy if function.recorder.last == "retrace" else None
-    if remedy is not None:
-        lines.append(str(remedy))
+    lines: list[Words] = [status(function)]
+    newest = function.retraces[-1] if function.recorder.last == "retrace" else None
+    if newest is not None and newest.remedy is not None:
+        lines.append(advice(newest.remedy, newest.site))
     counts = (
         f"{count(function.calls, 'call')}, {count(function.hits, 'hit')}, "
         f"{count(len(function.traces), 'trace')}, "
@@ -25,8 +26,28 @@ def function_outline(function: TracedFunction) -> Outline:
         [*lines, counts],
         (
             traces_table(function.traces),
-            retraces_table(function.retraces),
+            retraces_table(function.retraces, function.traces),
             captures_table(function.captures),
+        ),
+        open=open,
+    )
+
+
+def traces_outline(function: TracedFunction) -> Outline:
+    """What ``%tf_traces`` says: the traces and retraces, unfolded."""
+    made, retraces = (
+        traces_table(function.traces),
+        retraces_table(function.retraces, function.traces),
+    )
+    rows = [
+        (*row, place(trace.site)) for row, trace in zip(made.rows, function.traces, strict=True)
+    ]
+    return Outline(
+        function.label + function.parameters,
+        [status(function)],
+        (
+            replace(made, header=(*made.header, "where"), rows=rows, open=True),
+            replace(retraces, open=True),
         ),
     )
 
@@ -50,23 +71,30 @@ def traces_table(traces: Sequence[Trace]) -> Table:
     return Table("traces", ("#", "signature", "hits", "cause"), rows)
 
 
-def retraces_table(retraces: Sequence[Retrace]) -> Table:
-    """The retraces, one row each."""
+def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None = None) -> Table:
+    """The retraces, one row each.
+
+    Args:
+        retraces: The retraces.
+        traces: The traces that are there, where they are known. A retrace whose trace has been
+            replaced needs no remedy any more.
+    """
+    there = None if traces is None else {trace.number for trace in traces}
     rows = [
         (
             str(r.number),
             "; ".join(cause.sentence for cause in r.causes),
-            str(r.remedy or ""),
+            advice(r.remedy, r.site) if there is None or r.trace in there else "",
         )
         for r in retraces
     ]
     return Table("retraces", ("#", "cause", "remedy"), rows)
 
 
-def captures_table(captures: Sequence[Capture]) -> Table:
+def captures_table(captures: Sequence[Capture], *, open: bool = False) -> Table:
     """The captured variables and tensors, one row each."""
     rows = [(c.name, _shape(c), c.dtype, c.device, c.kind) for c in captures]
-    return Table("captures", ("name", "shape", "dtype", "device", "kind"), rows)
+    return Table("captures", ("name", "shape", "dtype", "device", "kind"), rows, open=open)
 
 
 def _shape(capture: Capture) -> str:

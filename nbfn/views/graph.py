@@ -148,7 +148,8 @@ def found_operations(label: str, trace: Trace, pattern: str) -> Outline | None:
     number = len(graph.operations) + sum(map(len, graph.bodies.values()))
     rows = [(*_row(operation), body) for body, operation in found[:MAX_ROWS]]
     said = f"{len(found)} of {count(number, 'operation')}: `{pattern}`"
-    return Outline(_title(label, trace), [said], (Table("found", (*_HEADER, "in"), rows),))
+    table = Table("found", (*_HEADER, "in"), rows, total=len(found), open=True)
+    return Outline(_title(label, trace), [said], (table,))
 
 
 def _title(label: str, trace: Trace) -> str:

@@ -15,7 +15,7 @@ def statistics_outline(statistics: Statistics) -> Outline:
     return Outline(
         f"values of {count(len(statistics), 'variable')}",
         (),
-        (Table("variables", _HEADER, rows),),
+        (Table("variables", _HEADER, rows, open=True),),
     )
 
 

@@ -1,4 +1,4 @@
-"""For everyone: axe finds nothing in any theme, and a narrow sidebar or large text loses nothing."""
+"""For everyone: axe finds nothing in any theme; a narrow sidebar and large text lose nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def found(lab: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])
+@pytest.mark.parametrize(
+    "theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"]
+)
 def test_axe_finds_nothing(filled: Any, theme: str) -> None:
     filled.menu("Settings", "Theme", theme)
     filled.page.wait_for_function(

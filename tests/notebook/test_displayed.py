@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn import views
+from nbfn.errors import NbfnWarning
 from nbfn.sessions.session import Session
 
 MODEL = """
@@ -44,3 +46,19 @@ def test_what_has_no_other_name_is_named_by_its_output(
     count = shell.execution_count
     run("[tf.Variable(2.0), kept]")
     assert list(Session(shell.user_ns).variables) == ["kept", f"Out/{count}/0"]
+
+
+def test_a_view_that_fails_leaves_the_text(
+    run: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Any) -> Any:
+        raise RuntimeError("no view")
+
+    run("import nbfn\nfrom IPython.display import display\nv = tf.Variable(1.0)")
+    run("@nbfn.function\ndef f(x): return x * v\n_ = f(1.0)")
+    assert "<table>" in run("display(f.captures)").displayed[-1].data["text/html"]
+    monkeypatch.setattr(views, "result_bundle", fail)
+    with pytest.warns(NbfnWarning, match="could not show a Captures, and shows its text"):
+        shown = run("display(f.captures)")
+    assert shown.text.startswith("<1 capture>\n  v: float32[] on CPU:0")
+    assert set(shown.displayed[-1].data) == {"text/plain"}

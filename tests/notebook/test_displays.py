@@ -67,6 +67,22 @@ def test_each_kind_is_kept_true_and_a_session_too(kernel: Kernel) -> None:
     assert "more(x)" in changed[displayed[2]][HTML]
 
 
+def test_the_page_of_an_observed_object_follows_its_functions(kernel: Kernel) -> None:
+    kernel.run(
+        "class Plain(tf.Module):\n"
+        "    @tf.function\n"
+        "    def step(self, x): return x * 2\n"
+        "module = Plain()"
+    )
+    first = shown(kernel.run("nbfn.watch(module)", cell_id="observed"))
+    changed = updates(kernel.run("module.step(tf.ones([2]))"))[first["transient"]["display_id"]]
+    (group,) = saved(changed).page.groups
+    (traces,) = (table for table in group.tables if table.title == "traces")
+    assert traces.rows[0][1] == "x: float32[2]"
+    assert "x: float32[2]" in changed[HTML]
+    assert "x: float32[2]" not in first["data"][HTML]
+
+
 def test_what_a_cell_replaces_is_forgotten(kernel: Kernel) -> None:
     kernel.run(DEFINE.format("again"))
     old = shown(kernel.run("again", cell_id="same"))["transient"]["display_id"]

@@ -58,8 +58,9 @@ def test_a_function_in_text_and_html() -> None:
         "Let one trace serve every size of `images`: f.relax()",
         "weight [2] float32 CPU:0 variable",
     ):
-        assert sentence in plain(bundle["text/html"])
+        assert sentence in plain(bundle["text/html"]).replace("`f.relax()`", "f.relax()")
         assert sentence in re.sub(r" +", " ", bundle["text/plain"])
+    assert "<code>f.relax()</code>" in bundle["text/html"]
 
 
 def test_the_same_history_gives_the_same_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,3 +87,11 @@ def test_session_and_export(tmp_path) -> None:
         checked = (Verification("add", status, "it draws"),)
         text = export_bundle(dataclasses.replace(written, verified=checked))["text/plain"]
         assert f"add: {says}: it draws" in text
+
+
+def test_controls_of_direction_are_seen() -> None:
+    outline = Outline("name", ["the key `\u202egnp`"], [Table("t", ("a",), [("x\u2067y",)])])
+    for shown in (outline.text(), outline.html()):
+        assert "\\u202egnp" in shown
+        assert "x\\u2067y" in shown
+        assert not {"\u202e", "\u2067"} & set(shown)

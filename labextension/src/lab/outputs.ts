@@ -3,9 +3,9 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { Kept } from '../feed/kept';
-import type { SavedView } from '../protocol';
+import type { Page, SavedView } from '../protocol';
 import { PROTOCOL } from '../protocol';
-import type { Mounted } from '../views';
+import type { Mounted, ViewChoice } from '../views';
 import type { KernelDocument, SessionTracker } from './tracker';
 
 /** The MIME type of nbfn's views in outputs, as `nbfn.protocol` names it. */
@@ -47,12 +47,14 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
   /** Draws the model of an output, or a newer one of the same. */
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const data: unknown = model.data[MIME_TYPE];
-    if (!isSavedView(data)) {
+    const choice = isSavedView(data) ? choiceOf(data) : null;
+    if (!isSavedView(data) || !choice) {
       this._showText(model.data['text/plain']);
       return;
     }
     if (this._kept) {
       this._kept.keep(data);
+      this._mounted?.choose(choice);
     } else {
       this._kept = new Kept(data);
       this._follow();
@@ -61,12 +63,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
     if (this.isDisposed || this._mounted) {
       return;
     }
-    const { view, target } = data;
-    this._mounted = mount(
-      this.node,
-      this._kept,
-      view === 'session' ? { view } : { view, target: target ?? null }
-    );
+    this._mounted = mount(this.node, this._kept, choice);
     this._mounted.setActive(this._isSeen);
   }
 
@@ -126,11 +123,27 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
   private _isSeen = true;
 }
 
+/** Which view an entry asks for; null if what it needs is not there. */
+function choiceOf({ view, target, page }: SavedView): ViewChoice | null {
+  switch (view) {
+    case 'session':
+      return { view };
+    case 'page':
+      return isPage(page) ? { view, page } : null;
+    default:
+      return { view, target: target ?? null };
+  }
+}
+
+function isPage(page: SavedView['page']): page is Page {
+  return [page?.lines, page?.tables, page?.groups].every(Array.isArray);
+}
+
 /** Whether an entry can be read; anything may stand in a notebook. */
 function isSavedView(value: unknown): value is SavedView {
   const { view, snapshot } = (value ?? {}) as Partial<SavedView>;
   return (
-    ['function', 'cell', 'session'].includes(view as string) &&
+    ['function', 'cell', 'session', 'page'].includes(view as string) &&
     snapshot?.protocol === PROTOCOL &&
     typeof snapshot.state === 'object'
   );

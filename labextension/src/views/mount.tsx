@@ -2,14 +2,18 @@ import type { VNode } from 'preact';
 import { render } from 'preact';
 import type { Source } from '../feed/source';
 import type { KernelState } from '../feed/store';
+import type { Page } from '../protocol';
 import { CellView } from './cellView';
 import { FunctionView } from './functionView';
+import { PageView } from './pageView';
 import { DetailsContext, Gone, PresenceContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
-/** Which view to show: one function, one cell, or the whole session. */
+/** Which view to show: one function, one cell, the whole session, or a result's page. */
 export type ViewChoice =
-  { view: 'function' | 'cell'; target: string | null } | { view: 'session' };
+  | { view: 'function' | 'cell'; target: string | null }
+  | { view: 'session' }
+  | { view: 'page'; page: Page };
 
 /** A view on the page. */
 export interface Mounted {
@@ -38,7 +42,7 @@ export function mount(
     render(
       <PresenceContext.Provider value={presence}>
         <DetailsContext.Provider value={ask}>
-          {presence === 'gone' && <Gone />}
+          {presence === 'gone' && choice.view !== 'page' && <Gone />}
           {drawn(state)}
         </DetailsContext.Provider>
       </PresenceContext.Provider>,
@@ -54,6 +58,8 @@ export function mount(
         return <CellView state={state} target={choice.target} />;
       case 'session':
         return <SessionView state={state} />;
+      case 'page':
+        return <PageView page={choice.page} />;
     }
   };
   const request = (): void => {

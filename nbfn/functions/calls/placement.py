@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
@@ -35,6 +35,15 @@ class PlacedOperation:
     type: str
     device: str
     requested: str
+
+    @property
+    def ran_elsewhere(self) -> bool:
+        """Whether the user asked for a device of another type or number."""
+        asked = tf.DeviceSpec.from_string(self.requested)
+        kind, _, index = self.device.rpartition("/")[2].partition(":")
+        if asked.device_type not in (None, kind):
+            return True
+        return asked.device_index is not None and str(asked.device_index) != index
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ class Run:
     """
 
     value: Any
-    metadata: Any
+    metadata: Any = field(repr=False)
     placement: Placement
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.capture import Capture, Captures
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace
 from nbfn.functions.traces.key import Key
 from nbfn.functions.traces.trace import Trace
@@ -224,10 +224,10 @@ class Answers:
         return self.recorder.last_trace
 
     @property
-    def captures(self) -> tuple[Capture, ...]:
+    def captures(self) -> Captures:
         """What the traces captured, each thing once, under the user's names."""
         found: dict[str, Capture] = {}
         for trace in self.traces:
             for capture in trace.captures:
                 found.setdefault(capture.id, capture)
-        return tuple(found.values())
+        return Captures(found.values())

@@ -14,7 +14,7 @@ from nbfn.functions.segments.run import Run
 from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import AnalysedCell
 from nbfn.functions.traced.traced_function import TracedFunction
-from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.capture import Capture, Captures
 from nbfn.functions.traces.cause import Retrace
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import Cell
@@ -130,13 +130,13 @@ class TracedCell:
         return sum(each.hits for each in self.functions)
 
     @property
-    def captures(self) -> tuple[Capture, ...]:
+    def captures(self) -> Captures:
         """What the traces captured, each thing once."""
         found: dict[str, Capture] = {}
         for each in self.functions:
             for capture in each.captures:
                 found.setdefault(capture.id, capture)
-        return tuple(found.values())
+        return Captures(found.values())
 
     @property
     def speedup(self) -> float | None:

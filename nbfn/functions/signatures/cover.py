@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
@@ -25,12 +25,14 @@ class Cover:
         numbers: Numbers of the traces that it covers, in their order.
         converted: Positions, in the flat signature, of tensors that take the place of Python
             numbers.
+        code: Python that puts it to use, where there is such code.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     numbers: tuple[int, ...]
     converted: tuple[int, ...] = ()
+    code: str | None = field(default=None, compare=False)
 
     def convert(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """The arguments of a call with numbers made tensors where the signature has tensors.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nbfn.code import plain_function
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 
 def suggest(function: Recorded) -> Cover:
     """The least general signature that covers the newest trace and its relatives."""
+    return replace(_general(function), code=_relaxing(function))
+
+
+def _relaxing(function: Recorded) -> str | None:
+    """The code that has one trace serve more; None where there is no such code."""
+    recorder = function.recorder
+    name = recorder.spoken_name()
+    if recorder.strategy is not None or (name is None and recorder.relaxing is None):
+        return None
+    return recorder.relaxing or f"{name}.relax()"
+
+
+def _general(function: Recorded) -> Cover:
     usable = _usable(function)
     signatures = [trace.concrete_function.structured_input_signature for trace in usable]
     return cover(signatures, [trace.number for trace in usable])
@@ -28,7 +42,7 @@ def suggest(function: Recorded) -> Cover:
 
 def relax(function: Recorded) -> Trace:
     """Makes one trace that covers the others, which are evicted."""
-    general = suggest(function)
+    general = _general(function)
     covered = [trace for trace in function.traces if trace.number in general.numbers]
     if len(covered) == 1:
         if len(_usable(function)) > 1:

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.traces.variable_names import names_for
+from nbfn.text import count
+
+_MAX_LISTED = 50
+"""So many captures a ``repr`` lists."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Capture:
     nbytes: int | None
     trainable: bool
     id: str
-    _target: weakref.ReferenceType[Any] | None = None
+    _target: weakref.ReferenceType[Any] | None = field(default=None, repr=False)
 
     @property
     def value(self) -> Any:
@@ -66,13 +70,24 @@ class Capture:
         return f"{self.name}: {self.dtype}{shape} on {self.device}{kind}"
 
 
-def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> tuple[Capture, ...]:
+class Captures(tuple[Capture, ...]):
+    """What traces captured, one `Capture` each."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        lines = [f"<{count(len(self), 'capture')}>", *(f"  {each}" for each in self[:_MAX_LISTED])]
+        left = len(self) - _MAX_LISTED
+        return "\n".join([*lines, f"  ... and {left:,} more"] if left > 0 else lines)
+
+
+def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:
     """The captures of a trace in the order of first use, under the names that `roots` lead to."""
     found = _tensorflow.captured(concrete)
     targets = [each.handle if each.variable is None else each.variable for each in found]
     wanted = {id(target): target for target in targets}
     names = names_for(wanted, roots) if wanted else {}
-    return tuple(_capture(target, names.get(id(target))) for target in targets)
+    return Captures(_capture(target, names.get(id(target))) for target in targets)
 
 
 def short_device(device: str | None) -> str:

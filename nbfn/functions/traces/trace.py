@@ -13,7 +13,7 @@ from nbfn.errors import NbfnError
 from nbfn.functions.graphs.carve import carve
 from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.retraces.diff import TraceDiff, diff
-from nbfn.functions.traces.capture import Capture, captures_of
+from nbfn.functions.traces.capture import Captures, captures_of
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key, ObjectLeaf
@@ -77,7 +77,7 @@ class Trace:
         self.time = time.time()
         self.hits = 0
         self.run_seconds = 0.0
-        self.captures: tuple[Capture, ...] = captures_of(concrete, roots)
+        self.captures: Captures = captures_of(concrete, roots)
         self.operations = len(concrete.graph.get_operations())
         definition = concrete.graph.as_graph_def()
         self.nbytes = int(definition.ByteSize())

@@ -10,7 +10,7 @@ from nbfn import _tensorflow
 from nbfn.code import closure
 from nbfn.errors import NbfnError
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.functions.traces.capture import Capture
+from nbfn.functions.traces.capture import Captures
 from nbfn.functions.traces.cause import Retrace
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.watching.origin import origin_of
@@ -90,10 +90,10 @@ class WatchedObject:
         return sum(each.hits for each in self.functions.values())
 
     @property
-    def captures(self) -> tuple[Capture, ...]:
+    def captures(self) -> Captures:
         """What the traces of all functions captured, each thing once."""
         found = {c.id: c for each in self.functions.values() for c in each.captures}
-        return tuple(found.values())
+        return Captures(found.values())
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """As a `TracedFunction`'s, if there is only one function.

@@ -12,6 +12,7 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
 
 from nbfn.errors import NbfnError
 from nbfn.notebook.errors.messages import parsed
@@ -131,6 +132,7 @@ def _show(
     whole: Any = (kind, error, traceback)
     try:
         _show_whole_or_part(shell, whole, tb_offset)
+        _show_problems(shell, error)
     except KeyboardInterrupt:  # once more, by someone who wants no traceback
         shell.showtraceback(whole, exception_only=True, running_compiled_code=True)
 
@@ -156,6 +158,15 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
     shell.showtraceback(exception, tb_offset=0, running_compiled_code=True)
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, traceback
     sys.last_exc = error  # type: ignore[attr-defined]
+
+
+def _show_problems(shell: InteractiveShell, error: BaseException) -> None:
+    """Shows what an export was refused for as a page, below the error that says it in lines."""
+    # A magic says the error in one line of its own.
+    refused = error.__context__ if isinstance(error, UsageError) else error
+    problems = getattr(refused, "problems", None)
+    if isinstance(refused, NbfnError) and problems and getattr(shell, "kernel", None) is not None:
+        display(problems)
 
 
 def _note(

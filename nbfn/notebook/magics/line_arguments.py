@@ -16,8 +16,10 @@ from IPython.display import display
 
 
 def show(outline: Any) -> None:
-    """Displays an outline as text and as HTML."""
-    display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
+    """Displays an outline as a page, as HTML and as text."""
+    from nbfn.views import outline_bundle
+
+    display(outline_bundle(outline), raw=True)
 
 
 def parsed_line(magic: Any, line: str) -> Any:

@@ -67,12 +67,10 @@ class LineMagics(Magics):
 
             %tf_traces train_step
         """
-        from nbfn.views.function import retraces_table, status, traces_table
-        from nbfn.views.outline import Outline
+        from nbfn.views.function import traces_outline
 
         for function in functions_of(self.shell, parsed_line(self.tf_traces, line).function):
-            tables = (traces_table(function.traces), retraces_table(function.retraces))
-            show(Outline(function.label + function.parameters, [status(function)], tables))
+            show(traces_outline(function))
 
     @magic_arguments()
     @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
@@ -87,13 +85,13 @@ class LineMagics(Magics):
 
             %tf_explain train_step(images[:37], labels[:37])
         """
-        from nbfn.views.outline import Outline
+        from nbfn.views.pages.explanation import explanation_outline
 
         parsed_line(self.tf_explain, line)
         function, args, kwargs = call_in(self.shell, line)
         with one_line(TypeError):
             explanation = function.explain(*args, **kwargs)
-        show(Outline(line.strip(), [str(explanation)]))
+        show(explanation_outline(explanation, line.strip()))
 
     @magic_arguments()
     @argument("function", nargs="*", help=_FUNCTION)
@@ -104,16 +102,11 @@ class LineMagics(Magics):
 
         Python: ``f.captures``.
         """
-        from nbfn.text import count
-        from nbfn.views.function import captures_table
-        from nbfn.views.outline import Outline
+        from nbfn.views.pages.captures import captures_outline
 
         arguments = parsed_line(self.tf_captures, line)
         for function in functions_of(self.shell, arguments.function):
-            captures = function.captures
-            said = [count(len(captures), "capture")]
-            title = function.label + function.parameters
-            show(Outline(title, said, (captures_table(captures),)))
+            show(captures_outline(function.captures, function.label + function.parameters))
 
     @magic_arguments()
     @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
@@ -124,20 +117,11 @@ class LineMagics(Magics):
 
         It is a real call: variables change as they always do. Python: ``f.run(…).placement``.
         """
-        from nbfn.text import count
-        from nbfn.views.outline import Outline, Table
+        from nbfn.views.pages.placement import placement_outline
 
         parsed_line(self.tf_placement, line)
         function, args, kwargs = call_in(self.shell, line)
-        placement = function.run(*args, **kwargs).placement
-        counts = [f"{device}: {count(n, 'operation')}" for device, n in placement.devices.items()]
-        operations = [(o.name, o.type, o.device, o.requested) for o in placement.operations]
-        copies = [(c.tensor, c.source, c.target) for c in placement.copies]
-        tables = (
-            Table("operations", ("name", "type", "device", "requested"), operations),
-            Table("copies between devices", ("tensor", "from", "to"), copies),
-        )
-        show(Outline(line.strip(), counts or ["no operation ran"], tables))
+        show(placement_outline(function.run(*args, **kwargs).placement, line.strip()))
 
     @magic_arguments()
     @argument("function", help="name of a traced function")

@@ -78,9 +78,12 @@ def refuse(chosen: Mapping[str, Subject], specs: Mapping[str, Any]) -> None:
     Raises:
         ExportError: Naming every obstacle.
     """
-    fatal = [each for each in _preflight(chosen, specs) if each.is_fatal]
+    found = _preflight(chosen, specs)
+    fatal = [each for each in found if each.is_fatal]
     if fatal:
-        raise ExportError("\n".join(map(str, fatal)))
+        error = ExportError("\n".join(map(str, fatal)))
+        error.problems = found
+        raise error
 
 
 def _preflight(chosen: Mapping[str, Subject], specs: Mapping[str, Any]) -> Preflight:

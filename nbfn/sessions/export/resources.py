@@ -14,7 +14,13 @@ from nbfn.sessions.export import replay
 
 
 class ExportError(NbfnError, ValueError):
-    """An export was refused, or failed; what was there before is untouched."""
+    """An export was refused, or failed; what was there before is untouched.
+
+    Attributes:
+        problems: What it was refused for, if `preflight` found it.
+    """
+
+    problems: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,142 @@
+import type { VNode } from 'preact';
+import type { Page, PageTable, Phrase } from '../protocol';
+import { CellReference } from './parts/cellReference';
+import { useFilter } from './parts/filter';
+import { integer } from './parts/format';
+import { Limited } from './parts/limited';
+import { RemedyButton } from './parts/remedyButton';
+import { Section } from './parts/section';
+import { Sentence } from './parts/texts';
+
+/** What there is to say about a result: sentences, tables that fold, and its parts. */
+export function PageView({ page }: { page: Page }): VNode {
+  return (
+    <div class="nbfn-PageView">
+      <p class="nbfn-Page-title">
+        <Sentence text={page.title} />
+      </p>
+      <PageBody page={page} />
+    </div>
+  );
+}
+
+function PageBody({ page }: { page: Page }): VNode {
+  return (
+    <>
+      {page.lines.map((line, index) => (
+        <p key={index} class="nbfn-Page-line">
+          <Words words={line} />
+        </p>
+      ))}
+      {page.tables.map((table, index) => (
+        <Section
+          key={`table ${index}`}
+          class="nbfn-PageTable"
+          title={<Sentence text={table.title} />}
+          note={integer(table.total)}
+          open={table.open}
+        >
+          {() => <TableRows table={table} />}
+        </Section>
+      ))}
+      {page.groups.map((group, index) => (
+        <Section
+          key={`group ${index}`}
+          class="nbfn-PageGroup"
+          title={<Sentence text={group.title} />}
+          open={group.open}
+        >
+          {() => <PageBody page={group} />}
+        </Section>
+      ))}
+    </>
+  );
+}
+
+function TableRows({ table }: { table: PageTable }): VNode {
+  const { items, field } = useFilter(
+    table.rows,
+    row => row.map(textOf).join(' '),
+    `Filter ${table.title}`
+  );
+  const left = table.total - table.rows.length;
+  return (
+    <>
+      {field}
+      <Limited items={items} step={20}>
+        {visible => (
+          <div class="nbfn-Scroll">
+            <table class={`nbfn-Table ${table.compares ? 'nbfn-mod-sides' : ''}`}>
+              <thead>
+                <tr>
+                  {table.header.map(name => (
+                    <th key={name} scope="col">
+                      {name}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {visible.map((row, index) => (
+                  <Row key={index} row={row} compares={table.compares} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Limited>
+      {left > 0 && (
+        <p class="nbfn-Empty">
+          {`The first ${integer(table.rows.length)} are here; and ${integer(left)} more.`}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Row({
+  row,
+  compares
+}: {
+  row: readonly (string | Phrase)[];
+  compares: boolean;
+}): VNode {
+  const differs = compares && row.at(-2) !== row.at(-1);
+  return (
+    <tr>
+      {row.map((cell, index) => (
+        <td key={index} class={differs ? sideOf(index - row.length, cell) : undefined}>
+          <Words words={cell} />
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+/** The last two columns are what was, and what is; an empty one has nothing to mark. */
+function sideOf(fromEnd: number, cell: string | Phrase): string | undefined {
+  if (fromEnd < -2 || cell === '') {
+    return undefined;
+  }
+  return fromEnd === -2 ? 'nbfn-mod-before' : 'nbfn-mod-after';
+}
+
+/** Words; those that lead to code are a remedy, and those that lead to a place a link. */
+function Words({ words }: { words: string | Phrase }): VNode {
+  if (typeof words === 'string') {
+    return <Sentence text={words} />;
+  }
+  const { text, code, cell } = words;
+  if (code) {
+    return <RemedyButton remedy={{ sentence: text, code }} cellId={cell?.id} />;
+  }
+  return cell?.id || cell?.path ? (
+    <CellReference cell={cell} />
+  ) : (
+    <Sentence text={text} />
+  );
+}
+
+function textOf(words: string | Phrase): string {
+  return typeof words === 'string' ? words : words.text;
+}

@@ -1,0 +1,94 @@
+"""The differences of two traces side by side, as an outline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import zip_longest
+
+from nbfn.functions.retraces.diff import TraceDiff
+from nbfn.functions.traces.capture import Capture
+from nbfn.views.outline import MAX_CELL, Outline, Table
+
+_BEFORE = 20
+"""So many characters of what is the same are shown before a difference."""
+
+_Rows = list[tuple[str, str, str]]
+
+
+def difference_outline(diff: TraceDiff) -> Outline:
+    """What the page of two traces says: a table for each kind of difference, in two columns."""
+    old, new = diff.numbers
+    sides = (f"trace {old}", f"trace {new}")
+    if old == new:  # of two functions
+        sides = (f"first: trace {old}", f"second: trace {new}")
+    if diff.same:
+        return Outline(f"{sides[0]} and {sides[1]} do the same")
+    causes: _Rows = []
+    lines = []
+    for cause in diff.causes:
+        if cause.path is None or cause.old is None or cause.new is None:
+            lines.append(cause.sentence)
+        else:
+            causes.append((cause.path, cause.old, cause.new))
+    tables: dict[tuple[str, str], _Rows] = {
+        ("made for", "what"): causes,
+        ("captures", "name"): _captures(diff),
+        ("operations by type", "type"): [
+            (kind, str(before), str(after)) for kind, (before, after) in diff.types.items()
+        ],
+        ("constants", "operation"): [(each.name, each.old, each.new) for each in diff.constants],
+        ("operations", "name"): _names(diff.removed, diff.added),
+        ("changed operations", "operation"): [
+            (f"{each.name}: {each.what}", *_apart(each.old, each.new)) for each in diff.changed
+        ],
+        ("size", "of the graph"): [
+            (what, f"{before:,}", f"{after:,}")
+            for what, (before, after) in (("operations", diff.operations), ("bytes", diff.nbytes))
+            if before != after
+        ],
+    }
+    return Outline(
+        f"{sides[0]} → {sides[1]}",
+        lines,
+        [
+            Table(title, (what, *sides), rows, open=True, compares=True)
+            for (title, what), rows in tables.items()
+        ],
+    )
+
+
+def _apart(old: str, new: str) -> tuple[str, str]:
+    """Two texts; if they are too long to be shown, from a little before they differ."""
+    pairs = enumerate(zip_longest(old, new))
+    same = next((n for n, (one, other) in pairs if one != other), 0) - _BEFORE
+    if same <= 0 or max(len(old), len(new)) <= MAX_CELL:
+        return old, new
+    return f"…{old[same:]}", f"…{new[same:]}"
+
+
+def _captures(diff: TraceDiff) -> _Rows:
+    """What only one captures; two things of one name stand side by side."""
+    rows: _Rows = []
+    added = list(diff.added_captures)
+    for capture in diff.removed_captures:
+        same = next((each for each in added if each.name == capture.name), None)
+        if same is not None:
+            added.remove(same)
+        rows.append(
+            (capture.name, _thing(capture), "" if same is None else _another(capture, same))
+        )
+    return rows + [(each.name, "", _thing(each)) for each in added]
+
+
+def _another(old: Capture, new: Capture) -> str:
+    text = _thing(new)
+    return f"another {text}" if text == _thing(old) else text
+
+
+def _thing(capture: Capture) -> str:
+    return str(capture).removeprefix(f"{capture.name}: ")
+
+
+def _names(removed: Mapping[str, str], added: Mapping[str, str]) -> _Rows:
+    rows = [(name, kind, "") for name, kind in removed.items()]
+    return rows + [(name, "", kind) for name, kind in added.items()]

@@ -1,0 +1,40 @@
+"""Which page belongs to which result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nbfn.functions.calls.placement import Placement
+from nbfn.functions.checking.check import Check
+from nbfn.functions.recording.explanation import Explanation
+from nbfn.functions.retraces.diff import TraceDiff
+from nbfn.functions.signatures.cover import Cover
+from nbfn.functions.traces.capture import Captures
+from nbfn.functions.watching.watched_object import WatchedObject
+from nbfn.sessions.export.preflight import Preflight
+from nbfn.views.outline import Outline
+from nbfn.views.pages.captures import captures_outline
+from nbfn.views.pages.check import check_outline
+from nbfn.views.pages.difference import difference_outline
+from nbfn.views.pages.explanation import explanation_outline
+from nbfn.views.pages.placement import placement_outline
+from nbfn.views.pages.preflight import preflight_outline
+from nbfn.views.pages.suggestion import suggestion_outline
+from nbfn.views.pages.watched import watched_outline
+
+_OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
+    Captures: captures_outline,
+    Check: check_outline,
+    Cover: suggestion_outline,
+    Explanation: explanation_outline,
+    Placement: placement_outline,
+    Preflight: preflight_outline,
+    TraceDiff: difference_outline,
+    WatchedObject: watched_outline,
+}
+
+
+def page_of(result: Any) -> Outline:
+    """What the page of a result says."""
+    return _OUTLINES[type(result)](result)

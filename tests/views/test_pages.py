@@ -1,0 +1,249 @@
+"""The pages of results: what each says, how long ones fold, and what leads somewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import weakref
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
+from nbfn.functions.retraces.diff import Change
+from nbfn.functions.traces.capture import Captures
+from nbfn.protocol import Page, Phrase
+from nbfn.sessions.export.resources import ExportError
+from nbfn.views import result_bundle
+from nbfn.views.function import traces_outline
+from nbfn.views.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
+from nbfn.views.pages import page_of
+
+HOSTILE = "<img src=x onerror=alert(1)>&"
+
+
+@pytest.fixture
+def step() -> Any:
+    weight = tf.Variable([1.0, 2.0])
+
+    @nbfn.function
+    def step(x, n=2):
+        return x * weight * n
+
+    step(tf.ones([3, 2]))
+    step(tf.ones([4, 2]))
+    return step
+
+
+def rows(page: Page, title: str) -> list[list[str | Phrase]]:
+    (table,) = (each for each in page.tables if each.title == title)
+    return table.rows
+
+
+def test_parts_and_code_are_escaped_and_fold_without_a_script() -> None:
+    phrase = Phrase(text=HOSTILE, code=f"{HOSTILE}\n{HOSTILE}")
+    inner = Outline(HOSTILE, [phrase], [Table(HOSTILE, (HOSTILE,), [(phrase,)])])
+    html = Outline("title", groups=[inner]).html()
+    assert "<img" not in html
+    assert html.count("&lt;img") == 1 + 3 + 2 + 3
+    assert html.count("<details>") == 2
+    assert "<script" not in html
+    assert "class=" not in html
+
+
+def test_text_has_the_parts_indented() -> None:
+    inner = Outline("inner", ["said"], [Table("rows", ("a", "b"), [("1", "2")])])
+    assert Outline("outer", groups=[inner]).text() == (
+        "outer\n\n  inner\n    said\n\n  rows:\n    a  b\n    1  2"
+    )
+
+
+def test_what_is_long_is_folded_and_counted() -> None:
+    table = Table("rows", ("n",), [(str(n),) for n in range(1713)], open=True, text_rows=5)
+    record = table.record()
+    assert (len(record.rows), record.total, record.open) == (MAX_ROWS, 1713, True)
+    assert table.text()[-2:] == ["  4", "  and 1,708 more"]
+    assert "and 1,513 more" in table.html()
+    assert "<details>" in table.html()
+    short = Table("rows", ("n",), [("1",)] * MAX_OPEN, open=True)
+    assert "<details open>" in short.html()
+    (cell,) = Table("rows", ("n",), [("x" * 1000,)]).record().rows[0]
+    assert len(str(cell)) == MAX_CELL
+
+
+def test_sides_that_differ_are_marked() -> None:
+    table = Table("t", ("what", "a", "b"), [("x", "1", "2"), ("y", "3", "3"), ("z", "", "4")])
+    assert "background" not in table.html()
+    compared = Table(table.title, table.header, table.rows, compares=True).html()
+    assert compared.count("background-color") == 3
+
+
+def test_a_check_says_where(step: Any) -> None:
+    assert page_of(step.check(tf.ones([3, 2]))).text() == (
+        "`step` does the same eagerly and traced\n  its result and 1 variable compared"
+    )
+    seen = []
+    f = nbfn.function(lambda x: seen.append(1) or x)
+    page = page_of(f.check(tf.ones([1]))).record()
+    ((where, kind, what),) = rows(page, "differences")
+    assert isinstance(where, Phrase)
+    assert where.text.startswith("test_pages.py, line ")
+    assert (kind, "seen" in str(what)) == ("effect", True)
+
+
+def test_an_explanation_has_its_remedy_as_code(step: Any) -> None:
+    page = page_of(step.explain(tf.ones([9, 2]), n=5)).record()
+    assert page.title == "would retrace"
+    assert page.lines[-1].code == "step.relax()"
+    assert rows(page, "differences") == [
+        ["x", "shape", "(4, 2)", "(9, 2)"],
+        ["n", "python value", "2", "5"],
+    ]
+    assert page_of(step.explain(tf.ones([9, 2]))).tables == ()
+    hit = page_of(step.explain(tf.ones([3, 2])))
+    assert hit.text() == "a hit\n  trace 1 would serve (x: float32[3, 2], n: int 2)"
+
+
+def test_a_diff_stands_side_by_side(step: Any) -> None:
+    step(tf.ones([4, 2]), n=3)
+    page = page_of(nbfn.diff(step.traces[1], step.traces[2])).record()
+    assert page.title == "trace 2 → trace 3"
+    assert all(table.compares for table in page.tables)
+    assert page.tables[0].header == ["what", "trace 2", "trace 3"]
+    assert rows(page, "made for") == [["n", "2", "3"]]
+    assert rows(page, "constants")[0][1:] == ["2.0", "3.0"]
+    assert "size" not in [table.title for table in page.tables]
+    assert "do the same" in page_of(nbfn.diff(step, step)).text()
+
+    other = tf.Variable([1.0, 2.0])
+
+    @nbfn.function
+    def more(x):
+        return tf.exp(x * other) + other
+
+    more(tf.ones([4, 2]))
+    page = page_of(nbfn.diff(step, more)).record()
+    assert rows(page, "captures") == [
+        ["weight", "float32[2] on CPU:0", ""],
+        ["other", "", "float32[2] on CPU:0"],
+    ]
+    assert ["Exp", "0", "1"] in rows(page, "operations by type")
+    page = page_of(nbfn.diff(step.traces[0], more)).record()
+    assert page.tables[0].header[1:] == ["first: trace 1", "second: trace 1"]
+
+
+def test_long_inputs_are_shown_from_where_they_differ(step: Any) -> None:
+    old, new = (", ".join(f"op_{n}" for n in range(200)) + f", {last}" for last in "ab")
+    change = Change("NoOp", "inputs", old, new)
+    diff = dataclasses.replace(nbfn.diff(step.traces[0], step.traces[1]), changed=(change,))
+    ((name, *sides),) = rows(page_of(diff).record(), "changed operations")
+    assert name == "NoOp: inputs"
+    assert sides == ["…97, op_198, op_199, a", "…97, op_198, op_199, b"]
+
+
+def test_a_placement_goes_by_device() -> None:
+    operations = [PlacedOperation(f"mul_{n}", "Mul", "CPU:0", "") for n in range(1700)]
+    operations += [
+        PlacedOperation("sum", "Sum", "CPU:0", "/device:GPU:0"),
+        PlacedOperation("exp", "Exp", "CPU:1", "/job:localhost/device:CPU:1"),
+    ]
+    page = page_of(Placement(tuple(operations), (Copy("exp:0", "CPU:1", "CPU:0", 2048),)))
+    record = page.record()
+    assert record.title == "placement: 1702 operations on 2 devices"
+    assert rows(record, "not where it was asked for") == [["sum", "Sum", "/device:GPU:0", "CPU:0"]]
+    assert rows(record, "copies between devices") == [["exp:0", "2.0 kB", "CPU:1", "CPU:0"]]
+    assert [(group.title, group.open) for group in record.groups] == [
+        ("CPU:0: 1701 operations", False),
+        ("CPU:1: 1 operation", False),
+    ]
+    assert rows(record.groups[0], "types") == [["Mul", "1,700", "mul_0"], ["Sum", "1", "sum"]]
+    assert len(page.text().splitlines()) < 60
+    assert len(record.model_dump_json()) < 20_000
+    assert page_of(Placement((), ())).text().endswith("\n  no operation ran")
+
+
+def test_captures_are_a_tuple_with_a_page(step: Any) -> None:
+    captures = step.captures
+    assert isinstance(captures, Captures)
+    assert captures == tuple(captures)
+    assert repr(captures) == "<1 capture>\n  weight: float32[2] on CPU:0"
+    assert "weakref" not in repr(captures[0])
+    assert repr(Captures(captures * 53)).splitlines()[50:] == [
+        "  weight: float32[2] on CPU:0",
+        "  ... and 3 more",
+    ]
+    page = page_of(captures).record()
+    assert page.title == "1 capture, 8 B"
+    assert rows(page, "captures") == [["weight", "[2]", "float32", "CPU:0", "variable"]]
+
+
+def test_a_suggestion_can_be_put_to_use(step: Any) -> None:
+    page = page_of(step.suggest()).record()
+    assert page.title == "`(tf.TensorSpec((None, 2), tf.float32), 2)`"
+    assert page.lines[0] == "covers traces 1 and 2"
+    assert page.lines[1].code == "step.relax()"
+    namespace = {"step": step}
+    exec(page.lines[1].code, namespace)
+    assert page_of(step.suggest()).lines == ["covers trace 3 alone"]
+
+
+def test_what_is_settled_needs_no_remedy(step: Any) -> None:
+    page = traces_outline(step).record()
+    (retrace,) = rows(page, "retraces")
+    assert retrace[2].code == "step.relax()"
+    assert rows(page, "traces")[0][-1].text.startswith("test_pages.py, line ")
+    step.relax()
+    ((*_, remedy),) = rows(traces_outline(step).record(), "retraces")
+    assert remedy == ""
+
+
+def test_a_watched_object_has_a_part_for_each_function() -> None:
+    class Plain(tf.Module):
+        @tf.function
+        def one(self, x):
+            return x + 1
+
+        @tf.function
+        def two(self, x):
+            return x + 2
+
+    plain = Plain()
+    watched = nbfn.watch(plain)
+    plain.one(tf.ones([2]))
+    page = page_of(watched).record()
+    assert page.title == "plain: 2 functions"
+    assert [group.title for group in page.groups] == ["plain.one(x)", "plain.two(x)"]
+    assert rows(page.groups[0], "traces")[0][1] == "x: float32[2]"
+    kept = weakref.ref(plain)
+    bundle = result_bundle(watched)
+    del plain
+    gc.collect()
+    assert kept() is None
+    assert "plain.one(x)" in bundle["text/html"]
+    assert "it no longer exists" in page_of(watched).text()
+
+
+def test_what_stands_against_an_export_comes_with_its_error(tmp_path: Any) -> None:
+    @nbfn.function
+    def g(x):
+        return tf.py_function(lambda v: v, [x], tf.float32) + tf.random.normal([2])
+
+    g(tf.ones([2]))
+    with pytest.raises(ExportError) as raised:
+        nbfn.export(tmp_path / "model", g)
+    page = page_of(raised.value.problems).record()
+    assert page == page_of(nbfn.preflight(g)).record()
+    assert page.title == "1 obstacle, 1 remark"
+    assert [table.title for table in page.tables] == ["the export is refused", "remarks"]
+    assert rows(page, "the export is refused")[0][0] == "`g`"
+    fine = nbfn.preflight(nbfn.function(lambda x: x, input_signature=[tf.TensorSpec([])]))
+    assert page_of(fine).text() == "nothing stands against an export"
+
+
+def test_text_is_what_the_result_says_of_itself(step: Any) -> None:
+    for result in (step.explain(tf.ones([9, 2])), step.suggest(), step.captures):
+        bundle = result_bundle(result)
+        assert bundle["text/plain"] == repr(result)
+        assert set(bundle) == {"text/plain", "text/html"}  # a page needs a kernel
