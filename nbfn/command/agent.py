@@ -56,7 +56,7 @@ class Agent:
         self._lock = threading.RLock()
         self._put: dict[str, dict[str, protocol.Record]] = {}
         self._removed: dict[str, list[str]] = {}
-        self._feed = Feed(limits={})
+        self._feed = Feed(limits={}, environment=feed().environment)
         self._feed.subscribe(self._receive)
         feed().subscribe(lambda _: self._feed.flush())
         on_enlisted(self._watch)

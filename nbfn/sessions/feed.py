@@ -132,9 +132,10 @@ class Feed:
     def resume(self, subscriber: Subscriber) -> None:
         """Sends a snapshot, and patches from now on."""
         with self._lock:
+            self.pause(subscriber)  # A patch would say what the snapshot says.
+            self.flush()
             if subscriber in self._paused:
                 self._paused.remove(subscriber)
-            self.flush()
             subscriber(self.snapshot())
 
     @property

@@ -50,10 +50,10 @@ def test_a_cell_shows_what_is_graph_and_how_fast_it_is(lab) -> None:
     )
     expect(lab.section("Functions").locator(".nbfn-Row", has_text="train")).to_have_count(0)
     lab.run(2)
-    row.get_by_role("button", name="In [4]").click()
-    expect(lab.cell(1)).to_have_class(re.compile("jp-mod-active"))
     row.locator("summary").first.click(position={"x": 6, "y": 8})
     expect(row).to_contain_text("train:3(x)")
+    row.get_by_role("button", name="In [4]", exact=True).first.click()
+    expect(lab.cell(1)).to_have_class(re.compile("jp-mod-active"))
 
 
 def test_the_editor_marks_its_lines_until_they_are_edited(lab) -> None:

@@ -47,13 +47,13 @@ def test_a_cell_that_goes_on_says_what_it_does(capsys: pytest.CaptureFixture[str
 
 def test_of_a_dropped_function_everything_is_kept_and_of_an_evicted_trace_nothing() -> None:
     def row(id: str) -> dict[str, object]:
-        numbers = dict.fromkeys(("calls", "hits", "traces", "retraces"), 1)
+        numbers = dict.fromkeys(("calls", "hits", "traces", "retraces", "nbytes"), 1)
         times = {"trace_seconds": 0.1, "run_seconds": 0.1}
         return {"id": id, "name": id, "parameters": "()", **numbers, **times}
 
     def trace(id: str, function: str) -> dict[str, object]:
         numbers = dict.fromkeys(("number", "hits", "operations", "nbytes"), 1)
-        times = {"trace_seconds": 0.1, "run_seconds": 0.1}
+        times = {"trace_seconds": 0.1, "run_seconds": 0.1, "time": 1.0}
         cause = {"code": "first_trace", "sentence": "first call"}
         rest = {"signature": [], "cause": cause, "captures": []}
         return {"id": id, "function": function, **numbers, **times, **rest}

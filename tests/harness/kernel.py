@@ -91,12 +91,14 @@ class Kernel:
         """Sends a comm message, as a page does."""
         self.client.shell_channel.send(self.client.session.msg(kind, content))
 
-    def received(self, timeout: float = 120) -> dict[str, Any]:
-        """The data of the next comm message on iopub."""
+    def received(self, comm_id: str | None = None, timeout: float = 120) -> dict[str, Any]:
+        """The data of the next comm message on iopub, or of the next one of a comm."""
         while True:
             message = self.client.get_iopub_msg(timeout=timeout)
             if message["msg_type"] in ("comm_msg", "comm_close"):
-                return {"kind": message["msg_type"], **message["content"].get("data", {})}
+                content = message["content"]
+                if comm_id in (None, content["comm_id"]):
+                    return {"kind": message["msg_type"], **content.get("data", {})}
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:
     kernel.run("import time\nimport tensorflow as tf\nimport nbfn", timeout=300)
     kernel.run("%%tf_function\ndef grow(x):\n    return x + 1\n", cell_id="defining")
     kernel.send("comm_open", comm_id="live", target_name="nbfn", data=ATTACH)
-    snapshot = kernel.received()
+    snapshot = kernel.received("live")
     (id,) = [row["id"] for row in snapshot["state"]["functions"].values() if row["name"] == "grow"]
     assert snapshot["state"]["functions"][id]["cell"]["id"] == "defining"
     code = "for n in range(30):\n    grow(tf.ones([n // 15 + 1]))\n    time.sleep(0.03)"
@@ -85,16 +85,16 @@ def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:
     assert retrace["cell"]["id"] == "calling"
     assert retrace["cell"]["line"] == 2
     kernel.send("comm_msg", comm_id="live", data={"type": "request_snapshot"})
-    assert kernel.received()["state"]["functions"][id]["calls"] == 30
+    assert kernel.received("live")["state"]["functions"][id]["calls"] == 30
     kernel.send("comm_close", comm_id="live", data={})
 
 
 def test_another_protocol_is_refused_in_one_sentence(kernel: Kernel) -> None:
     kernel.send("comm_open", comm_id="old", target_name="nbfn", data={**ATTACH, "protocol": 0})
-    refused = kernel.received()
+    refused = kernel.received("old")
     assert refused["type"] == "refused"
     assert "pip install --upgrade nbfn" in refused["message"]
-    assert kernel.received()["kind"] == "comm_close"
+    assert kernel.received("old")["kind"] == "comm_close"
 
 
 def test_the_widget_under_the_cell_is_live_and_has_a_fallback(kernel: Kernel) -> None:
@@ -102,12 +102,12 @@ def test_the_widget_under_the_cell_is_live_and_has_a_fallback(kernel: Kernel) ->
     (display,) = [each for each in reply.outputs if "data" in each]
     assert "not called yet" in display["data"]["text/html"]
     model = display["data"]["application/vnd.jupyter.widget-view+json"]["model_id"]
-    updates = [
-        each["data"]["state"]["snapshot"]
+    patches = [
+        each["data"]["content"]
         for each in kernel.run("halve(tf.ones([2]))").comms
-        if each["comm_id"] == model and "snapshot" in each["data"].get("state", {})
+        if each["comm_id"] == model and each["data"]["method"] == "custom"
     ]
-    (row,) = updates[-1]["state"]["functions"].values()
+    (row,) = patches[-1]["put"]["functions"].values()
     assert (row["name"], row["calls"]) == ("halve", 1)
 
 

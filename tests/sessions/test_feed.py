@@ -331,7 +331,8 @@ def _changes_size(_: object) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_patches_lead_where_a_look_at_everything_does(feed, seed) -> None:
+def test_patches_lead_where_a_look_at_everything_does(seed) -> None:
+    feed = Feed(limits={})
     chance = random.Random(seed)
     client = Client(feed)
     variables = [tf.Variable(1.0), tf.Variable(2.0)]
@@ -368,7 +369,7 @@ def test_patches_lead_where_a_look_at_everything_does(feed, seed) -> None:
                 feed.flush()
     feed.flush()
     assert client.state == feed.snapshot().state.model_dump()
-    fresh = Feed()
+    fresh = Feed(limits={})
     fresh.flush()
     assert client.state == fresh.snapshot().state.model_dump()
 
