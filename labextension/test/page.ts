@@ -74,3 +74,17 @@ export async function type(field: HTMLElement, text: string): Promise<void> {
 export async function drawn(): Promise<void> {
   await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
 }
+
+/** The section with this title. */
+export function section(element: HTMLElement, title: string): HTMLElement {
+  const fitting = [...element.querySelectorAll<HTMLElement>('.nbfn-Section')].find(
+    candidate => words(one(candidate, '.nbfn-Section-title')) === title
+  );
+  if (!fitting) throw new Error(`no section ${title}`);
+  return fitting;
+}
+
+/** Its rows. */
+export function rows(element: HTMLElement): HTMLElement[] {
+  return [...element.querySelectorAll<HTMLElement>('.nbfn-Row')];
+}

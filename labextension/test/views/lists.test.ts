@@ -1,26 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
-import { drawn, one, open, page, press, words } from '../page';
+import { drawn, one, open, page, press, words, rows, section } from '../page';
 import { cause, fn, retrace, snapshot, table, trace, variable } from '../records';
 
 const CHOICE = { view: 'session' } as const;
 
 function shown(state: State) {
   return page(snapshot(state), CHOICE);
-}
-
-/** The section with this title. */
-function section(element: HTMLElement, title: string): HTMLElement {
-  const fitting = [...element.querySelectorAll<HTMLElement>('.nbfn-Section')].find(
-    candidate => words(one(candidate, '.nbfn-Section-title')) === title
-  );
-  if (!fitting) throw new Error(`no section ${title}`);
-  return fitting;
-}
-
-function rows(element: HTMLElement): HTMLElement[] {
-  return [...element.querySelectorAll<HTMLElement>('.nbfn-Row')];
 }
 
 describe('the lists of a session', () => {

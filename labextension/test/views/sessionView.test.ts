@@ -2,26 +2,13 @@ import { describe, expect, it, vi } from 'vitest';
 import { Store } from '../../src/feed/store';
 import type { State } from '../../src/protocol';
 import { mount } from '../../src/views';
-import { drawn, one, open, page, type, words } from '../page';
+import { drawn, one, open, page, type, words, rows, section } from '../page';
 import { fn, retraced, snapshot, table, trace, variable, work } from '../records';
 
 const CHOICE = { view: 'session' } as const;
 
 function shown(state: State) {
   return page(snapshot(state), CHOICE);
-}
-
-/** The section with this title. */
-function section(element: HTMLElement, title: string): HTMLElement {
-  const fitting = [...element.querySelectorAll<HTMLElement>('.nbfn-Section')].find(
-    candidate => words(one(candidate, '.nbfn-Section-title')) === title
-  );
-  if (!fitting) throw new Error(`no section ${title}`);
-  return fitting;
-}
-
-function rows(element: HTMLElement): HTMLElement[] {
-  return [...element.querySelectorAll<HTMLElement>('.nbfn-Row')];
 }
 
 describe('SessionView', () => {

@@ -2,13 +2,12 @@ import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { KernelState } from '../../feed/store';
 import type { Cause, Cell, RetraceRecord } from '../../protocol';
-import { CauseText } from '../parts/causeText';
 import { CellReference, cellText } from '../parts/cellReference';
 import { count, duration, integer } from '../parts/format';
 import { Limited } from '../parts/limited';
-import { RemedyButton } from '../parts/remedyButton';
 import { Section } from '../parts/section';
 import { Fact, seen } from '../parts/texts';
+import { RetraceCauses } from './retraceList';
 
 /** Retraces of one function for one reason. */
 interface Group {
@@ -73,24 +72,11 @@ function GroupRow({ group, name }: { group: Group; name: string }): VNode {
               </Fact>
             ))}
           </div>
-          <ul class="nbfn-Causes">
-            {last.causes.map((one, index) => (
-              <li key={index}>
-                <CauseText cause={one} />
-              </li>
-            ))}
-          </ul>
-          {last.settled ? (
-            <p class="nbfn-Muted">Settled: its trace has been replaced.</p>
-          ) : (
-            last.remedy && (
-              <>
-                <RemedyButton remedy={last.remedy} cellId={last.cell?.id} />
-                <p class="nbfn-Muted">
-                  {`It would have saved ${duration(seconds)} of tracing.`}
-                </p>
-              </>
-            )
+          <RetraceCauses retrace={last} />
+          {!last.settled && last.remedy && (
+            <p class="nbfn-Muted">
+              {`It would have saved ${duration(seconds)} of tracing.`}
+            </p>
           )}
         </div>
       )}

@@ -80,7 +80,7 @@ function RetraceFacts({
 }
 
 /** The causes of a retrace, and its remedy. */
-function RetraceCauses({ retrace }: { retrace: RetraceRecord }): VNode {
+export function RetraceCauses({ retrace }: { retrace: RetraceRecord }): VNode {
   return (
     <>
       <ul class="nbfn-Causes">
