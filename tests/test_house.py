@@ -42,7 +42,7 @@ ORDER = {
     ),
     "nbfn.views": (
         *("outline", "work", "function", "cell", "export", "graph", "loaded", "module"),
-        *("session", "statistics", "pages", "widget", "bundle"),
+        *("session", "pages", "widget", "bundle"),
     ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),

@@ -15,7 +15,7 @@ _SHOWN = (
     ("nbfn.functions.traces.trace", "Trace", "trace_bundle"),
     ("nbfn.modules.module.module", "Module", "module_bundle"),
     ("nbfn.sessions.session", "Session", "session_bundle"),
-    ("nbfn.sessions.statistics", "Statistics", "statistics_bundle"),
+    ("nbfn.sessions.statistics", "Statistics", "result_bundle"),
     ("nbfn.sessions.load", "LoadedSession", "loaded_bundle"),
     ("nbfn.sessions.export.export", "Export", "export_bundle"),
     ("nbfn.functions.calls.placement", "Placement", "result_bundle"),

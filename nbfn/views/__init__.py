@@ -8,5 +8,4 @@ from nbfn.views.bundle import module_bundle as module_bundle
 from nbfn.views.bundle import outline_bundle as outline_bundle
 from nbfn.views.bundle import result_bundle as result_bundle
 from nbfn.views.bundle import session_bundle as session_bundle
-from nbfn.views.bundle import statistics_bundle as statistics_bundle
 from nbfn.views.graph import trace_bundle as trace_bundle

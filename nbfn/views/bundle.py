@@ -16,7 +16,6 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.sessions.export.export import Export
 from nbfn.sessions.load import LoadedSession
 from nbfn.sessions.session import Session
-from nbfn.sessions.statistics import Statistics
 from nbfn.views.cell import cell_outline
 from nbfn.views.export import export_outline
 from nbfn.views.function import function_outline
@@ -25,7 +24,6 @@ from nbfn.views.loaded import loaded_outline
 from nbfn.views.outline import Outline
 from nbfn.views.pages import page_of
 from nbfn.views.session import session_outline
-from nbfn.views.statistics import statistics_outline
 
 if TYPE_CHECKING:
     from nbfn.modules import Module
@@ -64,11 +62,6 @@ def session_bundle(session: Session) -> dict[str, Any]:
 def loaded_bundle(session: LoadedSession) -> dict[str, Any]:
     """The MIME bundle of a loaded model."""
     return _static(loaded_outline(session))
-
-
-def statistics_bundle(statistics: Statistics) -> dict[str, Any]:
-    """The MIME bundle of the values of variables, as they were."""
-    return _static(statistics_outline(statistics))
 
 
 def export_bundle(export: Export) -> dict[str, Any]:

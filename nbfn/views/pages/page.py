@@ -13,6 +13,7 @@ from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.sessions.export.preflight import Preflight
+from nbfn.sessions.statistics import Statistics
 from nbfn.views.outline import Outline
 from nbfn.views.pages.captures import captures_outline
 from nbfn.views.pages.check import check_outline
@@ -20,6 +21,7 @@ from nbfn.views.pages.difference import difference_outline
 from nbfn.views.pages.explanation import explanation_outline
 from nbfn.views.pages.placement import placement_outline
 from nbfn.views.pages.preflight import preflight_outline
+from nbfn.views.pages.statistics import statistics_outline
 from nbfn.views.pages.suggestion import suggestion_outline
 from nbfn.views.pages.watched import watched_outline
 
@@ -30,6 +32,7 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Explanation: explanation_outline,
     Placement: placement_outline,
     Preflight: preflight_outline,
+    Statistics: statistics_outline,
     TraceDiff: difference_outline,
     WatchedObject: watched_outline,
 }

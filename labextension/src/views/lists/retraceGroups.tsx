@@ -50,7 +50,7 @@ function GroupRow({ group, name }: { group: Group; name: string }): VNode {
     <Section
       class="nbfn-Row"
       title={
-        <>
+        <span class="nbfn-Row-name">
           {cause ? kindOf(cause) : 'unknown'}
           {cause?.path && (
             <>
@@ -59,7 +59,7 @@ function GroupRow({ group, name }: { group: Group; name: string }): VNode {
             </>
           )}{' '}
           <code class="nbfn-Muted">{seen(name)}</code>
-        </>
+        </span>
       }
       note={`${integer(number)} × · ${duration(seconds)}`}
     >
