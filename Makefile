@@ -2,7 +2,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
-BIN := $(CURDIR)/$(VENV)/bin
+# On Windows make is run by Git's shell, whose PATH has no drive letters.
+BIN := $(if $(filter Windows_NT,$(OS)),$(shell pwd)/$(VENV)/Scripts,$(CURDIR)/$(VENV)/bin)
 NPM := PATH="$(BIN):$$PATH" npm --prefix labextension
 FRONT_SOURCES := $(shell find labextension/src labextension/style labextension/schema -type f) \
 	labextension/package.json labextension/esbuild.mjs labextension/tsconfig.json
@@ -14,7 +15,8 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 QUIET := TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 JUPYTER_PREFER_ENV_PATH=1
 TESTING := $(QUIET) CUDA_VISIBLE_DEVICES=-1
 
-.PHONY: lab test lint unit environments-test notebooks-test front-test bench tf-tests cells-tests wheel notebooks protocol clean setup
+.PHONY: lab test setup lint unit environments-test notebooks-test front-test versions coverage bench tf-tests cells-tests \
+	wheel sdist dist release release-test binder-test notebooks docs protocol clean
 .DEFAULT_GOAL := lab
 
 lab: setup
@@ -46,11 +48,27 @@ environments-test: setup .make/environments/made
 
 notebooks-test: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --nbval --nbval-current-env \
-		--nbval-cell-timeout=300 -p no:cacheprovider -p tests.harness.live_outputs notebooks
+		--nbval-cell-timeout=300 -p no:cacheprovider -p tests.harness.live_outputs \
+		-n logical --maxprocesses 4 --dist loadfile notebooks
 
+# The tests of kernels, or the panel's, with other versions: make versions ONLY="tensorflow-2.19 jupyterlab-4.2"
+versions: $(if $(ONLY),$(if $(filter jupyterlab-% notebook-%,$(ONLY)),setup .make/browser,.make/front),setup .make/browser)
+	PATH="$(BIN):$$PATH" $(TESTING) NBFN_TESTS="$(TESTS)" $(BIN)/python tests/programs/environments.py --versions $(ONLY)
+
+# What the tests reach, kernels and other processes included: make coverage TESTS=tests/functions
+coverage: setup $(if $(TESTS),,.make/browser .make/environments/made)
+	rm -rf .make/coverage
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/coverage run -m pytest \
+		-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report --sort=cover
+
+# Prints every benchmark, and writes the table of the documentation.
 bench: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest tests/benchmarks --benchmark-only \
-		--benchmark-group-by=group --benchmark-columns=min,median,iqr,rounds
+		--benchmark-group-by=group --benchmark-columns=min,median,iqr,rounds --benchmark-json=.make/speeds.json
+	$(BIN)/python -m tests.programs.speeds .make/speeds.json docs/speed-table.md
 
 # TensorFlow's own tests for tf.function, with nbfn in its place; tests/README.md says where they are.
 tf-tests: setup
@@ -63,9 +81,32 @@ cells-tests: setup
 wheel: setup
 	PATH="$(BIN):$$PATH" $(BIN)/uv build --wheel --out-dir dist
 
+# The sdist, and a wheel built from it on a machine without Node.
+sdist: setup
+	PATH="$(BIN):$$PATH" $(BIN)/python -m tests.programs.release --sdist
+
+# What a release publishes: built anew, and tried in an environment of its own.
+dist: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.release --build $(VERSION)
+
+# From a clean tree to a tagged commit: make release VERSION=1.2.3, with DRY=1 without the commit
+release: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.release $(VERSION) $(if $(DRY),--dry-run)
+
+release-test: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.release --rehearse
+
+# Installs what Binder installs, runs the notebooks there, and says what they need.
+binder-test: setup
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.binder
+
 # Runs the notebooks and stores their outputs, without widget state and times.
 notebooks: setup
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python notebooks/run.py $(NOTEBOOKS)
+
+# The user guide and the reference, as HTML in dist/docs; a warning is an error.
+docs: setup
+	$(TESTING) $(BIN)/python -m sphinx -W --keep-going -n -q docs dist/docs
 
 # Writes the schema of the messages, and the TypeScript types made of it.
 protocol: .make/venv .make/node
@@ -94,7 +135,7 @@ clean:
 	@touch $@
 
 .make/python: .make/front pyproject.toml
-	SKIP_JUPYTER_BUILDER=1 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[lab,test]"
+	SKIP_JUPYTER_BUILDER=1 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[docs,lab,test]"
 	PATH="$(BIN):$$PATH" $(BIN)/jupyter-builder develop . --overwrite
 	@touch $@
 

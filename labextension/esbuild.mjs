@@ -13,12 +13,15 @@ const options = {
   logLevel: 'warning'
 };
 
+// What is drawn: a bundle of its own, which the kernel sends when the first picture is looked at.
+const pictures = { ...options, entryPoints: { pictures: 'src/pictures/index.ts' } };
+
 const style = { ...options, entryPoints: { widget: 'style/base.css' } };
 
 if (process.argv.includes('--watch')) {
-  for (const one of [options, style]) {
+  for (const one of [options, pictures, style]) {
     await (await context(one)).watch();
   }
 } else {
-  await Promise.all([build(options), build(style)]);
+  await Promise.all([options, pictures, style].map(one => build(one)));
 }

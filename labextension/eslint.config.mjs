@@ -66,10 +66,5 @@ export default defineConfig(
         }
       ]
     }
-  },
-  {
-    // Widgets have no translator, and the text and HTML fallbacks speak English too.
-    files: ['src/views/**'],
-    rules: { 'jupyter/no-untranslated-string': 'off' }
   }
 );

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbfn.errors import NbfnError as NbfnError
 from nbfn.errors import NbfnWarning as NbfnWarning
+from nbfn.errors import without_tensorflow
 
 if TYPE_CHECKING:
     from nbfn import modules as nn
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from nbfn.sessions.export.preflight import preflight
     from nbfn.sessions.load import LoadedSession, load
     from nbfn.sessions.session import Session, session
+    from nbfn.views.report import report
 
 _NAMES = {
     "Check": "nbfn.functions.checking.check",
@@ -72,6 +74,7 @@ _NAMES = {
     "load": "nbfn.sessions.load",
     "Session": "nbfn.sessions.session",
     "session": "nbfn.sessions.session",
+    "report": "nbfn.views.report",
 }
 _MODULES = {"nn": "nbfn.modules"}
 
@@ -105,6 +108,7 @@ __all__ = [
     "nn",
     "preflight",
     "progress",
+    "report",
     "restore",
     "save",
     "session",
@@ -119,12 +123,17 @@ def __getattr__(name: str) -> Any:
         from nbfn._version import __version__
 
         return __version__
-    if name in _MODULES:
-        value: Any = importlib.import_module(_MODULES[name])
-    elif name in _NAMES:
-        value = getattr(importlib.import_module(_NAMES[name]), name)
-    else:
+    if name not in _MODULES and name not in _NAMES:
         raise AttributeError(f"module 'nbfn' has no attribute {name!r}")
+    try:
+        value: Any = importlib.import_module(_MODULES.get(name) or _NAMES[name])
+    except Exception as error:
+        told = without_tensorflow(error)
+        if told is None:
+            raise
+        raise told from told.__cause__
+    if name in _NAMES:
+        value = getattr(value, name)
     globals()[name] = value
     _show_in_notebook()
     return value

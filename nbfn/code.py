@@ -8,6 +8,9 @@ import os
 import sys
 from typing import Any
 
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+"""Folders of packages, also of another environment that this one sees."""
+
 _OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
 
 
@@ -28,7 +31,7 @@ def _is_outside_libraries(module: str) -> bool:
 
 def is_library(file: str) -> bool:
     """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
-    return file.startswith(_libraries())
+    return file.startswith(_libraries()) or any(each in file for each in _INSTALLED)
 
 
 @functools.cache

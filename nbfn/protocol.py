@@ -205,6 +205,74 @@ class DeviceRecord(Record):
     kind: str = Field(description="CPU, GPU or TPU.")
 
 
+class ModelRow(Record):
+    """A part of a model, or a variable of its own, as one line of the tree."""
+
+    path: str = Field(description="Path from the model, such as hidden/kernel; empty for itself.")
+    name: str = Field(description="The path from the part above.")
+    depth: int = Field(description="How many parts are above it.")
+    kind: Literal["module", "variable"]
+    label: str = Field(description="A part's class, a variable's collection.")
+    tensor: str = Field(default="", description="A variable's, such as float32[784, 128].")
+    takes: str = Field(default="", description="Dtypes and shapes that a part takes, if known.")
+    gives: str = ""
+    parameters: int | None = Field(default=None, description="Elements of its variables.")
+    nbytes: int | None = None
+    trainable: bool = True
+    same_as: str | None = Field(default=None, description="The path where it came before.")
+    unused: bool = Field(default=False, description="Whether no trace captures the variable.")
+    change: float | None = Field(
+        default=None, description="Norm of the change since the last look, relative to the values."
+    )
+    gradient: float | None = Field(default=None, description="Norm of the gradient.")
+
+
+class ModelRecord(Record):
+    """A module, Keras model or layer as a tree."""
+
+    id: str = Field(description="The notebook's name for it; empty if it has none.")
+    label: str = Field(description="Its class.")
+    problem: str = Field(default="", description="Why there is no tree, in words.")
+    rows: list[ModelRow] = Field(description="The first rows, parts before what is in them.")
+    total: int = Field(description="How many rows there are.")
+
+
+class RunRecord(Record):
+    """A run of a notebook cell, or several in a row, so that hours stay a few rows."""
+
+    id: str
+    cell: Cell = Field(description="The cell; of several, the one that took longest.")
+    first: int | None = Field(default=None, description="The n of its In [n], or of the first.")
+    last: int | None = Field(default=None, description="The n of the last one's.")
+    runs: int = Field(default=1, description="How many runs it stands for.")
+    time: float = Field(description="When it began, in seconds since 1970.")
+    end: float = Field(description="When it, or the last one, ended; as told, if it goes on.")
+    seconds: float = Field(description="What it took, without pauses between several.")
+    tracing: float = Field(description="Seconds of those that went into making traces.")
+    graph: float = Field(description="Seconds that went into running graphs; Python is the rest.")
+    sampled: float = Field(
+        default=0, description="Seconds of graph that were not measured, but seen now and then."
+    )
+    elsewhere: float = Field(
+        default=0, description="Seconds of calls on other threads meanwhile, beside the others."
+    )
+    calls: int = 0
+    traces: int = 0
+    watched: int = Field(default=0, description="Calls whose copies between devices are known.")
+    copies: int = Field(default=0, description="Copies between devices in those.")
+    copied_nbytes: int = 0
+    longest: float = Field(description="What the longest run took.")
+    failed: int = Field(default=0, description="How many raised an error.")
+    interrupted: int = 0
+    running: bool = Field(default=False, description="Whether it goes on.")
+    segments: str | None = Field(
+        default=None, description="Of a cell in segments, what ran in graphs, in words."
+    )
+    memory: int | None = Field(
+        default=None, description="Bytes that the process held at its end, the most of several."
+    )
+
+
 class WorkRecord(Record):
     """Work that has taken over a second and goes on."""
 
@@ -227,6 +295,8 @@ class State(Record):
     retraces: dict[str, RetraceRecord] = Field(default_factory=dict)
     variables: dict[str, VariableRecord] = Field(default_factory=dict)
     devices: dict[str, DeviceRecord] = Field(default_factory=dict)
+    models: dict[str, ModelRecord] = Field(default_factory=dict)
+    runs: dict[str, RunRecord] = Field(default_factory=dict)
     work: dict[str, WorkRecord] = Field(default_factory=dict)
 
 
@@ -239,6 +309,8 @@ class Removed(Record):
     retraces: list[str] = Field(default_factory=list)
     variables: list[str] = Field(default_factory=list)
     devices: list[str] = Field(default_factory=list)
+    models: list[str] = Field(default_factory=list)
+    runs: list[str] = Field(default_factory=list)
     work: list[str] = Field(default_factory=list)
 
 
@@ -266,6 +338,9 @@ class Snapshot(Record):
     seq: int
     nbfn: str = Field(description="Version of nbfn in the kernel.")
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
+    documentation: str | None = Field(
+        default=None, description="Address of the documentation, if it is known."
+    )
     totals: Totals | None = None
     state: State
 
@@ -327,6 +402,19 @@ class RequestDetails(Record):
     function: str = Field(description="Id of the function.")
 
 
+class RequestPictures(Record):
+    """A widget asks for the bundle of the pictures, which the first of them needs."""
+
+    type: Literal["request_pictures"] = "request_pictures"
+
+
+class Pictures(Record):
+    """The bundle of the pictures, as the source of a JavaScript module."""
+
+    type: Literal["pictures"] = "pictures"
+    source: str
+
+
 class Watch(Record):
     """A client that nobody looks at asks for no patches; later, for a snapshot and patches."""
 
@@ -335,11 +423,12 @@ class Watch(Record):
 
 
 class Phrase(Record):
-    """Words that lead to something: code that can be put into a cell, or a place."""
+    """Words that lead to something: code that can be put into a cell, a place, or a page."""
 
     text: str = Field(description="The words; backticks enclose code.")
     code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
     cell: Cell | None = Field(default=None, description="The place, or where the code is needed.")
+    page: str | None = Field(default=None, description="Address of a page of the documentation.")
 
 
 class PageTable(Record):
@@ -353,6 +442,33 @@ class PageTable(Record):
     compares: bool = Field(description="Whether the last two columns are sides to compare.")
 
 
+class DiagramNode(Record):
+    """A box of a diagram."""
+
+    id: str
+    kind: str = Field(description="Of what sort it is, such as cell, function or device.")
+    label: str
+    lines: list[str] = Field(default_factory=list, description="What more there is to say.")
+    marked: bool = Field(default=False, description="Whether it needs attention.")
+    cell: Cell | None = Field(default=None, description="The place that it leads to.")
+
+
+class DiagramEdge(Record):
+    """An arrow of a diagram."""
+
+    source: str = Field(description="Id of the box where it begins.")
+    target: str = Field(description="Id of the box where it ends.")
+    label: str = ""
+    marked: bool = Field(default=False, description="Whether it needs attention.")
+
+
+class Diagram(Record):
+    """Boxes and arrows. Tables beside it say the same in words."""
+
+    nodes: list[DiagramNode]
+    edges: list[DiagramEdge]
+
+
 class Page(Record):
     """What there is to say about something, once: a result that does not change any more."""
 
@@ -361,14 +477,66 @@ class Page(Record):
     tables: list[PageTable]
     groups: list[Page] = Field(description="Its parts, which fold.")
     open: bool = Field(description="Whether it is unfolded at first, within another.")
+    diagram: Diagram | None = None
+
+
+class GraphPart(Record):
+    """The operations of a graph or of a function that it calls: the n-th of each list is one's."""
+
+    name: str = Field(description="Name of the function; empty for the graph itself.")
+    names: list[str]
+    types: list[int] = Field(description="Where each type stands among the texts.")
+    inputs: list[list[int]] = Field(
+        description="For each result that is taken its operation, then which of its results it is."
+    )
+    outputs: list[list[int]] = Field(
+        description="Where dtype and shape of each result stand among the texts."
+    )
+    devices: list[int] = Field(description="Where each device stands among the texts.")
+    places: list[int | None] = Field(description="Where the user's line stands among the places.")
+    calls: dict[int, list[int]] = Field(
+        description="Which parts an operation calls, such as the body of a loop."
+    )
+    values: dict[int, str] = Field(description="The value of a constant, if it is short.")
+
+
+class GraphRecord(Record):
+    """The graph of a trace, or those of two as one."""
+
+    title: str
+    trace: str | None = Field(
+        default=None, description="Python that gives the trace, where a name leads to it."
+    )
+    save: str | None = Field(
+        default=None, description="What saves it: a line to which a file's name is added."
+    )
+    texts: list[str] = Field(description="Each type, device, and dtype with shape, once.")
+    places: list[Cell] = Field(description="Each of the user's lines, once.")
+    parts: list[GraphPart] = Field(description="First the graph itself.")
+    inputs: list[int] = Field(description="The operations that stand for arguments.")
+    outputs: list[int] = Field(description="The operations that give the results.")
+    captures: dict[int, str] = Field(
+        description="The notebook's name of what an operation stands for."
+    )
+    total: int = Field(description="How many operations there are, also those that are left out.")
+    sides: list[str] | None = Field(
+        default=None, description="The names of two graphs, if it is of two."
+    )
+    removed: list[int] = Field(description="Operations that only the first has.")
+    added: list[int] = Field(description="Operations that only the second has.")
+    changed: dict[int, list[str]] = Field(description="What differs in operations of both.")
 
 
 class SavedView(Record):
     """What a notebook keeps of a view, in the entry `MIME_TYPE` of an output."""
 
-    view: Literal["function", "cell", "session", "page"]
+    view: Literal["function", "cell", "session", "page", "model", "graph"]
     target: str | None = Field(default=None, description="Id of the function or cell.")
+    model: ModelRecord | None = None
     page: Page | None = Field(default=None, description="What a page says.")
+    graph: GraphRecord | None = Field(
+        default=None, description="What the picture of a graph is drawn from; a page may have one."
+    )
     snapshot: Snapshot = Field(
         description="The newest rows when the notebook was saved; of a page, its kernel only."
     )
@@ -380,8 +548,9 @@ class Messages(Record):
     saved: SavedView
 
     to_client: Snapshot | Patch | Details | Refused
+    to_widget: Pictures
     announcement: Presence
-    to_kernel: Attach | RequestSnapshot | RequestDetails | Watch
+    to_kernel: Attach | RequestSnapshot | RequestDetails | RequestPictures | Watch
 
 
 def schema() -> str:

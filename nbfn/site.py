@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -59,11 +60,14 @@ class _Running:
 
 
 _running: list[_Running] = []
+_runs: dict[int | None, Cell] = {}
+"""The newest run for each n of In [n]."""
 
 
 def enter_cell(cell: Cell, namespace: dict[str, Any]) -> None:
     """Says that a cell begins to run in a namespace; sites found until it leaves belong to it."""
     _running.append(_Running(cell, namespace))
+    _runs[cell.execution_count] = cell
 
 
 def leave_cell() -> None:
@@ -75,6 +79,32 @@ def leave_cell() -> None:
 def current_cell() -> Cell | None:
     """The cell that runs now, if any."""
     return _running[-1].cell if _running else None
+
+
+def cells_namespace() -> dict[str, Any] | None:
+    """The namespace in which the cell that runs now has its names, if one runs."""
+    return _running[-1].namespace if _running else None
+
+
+CellLine = tuple[int, int]
+"""The n of In [n], and a line in that cell."""
+
+_line_in_cell: Callable[[str, int], CellLine | None] | None = None
+
+
+def find_cells_by(find: Callable[[str, int], CellLine | None]) -> None:
+    """Says how the cell is found that a line of a file stands for, as only the notebook knows."""
+    global _line_in_cell
+    _line_in_cell = find
+
+
+def site_of(file: str, line: int) -> Site:
+    """The place that a line of a file is for the user: in a cell, if the file stands for one."""
+    found = None if _line_in_cell is None else _line_in_cell(file, line)
+    if found is None:
+        return Site(file, line)
+    number, line = found
+    return Site(file, line, _runs.get(number, Cell(None, number)))
 
 
 def call_site() -> Site:

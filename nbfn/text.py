@@ -26,6 +26,18 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
+def duration(seconds: float | None) -> str:
+    """A time as people write it: ``38 ms``, ``3.1 s``, ``2 min 5 s``; a dash for none."""
+    if seconds is None:
+        return "–"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.{1 if seconds < 0.001 else 0}f} ms"
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
 def join(items: Sequence[str], word: str = "and") -> str:
     """Some items in words: ``a``, ``a and b``, ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"

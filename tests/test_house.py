@@ -23,9 +23,10 @@ MAX_FILES = 12
 
 ORDER = {
     "nbfn": (
-        *("_version", "errors", "text", "code", "serial", "site", "stacks", "work", "protocol"),
-        *("enlisted", "_tensorflow", "functions", "modules", "sessions", "views", "notebook"),
-        *("command", "__main__"),
+        *("_version", "errors", "text", "code", "serial", "site", "stacks", "underway", "spent"),
+        "documentation",
+        *("protocol", "standalone", "_tensorflow", "functions", "modules", "sessions"),
+        *("views", "notebook", "command", "__main__"),
     ),
     "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
     "nbfn.functions": (
@@ -37,12 +38,13 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *("cluster", "kinds", "memory", "snapshot", "statistics", "session", "checkpoint"),
-        *("known", "records", "feed", "devices", "lookout", "export", "load"),
+        *("contents", "cluster", "snapshot", "dependencies", "placement", "session", "checkpoint"),
+        *("timeline", "known", "records", "feed", "environment", "lookout", "export", "load"),
     ),
+    "nbfn.sessions.contents": ("cells", "kinds", "memory", "statistics", "model"),
     "nbfn.views": (
-        *("outline", "work", "function", "cell", "export", "graph", "loaded", "module"),
-        *("session", "pages", "widget", "bundle"),
+        *("outline", "work", "function", "cell", "export", "loaded", "module", "session"),
+        *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from nbfn.code import is_library
 from nbfn.site import Cell, Site, call_site, current_cell, definition_site, enter_cell, leave_cell
 
 
@@ -47,3 +50,9 @@ def test_texts() -> None:
     assert str(Site(None, None)) == "unknown place"
     assert str(Site(None, 2, Cell("a", None))) == "this cell, line 2"
     leave_cell()
+
+
+def test_packages_of_an_environment_that_this_one_sees_are_no_code_of_the_users() -> None:
+    assert is_library("/elsewhere/lib/python3.11/site-packages/tensorflow/python/ops/math_ops.py")
+    assert is_library(os.__file__)
+    assert not is_library("/home/somebody/site-packages.py")

@@ -15,6 +15,7 @@ import { outputFactory, RANK } from './lab/outputs';
 import { SessionPanel } from './lab/panel/panel';
 import { openWhenLoaded, Preferences } from './lab/settings';
 import { SessionTracker } from './lab/tracker';
+import { translateWith } from './words';
 
 const PLUGIN_ID = 'nbfn-labextension:plugin';
 
@@ -46,6 +47,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ): void => {
     const trans = (translator ?? nullTranslator).load('nbfn');
+    translateWith(trans);
     const tracker = new SessionTracker({
       documents: consoles ? [notebooks, consoles] : [notebooks]
     });

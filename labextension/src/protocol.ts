@@ -10,23 +10,107 @@
 export interface Messages {
   saved: SavedView;
   to_client: Snapshot1 | Patch | Details | Refused;
+  to_widget: Pictures;
   announcement: Presence;
-  to_kernel: Attach | RequestSnapshot | RequestDetails | Watch;
+  to_kernel: Attach | RequestSnapshot | RequestDetails | RequestPictures | Watch;
 }
 /**
  * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
  */
 export interface SavedView {
-  view: 'function' | 'cell' | 'session' | 'page';
+  view: 'function' | 'cell' | 'session' | 'page' | 'model' | 'graph';
   /**
    * Id of the function or cell.
    */
   target?: string | null;
+  model?: ModelRecord | null;
   /**
    * What a page says.
    */
   page?: Page | null;
+  /**
+   * What the picture of a graph is drawn from; a page may have one.
+   */
+  graph?: GraphRecord | null;
   snapshot: Snapshot;
+}
+/**
+ * A module, Keras model or layer as a tree.
+ */
+export interface ModelRecord {
+  /**
+   * The notebook's name for it; empty if it has none.
+   */
+  id: string;
+  /**
+   * Its class.
+   */
+  label: string;
+  /**
+   * Why there is no tree, in words.
+   */
+  problem?: string;
+  /**
+   * The first rows, parts before what is in them.
+   */
+  rows: ModelRow[];
+  /**
+   * How many rows there are.
+   */
+  total: number;
+}
+/**
+ * A part of a model, or a variable of its own, as one line of the tree.
+ */
+export interface ModelRow {
+  /**
+   * Path from the model, such as hidden/kernel; empty for itself.
+   */
+  path: string;
+  /**
+   * The path from the part above.
+   */
+  name: string;
+  /**
+   * How many parts are above it.
+   */
+  depth: number;
+  kind: 'module' | 'variable';
+  /**
+   * A part's class, a variable's collection.
+   */
+  label: string;
+  /**
+   * A variable's, such as float32[784, 128].
+   */
+  tensor?: string;
+  /**
+   * Dtypes and shapes that a part takes, if known.
+   */
+  takes?: string;
+  gives?: string;
+  /**
+   * Elements of its variables.
+   */
+  parameters?: number | null;
+  nbytes?: number | null;
+  trainable?: boolean;
+  /**
+   * The path where it came before.
+   */
+  same_as?: string | null;
+  /**
+   * Whether no trace captures the variable.
+   */
+  unused?: boolean;
+  /**
+   * Norm of the change since the last look, relative to the values.
+   */
+  change?: number | null;
+  /**
+   * Norm of the gradient.
+   */
+  gradient?: number | null;
 }
 /**
  * What there is to say about something, once: a result that does not change any more.
@@ -46,9 +130,10 @@ export interface Page {
    * Whether it is unfolded at first, within another.
    */
   open: boolean;
+  diagram?: Diagram | null;
 }
 /**
- * Words that lead to something: code that can be put into a cell, or a place.
+ * Words that lead to something: code that can be put into a cell, a place, or a page.
  */
 export interface Phrase {
   /**
@@ -63,6 +148,10 @@ export interface Phrase {
    * The place, or where the code is needed.
    */
   cell?: Cell | null;
+  /**
+   * Address of a page of the documentation.
+   */
+  page?: string | null;
 }
 /**
  * A place in the user's code.
@@ -113,6 +202,158 @@ export interface PageTable {
   compares: boolean;
 }
 /**
+ * Boxes and arrows. Tables beside it say the same in words.
+ */
+export interface Diagram {
+  nodes: DiagramNode[];
+  edges: DiagramEdge[];
+}
+/**
+ * A box of a diagram.
+ */
+export interface DiagramNode {
+  id: string;
+  /**
+   * Of what sort it is, such as cell, function or device.
+   */
+  kind: string;
+  label: string;
+  /**
+   * What more there is to say.
+   */
+  lines?: string[];
+  /**
+   * Whether it needs attention.
+   */
+  marked?: boolean;
+  /**
+   * The place that it leads to.
+   */
+  cell?: Cell | null;
+}
+/**
+ * An arrow of a diagram.
+ */
+export interface DiagramEdge {
+  /**
+   * Id of the box where it begins.
+   */
+  source: string;
+  /**
+   * Id of the box where it ends.
+   */
+  target: string;
+  label?: string;
+  /**
+   * Whether it needs attention.
+   */
+  marked?: boolean;
+}
+/**
+ * The graph of a trace, or those of two as one.
+ */
+export interface GraphRecord {
+  title: string;
+  /**
+   * Python that gives the trace, where a name leads to it.
+   */
+  trace?: string | null;
+  /**
+   * What saves it: a line to which a file's name is added.
+   */
+  save?: string | null;
+  /**
+   * Each type, device, and dtype with shape, once.
+   */
+  texts: string[];
+  /**
+   * Each of the user's lines, once.
+   */
+  places: Cell[];
+  /**
+   * First the graph itself.
+   */
+  parts: GraphPart[];
+  /**
+   * The operations that stand for arguments.
+   */
+  inputs: number[];
+  /**
+   * The operations that give the results.
+   */
+  outputs: number[];
+  /**
+   * The notebook's name of what an operation stands for.
+   */
+  captures: {
+    [k: string]: string;
+  };
+  /**
+   * How many operations there are, also those that are left out.
+   */
+  total: number;
+  /**
+   * The names of two graphs, if it is of two.
+   */
+  sides?: string[] | null;
+  /**
+   * Operations that only the first has.
+   */
+  removed: number[];
+  /**
+   * Operations that only the second has.
+   */
+  added: number[];
+  /**
+   * What differs in operations of both.
+   */
+  changed: {
+    [k: string]: string[];
+  };
+}
+/**
+ * The operations of a graph or of a function that it calls: the n-th of each list is one's.
+ */
+export interface GraphPart {
+  /**
+   * Name of the function; empty for the graph itself.
+   */
+  name: string;
+  names: string[];
+  /**
+   * Where each type stands among the texts.
+   */
+  types: number[];
+  /**
+   * For each result that is taken its operation, then which of its results it is.
+   */
+  inputs: number[][];
+  /**
+   * Where dtype and shape of each result stand among the texts.
+   */
+  outputs: number[][];
+  /**
+   * Where each device stands among the texts.
+   */
+  devices: number[];
+  /**
+   * Where the user's line stands among the places.
+   */
+  places: (number | null)[];
+  /**
+   * Which parts an operation calls, such as the body of a loop.
+   */
+  calls: {
+    [k: string]: number[];
+  };
+  /**
+   * The value of a constant, if it is short.
+   */
+  values: {
+    [k: string]: string;
+  };
+}
+/**
  * The newest rows when the notebook was saved; of a page, its kernel only.
  */
 export interface Snapshot {
@@ -131,6 +372,10 @@ export interface Snapshot {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
+  /**
+   * Address of the documentation, if it is known.
+   */
+  documentation?: string | null;
   totals?: Totals | null;
   state: State;
 }
@@ -173,6 +418,12 @@ export interface State {
   };
   devices?: {
     [k: string]: DeviceRecord;
+  };
+  models?: {
+    [k: string]: ModelRecord;
+  };
+  runs?: {
+    [k: string]: RunRecord;
   };
   work?: {
     [k: string]: WorkRecord;
@@ -462,6 +713,110 @@ export interface DeviceRecord {
   kind: string;
 }
 /**
+ * A run of a notebook cell, or several in a row, so that hours stay a few rows.
+ */
+export interface RunRecord {
+  id: string;
+  cell: Cell1;
+  /**
+   * The n of its In [n], or of the first.
+   */
+  first?: number | null;
+  /**
+   * The n of the last one's.
+   */
+  last?: number | null;
+  /**
+   * How many runs it stands for.
+   */
+  runs?: number;
+  /**
+   * When it began, in seconds since 1970.
+   */
+  time: number;
+  /**
+   * When it, or the last one, ended; as told, if it goes on.
+   */
+  end: number;
+  /**
+   * What it took, without pauses between several.
+   */
+  seconds: number;
+  /**
+   * Seconds of those that went into making traces.
+   */
+  tracing: number;
+  /**
+   * Seconds that went into running graphs; Python is the rest.
+   */
+  graph: number;
+  /**
+   * Seconds of graph that were not measured, but seen now and then.
+   */
+  sampled?: number;
+  /**
+   * Seconds of calls on other threads meanwhile, beside the others.
+   */
+  elsewhere?: number;
+  calls?: number;
+  traces?: number;
+  /**
+   * Calls whose copies between devices are known.
+   */
+  watched?: number;
+  /**
+   * Copies between devices in those.
+   */
+  copies?: number;
+  copied_nbytes?: number;
+  /**
+   * What the longest run took.
+   */
+  longest: number;
+  /**
+   * How many raised an error.
+   */
+  failed?: number;
+  interrupted?: number;
+  /**
+   * Whether it goes on.
+   */
+  running?: boolean;
+  /**
+   * Of a cell in segments, what ran in graphs, in words.
+   */
+  segments?: string | null;
+  /**
+   * Bytes that the process held at its end, the most of several.
+   */
+  memory?: number | null;
+}
+/**
+ * A place in the user's code.
+ */
+export interface Cell1 {
+  /**
+   * Id of the notebook cell, where known.
+   */
+  id?: string | null;
+  /**
+   * The n of In [n].
+   */
+  execution_count?: number | null;
+  /**
+   * Line in the cell, or in the file; from 1.
+   */
+  line?: number | null;
+  /**
+   * File, for code outside a notebook.
+   */
+  file?: string | null;
+  /**
+   * Its path from the kernel's folder, if it is in there.
+   */
+  path?: string | null;
+}
+/**
  * Work that has taken over a second and goes on.
  */
 export interface WorkRecord {
@@ -511,6 +866,10 @@ export interface Snapshot1 {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
+  /**
+   * Address of the documentation, if it is known.
+   */
+  documentation?: string | null;
   totals?: Totals | null;
   state: State;
 }
@@ -539,6 +898,8 @@ export interface Removed {
   retraces?: string[];
   variables?: string[];
   devices?: string[];
+  models?: string[];
+  runs?: string[];
   work?: string[];
 }
 /**
@@ -561,6 +922,13 @@ export interface Refused {
   protocol: number;
   nbfn: string;
   message: string;
+}
+/**
+ * The bundle of the pictures, as the source of a JavaScript module.
+ */
+export interface Pictures {
+  type: 'pictures';
+  source: string;
 }
 /**
  * What the kernel says on its presence comm when nbfn has been loaded.
@@ -594,6 +962,12 @@ export interface RequestDetails {
    * Id of the function.
    */
   function: string;
+}
+/**
+ * A widget asks for the bundle of the pictures, which the first of them needs.
+ */
+export interface RequestPictures {
+  type: 'request_pictures';
 }
 /**
  * A client that nobody looks at asks for no patches; later, for a snapshot and patches.

@@ -1,15 +1,26 @@
 import type { Render } from '@anywidget/types';
 import { Store } from './feed/store';
-import type { Details, Messages, Patch, Snapshot } from './protocol';
+import type { Pictures } from './pictures';
+import type {
+  Pictures as PicturesMessage,
+  Details,
+  GraphRecord,
+  Messages,
+  Patch,
+  Snapshot
+} from './protocol';
 import type { ViewChoice } from './views';
 import { mount } from './views';
 
 /** What the Python widget synchronises. */
 interface Traits {
-  view: 'function' | 'cell' | 'session';
+  view: 'function' | 'cell' | 'session' | 'graph';
   /** Id of the function or cell that is shown. */
   target: string | null;
   snapshot: Snapshot;
+  /** Whether there is no kernel behind it: it is in a report. */
+  kept?: boolean;
+  graph: GraphRecord;
 }
 
 /** Shows the widget's view until the host aborts the signal or calls the returned function. */
@@ -17,13 +28,33 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   const ask = (question: Messages['to_kernel']): void => {
     model.send(question);
   };
+  let pictures: Promise<Pictures> | null = null;
+  const loadPictures = (): Promise<Pictures> =>
+    (pictures ??= new Promise((resolve, reject) => {
+      const take = (message: unknown): void => {
+        if (isPictures(message)) {
+          model.off('msg:custom', take);
+          imported(message.source).then(resolve, reject);
+        }
+      };
+      model.on('msg:custom', take);
+      ask({ type: 'request_pictures' });
+    }));
   const store = new Store({
+    presence: model.get('kept') ? 'gone' : 'live',
     requestSnapshot: () => ask({ type: 'request_snapshot' }),
     requestDetails: id => ask({ type: 'request_details', function: id })
   });
   const choice = (): ViewChoice => {
     const view = model.get('view');
-    return view === 'session' ? { view } : { view, target: model.get('target') };
+    switch (view) {
+      case 'session':
+        return { view };
+      case 'graph':
+        return { view, graph: model.get('graph') };
+      default:
+        return { view, target: model.get('target') };
+    }
   };
   const receive = (): void => {
     const snapshot: unknown = model.get('snapshot');
@@ -39,7 +70,7 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   receive();
   // The trait is as old as the model, and a page that is loaded again gets it so.
   ask({ type: 'request_snapshot' });
-  const mounted = mount(el, store, choice());
+  const mounted = mount(el, store, choice(), { loadPictures, hasCells: false });
   const choose = (): void => mounted.choose(choice());
   model.on('change:snapshot', receive);
   model.on('msg:custom', follow);
@@ -62,11 +93,27 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   return undefined;
 };
 
+/** The bundle of the pictures, which a widget cannot fetch: it has no address of its own. */
+async function imported(source: string): Promise<Pictures> {
+  const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
+  try {
+    return (await import(url)) as Pictures;
+  } finally {
+    URL.revokeObjectURL(url);
+  }
+}
+
 /** Patches and details come as messages. */
 function isMessage(value: unknown): value is Patch | Details {
-  const type =
-    typeof value === 'object' && value !== null && 'type' in value && value.type;
-  return type === 'patch' || type === 'details';
+  return typeOf(value) === 'patch' || typeOf(value) === 'details';
+}
+
+function isPictures(value: unknown): value is PicturesMessage {
+  return typeOf(value) === 'pictures';
+}
+
+function typeOf(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type;
 }
 
 /** The trait is an empty dict until the kernel fills it. */

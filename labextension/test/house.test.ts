@@ -6,9 +6,18 @@ const MAX_FILES = 12;
 /** The rooms from the bottom up: each may import itself and those before it. */
 const ROOMS = [
   'protocol',
+  'words',
   'feed',
   'views/parts',
+  'pictures/diagram',
+  'pictures/graph/model',
+  'pictures/graph/canvas',
+  'pictures/graph',
+  'pictures/spending',
+  'pictures/timeline',
+  'pictures',
   'views/lists',
+  'views/models',
   'views',
   'lab/kernels',
   'lab',

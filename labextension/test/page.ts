@@ -13,7 +13,10 @@ export function page(first: Snapshot, choice: ViewChoice, options: StoreOptions 
   document.body.replaceChildren(element);
   let mounted: ReturnType<typeof mount> | undefined;
   void act(() => {
-    mounted = mount(element, store, choice);
+    mounted = mount(element, store, choice, {
+      loadPictures: () => import('../src/pictures'),
+      hasCells: true
+    });
   });
   if (!mounted) throw new Error('not mounted');
   return { store, element, mounted };

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RenderProps } from '@anywidget/types';
 import widget from '../src/widget';
 import { drawn, words } from './page';
+import { graphOf } from './pictures/graphs';
 import { fn, retraced, snapshot, table, trace } from './records';
 
 /** A model, as the host of a widget has it. */
@@ -77,6 +78,14 @@ describe('the widget', () => {
     await drawn();
     expect(words(el)).not.toContain('Captured variables');
     expect(words(el)).toContain('Hit train_step');
+  });
+
+  it('shows a graph, for which it asks for the pictures', async () => {
+    const graph = graphOf([[{ name: 'x' }, { name: 'y', takes: ['x'] }]]);
+    const { model, el } = await rendered({ view: 'graph', graph, snapshot: {} });
+    await drawn();
+    expect(words(el)).toContain('2 operations');
+    expect(model.sent).toContainEqual({ type: 'request_pictures' });
   });
 
   it('follows patches, and asks for what it has missed', async () => {

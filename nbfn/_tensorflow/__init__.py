@@ -26,6 +26,7 @@ from nbfn._tensorflow.base import (
     saving,
     tf_function,
 )
+from nbfn._tensorflow.graphs.bodies import called_graphs
 from nbfn._tensorflow.graphs.captures import (
     HIDDEN_STATE,
     Captured,
@@ -94,6 +95,7 @@ from nbfn._tensorflow.running.sampling import (
     is_call,
     operation_count,
     original,
+    runs_in,
     samples,
     traced_in,
 )

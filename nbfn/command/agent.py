@@ -19,10 +19,10 @@ from IPython.core.getipython import get_ipython
 import nbfn
 from nbfn import protocol
 from nbfn._version import __version__
-from nbfn.enlisted import on_enlisted
 from nbfn.notebook.extension import load
 from nbfn.sessions.feed import Feed, feed
 from nbfn.site import Site
+from nbfn.underway.enlisted import on_enlisted
 
 
 class Answer:

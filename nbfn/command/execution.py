@@ -249,7 +249,7 @@ def _check_kernel(name: str) -> None:
     except NoSuchKernel:
         there = ", ".join(sorted(kernels.find_kernel_specs())) or "none"
         raise CommandError(
-            f"there is no kernel `{name}`; give one that is there with --kernel: {there}"
+            f"there is no kernel `{name}`; choose an installed one with --kernel: {there}"
         ) from None
     if language.lower() != "python":
         raise CommandError(

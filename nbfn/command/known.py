@@ -31,6 +31,8 @@ class Known:
             trace = self.state.traces.get(id)
             if trace is not None and trace.function not in gone:  # evicted, or relaxed into another
                 del self.state.traces[id]
+        for id in removed.runs:  # which are parts of other rows now
+            self.state.runs.pop(id, None)
         self.tensorflow = told["tensorflow"] or self.tensorflow
         return new
 

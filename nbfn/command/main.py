@@ -43,11 +43,11 @@ def main() -> None:
     "--export",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Export the session as a SavedModel to DIR, proven in a fresh process.",
+    help="Export the session as a SavedModel to DIR, and verify it in a fresh process.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the SavedModel in the export's DIR.")
 @click.option(
-    "--strict", is_flag=True, help="Fail if a signature of the export could not be proven."
+    "--strict", is_flag=True, help="Fail if a signature of the export could not be verified."
 )
 @click.option(
     "--report",

@@ -1,4 +1,6 @@
-"""The report of a run: one HTML file that needs no script and no network.
+"""The report of a run: one HTML file that needs no kernel and no network.
+
+Its tables need no script; where one runs, the views of the session can be explored too.
 
 ``report.html`` is its template, which escapes all that it is given; each of its sections is a
 block. What the sections say comes from the records alone, so that a report of a kernel that died
@@ -15,14 +17,18 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from nbfn import protocol
+from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import Record
 from nbfn.command.words import duration, place, size
+from nbfn.documentation import documentation, page_of_cause
+from nbfn.sessions.feed import LIMITS
 from nbfn.text import count
 
 MAX_ROWS = 1000
 """So many rows has a table, and so many entries a list; the rest is counted."""
+
+_STILL = '<p class="muted">A script draws here what can be opened, filtered and zoomed.</p>'
 
 _VERDICTS = {
     "equal": "computes the same",
@@ -44,6 +50,7 @@ def html_of(record: Record) -> str:
         "count": count,
         "duration": duration,
         "marked": _marked,
+        "page": page_of_cause,
         "place": place,
         "signature": _signature,
         "size": size,
@@ -64,6 +71,39 @@ def html_of(record: Record) -> str:
         max_rows=MAX_ROWS,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
+        policy=standalone.POLICY,
+        session=Markup(standalone.fragment(_snapshot(record), _STILL))
+        if standalone.is_built()
+        else None,
+    )
+
+
+def _snapshot(record: Record) -> protocol.Snapshot:
+    """What the views of the page draw: the newest rows, as many as a page gets of a kernel."""
+    state = record.known.state
+    tables = {
+        name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
+    }
+    functions = record.known.functions
+    return protocol.Snapshot(
+        epoch="report",
+        seq=0,
+        nbfn=record.nbfn or __version__,
+        tensorflow=record.known.tensorflow,
+        documentation=documentation(),
+        totals=protocol.Totals(
+            functions=len(functions),
+            cells=len(state.cells),
+            calls=sum(each.calls for each in functions),
+            hits=sum(each.hits for each in functions),
+            traces=len(state.traces),
+            retraces=record.known.retrace_count,
+            trace_seconds=sum(each.trace_seconds for each in functions),
+            trace_nbytes=sum(each.nbytes for each in functions),
+            variables=len(state.variables),
+            variable_nbytes=sum(each.nbytes or 0 for each in state.variables.values()),
+        ),
+        state=protocol.State.model_validate(tables),
     )
 
 

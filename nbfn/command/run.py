@@ -190,8 +190,8 @@ def _judge(record: Record) -> None:
         record.problems.append(
             Problem(
                 Exit.OVER_BUDGET,
-                f"{count(found, 'retrace')}, and --max-retraces allows {budget}; the --report has "
-                "the remedy of each",
+                f"{count(found, 'retrace')}, and --max-retraces allows {budget}; "
+                "--report FILE writes the remedy of each",
             )
         )
 
@@ -209,9 +209,9 @@ def _read(path: Path) -> NotebookNode:
         raise CommandError(f"`{path}` cannot be read: {error.strerror}") from None
     except (ValueError, nbformat.ValidationError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CommandError(f"`{path}` is no notebook: {said[:120]}") from None
+        raise CommandError(f"`{path}` is not a notebook: {said[:120]}") from None
     except (AttributeError, KeyError, TypeError):  # what nbformat meets in other JSON
-        raise CommandError(f"`{path}` is no notebook: it is JSON without cells") from None
+        raise CommandError(f"`{path}` is not a notebook: it is JSON without cells") from None
     return notebook
 
 

@@ -5,21 +5,10 @@ from __future__ import annotations
 from jinja2.filters import do_filesizeformat
 
 from nbfn import protocol
+from nbfn.text import duration as duration
 
 size = do_filesizeformat
 """A number of bytes, such as ``1.5 MB``."""
-
-
-def duration(seconds: float | None) -> str:
-    """A time as people write it: ``38 ms``, ``3.1 s``, ``2 min 5 s``; a dash for none."""
-    if seconds is None:
-        return "–"
-    if seconds < 0.9995:
-        return f"{seconds * 1e3:.{1 if seconds < 0.001 else 0}f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
 
 
 def place(cell: protocol.Cell | None) -> str:

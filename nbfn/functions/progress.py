@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.work import Extent, Work, working
+from nbfn.underway.work import Extent, Work, working
 
 T = TypeVar("T")
 

@@ -98,9 +98,9 @@ class Displays:
                     tell_failure("could not bring an output up to date, and leaves it", error)
 
     def _publish(self, display: _Display, subject: Any, *, update: bool) -> None:
-        data, _ = self._shell.display_formatter.mimebundle_formatter(subject)
+        data, metadata = self._shell.display_formatter.mimebundle_formatter(subject)
         transient = {"display_id": display.id}
-        self._shell.display_pub.publish(data, transient=transient, update=update)
+        self._shell.display_pub.publish(data, metadata, transient=transient, update=update)
 
 
 def _reference(subject: Any) -> Callable[[], Any]:

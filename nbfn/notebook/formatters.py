@@ -15,7 +15,10 @@ _SHOWN = (
     ("nbfn.functions.traces.trace", "Trace", "trace_bundle"),
     ("nbfn.modules.module.module", "Module", "module_bundle"),
     ("nbfn.sessions.session", "Session", "session_bundle"),
-    ("nbfn.sessions.statistics", "Statistics", "result_bundle"),
+    ("nbfn.sessions.contents.statistics", "Statistics", "result_bundle"),
+    ("nbfn.sessions.contents.model", "Model", "model_bundle"),
+    ("nbfn.sessions.placement", "SessionPlacement", "result_bundle"),
+    ("nbfn.sessions.dependencies", "Dependencies", "result_bundle"),
     ("nbfn.sessions.load", "LoadedSession", "loaded_bundle"),
     ("nbfn.sessions.export.export", "Export", "export_bundle"),
     ("nbfn.functions.calls.placement", "Placement", "result_bundle"),
@@ -24,6 +27,7 @@ _SHOWN = (
     ("nbfn.functions.retraces.diff", "TraceDiff", "result_bundle"),
     ("nbfn.functions.signatures.cover", "Cover", "result_bundle"),
     ("nbfn.functions.traces.capture", "Captures", "result_bundle"),
+    ("nbfn.functions.traces.cause", "Retrace", "result_bundle"),
     ("nbfn.functions.watching.watched_object", "WatchedObject", "result_bundle"),
     ("nbfn.sessions.export.preflight", "Preflight", "result_bundle"),
 )
@@ -56,7 +60,8 @@ def _late(bundle: str) -> Any:
         from nbfn import views
 
         try:
-            return getattr(views, bundle)(value)
+            data = getattr(views, bundle)(value)
+            return data, views.metadata_of(data)
         except Exception as error:  # a view that fails must not fail the user's cell
             tell_failure(f"could not show a {type(value).__name__}, and shows its text", error)
             return {}

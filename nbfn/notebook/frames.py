@@ -71,6 +71,13 @@ def cell_name(file: str) -> str | None:
     return None if name is None else str(name[1]).replace("In[", "In [")
 
 
+def line_in_cell(file: str, line: int) -> tuple[int, int] | None:
+    """The n of ``In [n]`` and the line in it that a line of a file is; None for other files."""
+    shown = as_shown(Line(file, line, ""))
+    found = re.fullmatch(r"In \[(\d+)\]", cell_name(shown.file) or "")
+    return None if found is None else (int(found[1]), shown.number)
+
+
 def is_cell(file: str) -> bool:
     """Whether a file name is that of a cell."""
     shell = get_ipython()

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.errors import tell_failure
 from nbfn.notebook.displays import Displays
+from nbfn.notebook.frames import line_in_cell
 from nbfn.notebook.progress import ProgressDisplay
 from nbfn.notebook.ticker import Ticker
-from nbfn.site import Cell, enter_cell, leave_cell
+from nbfn.sessions.timeline.runs import Ending, runs
+from nbfn.site import Cell, current_cell, enter_cell, find_cells_by, leave_cell
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
@@ -52,6 +55,7 @@ class Hooks:
 
     def register(self) -> None:
         """Registers with the shell. If a cell runs, as ``%load_ext`` does in one, it is entered."""
+        find_cells_by(line_in_cell)
         if self._in_a_cell():
             self._enter(_LOADING, count=self._shell.displayhook.prompt_count)
         self._shell.events.register("pre_run_cell", self.before)
@@ -65,10 +69,13 @@ class Hooks:
             self._entered.pop()
             leave_cell()
         self._ticker.stop()
+        runs.clear()
         if self._discovering:
             from nbfn.functions.watching.watch import stop_discovering
+            from nbfn.sessions.contents.cells import cells
 
             stop_discovering()
+            cells.clear()
 
     def before(self, info: Any) -> None:
         """A cell begins to run."""
@@ -81,11 +88,14 @@ class Hooks:
         cell_id = _cell_id(self._shell) if info is _LOADING else getattr(info, "cell_id", None)
         enter_cell(Cell(cell_id, count), self._shell.user_ns)
         self._displays.begin(cell_id)
-        if not self._entered:
+        is_outermost = not self._entered
+        if is_outermost:
             self._parent = _parent_of(self._shell)
             self._heard = None
         self._entered.append(info)
         self._discover()
+        if is_outermost:
+            _note(runs.begin, current_cell())
         self._ticker.start()
 
     def _discover(self) -> None:
@@ -122,12 +132,15 @@ class Hooks:
         self._say_busy()
         if self._lookout is None:
             if not hasattr(sys.modules.get("nbfn.functions"), "Doing"):
+                runs.look(None)
                 return {}
             from nbfn.notebook.frames import cell_name
             from nbfn.sessions.lookout import Lookout
 
             self._lookout = Lookout(self._thread, cell_name)
-        return self._lookout.look()
+        work = self._lookout.look()
+        runs.look(self._lookout.seen)
+        return work
 
     def _in_a_cell(self) -> bool:
         frame: FrameType | None = sys._getframe()
@@ -144,13 +157,59 @@ class Hooks:
         if not self._entered or self._entered[-1] not in (result.info, _LOADING):
             return
         self._entered.pop()
-        leave_cell()
-        _tell_devices()
+        try:
+            self._note_names(result.info)
+            if not self._entered:
+                _note(runs.end, _ending(result))
+        finally:
+            leave_cell()
+        self._tell_environment()
         self._ended()
         if not self._entered:
             self._ticker.stop()
             self._progress.end()
             self._displays.refresh()
+
+    def _note_names(self, info: Any) -> None:
+        """Notes which names the cell reads and gives."""
+        cell, source = current_cell(), getattr(info, "raw_cell", None)
+        if cell is None or not isinstance(source, str) or not self._discovering:
+            return
+        from nbfn.sessions.contents.cells import cells
+
+        lines = source.split("\n")
+        body = "\n".join("" if line.startswith("%%") else line for line in lines)
+        cells.note(cell, self._shell.transform_cell(body))
+
+    def _tell_environment(self) -> None:
+        """Tells the feed of devices and models, once the user has what they are made of.
+
+        It is told before anybody listens, too: a panel that is opened later cannot ask TensorFlow.
+        """
+        if not self._discovering:
+            return
+        from nbfn.sessions.environment import tell_environment
+        from nbfn.sessions.session import Session
+
+        try:
+            tell_environment(Session(self._shell.user_ns))
+        except Exception as error:
+            tell_failure("could not look at the models and devices", error)
+
+
+def _note(note: Callable[[Any], None], what: Any) -> None:
+    """Notes something about the run of a cell, which no failure of that breaks."""
+    try:
+        note(what)
+    except Exception as error:
+        tell_failure("could not note when a cell ran", error)
+
+
+def _ending(result: Any) -> Ending:
+    """How a cell has ended."""
+    if result.success:
+        return "done"
+    return "interrupted" if isinstance(result.error_in_exec, KeyboardInterrupt) else "failed"
 
 
 def _parent_of(shell: InteractiveShell) -> dict[str, Any] | None:
@@ -163,17 +222,3 @@ def _cell_id(shell: InteractiveShell) -> str | None:
     """Id of the cell that runs, from the kernel's message."""
     found: str | None = (_parent_of(shell) or {}).get("metadata", {}).get("cellId")
     return found
-
-
-def _tell_devices() -> None:
-    """Tells the feed of the devices, once a trace has made TensorFlow find them anyway.
-
-    It is told before anybody listens, too: a panel that is opened later cannot ask TensorFlow.
-    """
-    functions: Any = sys.modules.get("nbfn.functions")
-    if hasattr(functions, "live_functions") and any(
-        function.recorder.traces for function in functions.live_functions()
-    ):
-        from nbfn.sessions.devices import tell_devices
-
-        tell_devices()

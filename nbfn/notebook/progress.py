@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import sys
@@ -19,7 +20,7 @@ class ProgressDisplay:
     """One display, which shows what is under way and is empty at the end.
 
     A notebook has it as a display that is updated; a terminal as the last line of the standard
-    error stream; what is neither, such as a log file, has none.
+    error stream; what is neither, such as a log file or a terminal that clears nothing, has none.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -35,7 +36,7 @@ class ProgressDisplay:
         self._shown = rows
         if getattr(self._shell, "kernel", None) is not None:
             self._publish(rows)
-        elif sys.stderr.isatty():
+        elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             _write_line(rows)
 
     def end(self) -> None:

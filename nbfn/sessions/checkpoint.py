@@ -14,8 +14,8 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.interruption import uninterrupted
-from nbfn.functions.traces.variable_names import children, is_keras_variable
-from nbfn.sessions.kinds import is_mutable_table
+from nbfn.functions.traces.variable_names import IPYTHONS, children, is_keras_variable
+from nbfn.sessions.contents.kinds import is_mutable_table
 from nbfn.sessions.session import Session, session
 from nbfn.sessions.snapshot import RestoreError
 from nbfn.site import warn
@@ -117,18 +117,23 @@ def restore(path: str | os.PathLike[str]) -> Checkpoint:
         listed = join([f"`{name}`" for name in saved.children if name != "save_counter"])
         raise RestoreError(f"the checkpoint has {listed}, which the notebook does not name")
     for variable, value in matched.values():
-        if isinstance(variable, tf.Variable) and value.value is not None:
-            is_now, was = (
-                f"{each.dtype.name}{each.shape}"  # type: ignore[union-attr]
-                for each in (variable, value.value)
+        is_now, was = variable, value.value
+        if not isinstance(is_now, tf.Variable) or was is None:
+            continue
+        if is_now.dtype != was.dtype or not is_now.shape.is_compatible_with(was.shape):
+            name = named.get(id(variable), value.key)
+            raise RestoreError(
+                f"`{name}` is {is_now.dtype.name}{is_now.shape}, "
+                f"in the checkpoint it is {was.dtype.name}{was.shape}"
             )
-            if is_now != was:
-                name = named.get(id(variable), value.key)
-                raise RestoreError(f"`{name}` is {is_now}, in the checkpoint it is {was}")
     with uninterrupted():
         root.read(prefix).expect_partial()
     found = {id(variable) for variable, _ in matched.values()}
-    kept = tuple(name for key, name in named.items() if key not in found)
+    kept = tuple(
+        name
+        for key, name in named.items()
+        if key not in found and name.partition("/")[0] not in IPYTHONS
+    )
     if kept:
         more = ", ..." if len(kept) > 3 else ""
         warn(
@@ -150,7 +155,7 @@ def _parts(here: Session) -> dict[str, Any]:
     """What a checkpoint tracks for each name of the notebook that leads to a value to save."""
     found: dict[str, Any] = {}
     for name, value in here.named():
-        part = _trackable(value, {})
+        part = None if name in IPYTHONS else _trackable(value, {})
         if part is not None:
             found[name] = part
     return found

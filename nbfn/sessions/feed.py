@@ -23,8 +23,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nbfn import protocol
 from nbfn._version import __version__
+from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
 from nbfn.sessions.known import Captured, Known
+from nbfn.sessions.timeline.records import run_record
+from nbfn.sessions.timeline.runs import Run, merged, runs
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
@@ -41,6 +44,9 @@ LIMITS = {"functions": 1000, "cells": 200, "traces": 300, "retraces": 200, "vari
 SAVED_ROWS = 100
 """So many rows of each table a notebook keeps with an output; about 50 kB of traces."""
 
+SAVED_RUNS = 50
+"""So many rows stand there for the runs of all cells; about 20 kB."""
+
 DETAIL_ROWS = 200
 """So many rows of each table somebody gets who looks at one function."""
 
@@ -54,11 +60,13 @@ class Environment:
     Attributes:
         tensorflow: The version of TensorFlow, once it is imported.
         devices: The devices, once there is a trace.
+        models: The models' trees, by the notebook's names.
         work: What is under way, by id.
     """
 
     tensorflow: str | None = None
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
+    models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
 
 
@@ -92,6 +100,8 @@ class Feed:
         self._seen: dict[str, int] = {}
         self._known: dict[str, Known] = {}
         self._captured = Captured()
+        self._runs: dict[str, Run] = {}
+        self._runs_changed = 0
         self._sums: Counter[str] = Counter()
         self._subscribers: list[Subscriber] = []
         self._pages: list[Subscriber] = []
@@ -152,7 +162,12 @@ class Feed:
         """The newest rows of the whole state, for a notebook to keep."""
         with self._lock:
             self.flush()
-            return self._snapshot(_newest(self._sent), self._totals)
+            state = _newest(self._sent)
+            # Of these all count: they are fewer, so that they span as long.
+            state.runs.clear()
+            kept = merged(self._runs.values(), SAVED_RUNS, SAVED_RUNS // 2)
+            state.runs.update((run.id, run_record(run)) for run in kept)
+            return self._snapshot(state, self._totals)
 
     def saved_snapshot_of(self, shown: Observed | TracedCell) -> protocol.Snapshot:
         """The newest rows of one function, or of one cell with its functions, for a notebook."""
@@ -182,6 +197,7 @@ class Feed:
             seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
+            documentation=documentation(),
             totals=totals,
             state=protocol.State.model_construct(
                 None, **{name: dict(getattr(state, name)) for name in _TABLES}
@@ -220,6 +236,10 @@ class Feed:
                 put.cells[cell.id] = row
         if self._is_whole:
             put.devices.update(_changed(self.environment.devices, self._sent.devices))
+            models = self.environment.models
+            put.models.update(_changed(models, self._sent.models))
+            removed.models.extend(name for name in self._sent.models if name not in models)
+            self._put_runs(put, removed)
         work = {id: row for id, row in self.environment.work.items() if self._is_told(row)}
         put.work.update(_changed(work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in work)
@@ -256,6 +276,17 @@ class Feed:
             put=put,
             removed=removed,
         )
+
+    def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:
+        """Adds the runs of cells that are new or have been merged."""
+        if self._runs_changed == runs.changed:
+            return
+        self._runs_changed = runs.changed
+        now = {run.id: run for run in runs.rows()}
+        changed = (run for id, run in now.items() if self._runs.get(id) is not run)
+        put.runs.update((run.id, run_record(run)) for run in changed)
+        removed.runs.extend(self._runs.keys() - now.keys())
+        self._runs = now
 
     def _is_told(self, row: protocol.WorkRecord) -> bool:
         return self._is_whole or row.function in self._known

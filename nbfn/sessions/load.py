@@ -43,8 +43,8 @@ class SavedCallError(NbfnError, TypeError):
 class LoadedSession(Session):
     """The session of a SavedModel: its functions, variables and tables by name.
 
-    Its functions are `TracedFunction`s, with the graphs that were saved as their traces; so they
-    are called, explained, differentiated and exported like any other. Unlike the session of a
+    Each of its functions is a `TracedFunction`, with the graphs that were saved as its traces; so
+    it is called, explained, differentiated and exported like any other. Unlike the session of a
     notebook, it owns what it lists.
 
     Attributes:
@@ -78,7 +78,7 @@ class LoadedSession(Session):
 
     @property
     def signatures(self) -> Mapping[str, Any]:
-        """The model's signatures: a ``ConcreteFunction`` each, called with keywords."""
+        """A ``ConcreteFunction`` for each of the model's signatures, called with keywords."""
         return self.root.signatures  # type: ignore[no-any-return]
 
     @property

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from nbfn import protocol
 from nbfn.code import is_library
-from nbfn.work import Extent, Work, under_way
+from nbfn.sessions.timeline.runs import Seen
+from nbfn.underway.work import Extent, Work, under_way
 
 if TYPE_CHECKING:
     from nbfn.functions.watching.activity import Doing
@@ -42,6 +43,9 @@ class _Since:
 class Lookout:
     """Looks at a thread from time to time.
 
+    Attributes:
+        seen: What the thread did at the last look; None for Python.
+
     Args:
         thread: The thread; what is explicitly said to be under way is seen on every thread.
         cell_of: The cell that a file stands for, such as ``"In [3]"``; None for other files.
@@ -53,6 +57,7 @@ class Lookout:
         self._since: _Since | None = None
         self._records: dict[str, protocol.WorkRecord] = {}
         self._looked = 0.0
+        self.seen: Seen | None = None
 
     def look(self) -> dict[str, protocol.WorkRecord]:
         """What has taken over a second and goes on, by id; renewed once a second."""
@@ -70,6 +75,10 @@ class Lookout:
 
     def _sample(self, now: float) -> None:
         doing = _doing(self._thread)
+        if doing is not None:
+            self.seen = doing.kind  # type: ignore[assignment]
+        else:
+            self.seen = "unnoted" if _under_way("runs_unnoted", self._thread, False) else None
         if doing is None:
             self._since = None
         elif self._since is None or self._since.doing.identity != doing.identity:

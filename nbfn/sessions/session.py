@@ -23,11 +23,15 @@ from nbfn.functions.traces.variable_names import children, named_leaves, users_n
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
-from nbfn.sessions import kinds
 from nbfn.sessions.cluster import strategy as cluster
-from nbfn.sessions.memory import Memory, memory_of
+from nbfn.sessions.contents import kinds
+from nbfn.sessions.contents.memory import Memory, memory_of
+from nbfn.sessions.contents.model import Model, is_model, model_of, trained
+from nbfn.sessions.contents.statistics import Statistics, statistics_of
+from nbfn.sessions.dependencies import Dependencies, dependencies_of
+from nbfn.sessions.placement import SessionPlacement, session_placement
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
-from nbfn.sessions.statistics import Statistics, statistics_of
+from nbfn.site import cells_namespace
 from nbfn.text import count, join
 
 Function = TracedFunction | WatchedFunction | WrappedFunction
@@ -48,10 +52,13 @@ class Session:
     ``model/hidden/kernel``. What only IPython keeps (``Out[3]``) is named last.
 
     Args:
-        namespace: The namespace whose names the session has; a notebook's by default.
+        namespace: The namespace whose names the session has; by default that of the cell that runs,
+            which is not ``__main__`` in a shell embedded in a function, or else a script's.
     """
 
     def __init__(self, namespace: dict[str, Any] | None = None) -> None:
+        if namespace is None:
+            namespace = cells_namespace()
         self._namespace = sys.modules["__main__"].__dict__ if namespace is None else namespace
 
     def named(self) -> list[tuple[str, Any]]:
@@ -214,14 +221,19 @@ class Session:
         return {name: each for name, each in self.variables.items() if id(each) not in used}
 
     def _captured(self) -> Iterator[tuple[str, set[int]]]:
+        for name, function in self._all_functions():
+            captures = function.captures
+            yield name, {id(c.value) for c in captures if c.kind == "variable" and c.is_alive}
+
+    def _all_functions(self) -> Iterator[tuple[str, Any]]:
+        """The functions that are named, those of cells, and those that nbfn only watches."""
         named: dict[str, Any] = dict(self.functions)
         for name, cell in self.cells.items():
             named |= {f"{name}.functions[{i}]": each for i, each in enumerate(cell.functions)}
         known = {id(function) for function in named.values()}
-        named |= {name: each for name, each in self.watched.items() if id(each) not in known}
-        for name, function in named.items():
-            captures = function.captures
-            yield name, {id(c.value) for c in captures if c.kind == "variable" and c.is_alive}
+        watched = {n: each for n, each in self.watched.items() if id(each) not in known}
+        named = named | {name: each for name, each in watched.items() if name not in named}
+        yield from named.items()
 
     def __getitem__(self, name: str) -> Any:
         """What a path such as ``model/hidden/kernel`` leads to: a variable, a module, a table.
@@ -258,8 +270,40 @@ class Session:
             if not path or name == path or name.startswith(f"{path}/")
         ]
         if path and not found:
-            raise SessionKeyError(f"`{path}`, a {type(self[path]).__name__}, holds no variable")
+            raise SessionKeyError(f"`{path}` ({type(self[path]).__name__}) holds no variable")
         return statistics_of(found)
+
+    def tabulate(self, path: str, gradients: Iterable[tuple[Any, Any]] = ()) -> Model:
+        """A model as a tree: shapes, parameters, bytes, sharing, and what a step has changed.
+
+        Args:
+            path: The module, Keras model or layer.
+            gradients: Pairs of a gradient and its variable, as optimizers take them.
+
+        Returns:
+            The tree, which says of each part how far its values are from those of the last look.
+
+        Raises:
+            SessionKeyError: If it leads to no model.
+        """
+        value = self[path]
+        if not is_model(value):
+            raise SessionKeyError(f"`{path}` ({type(value).__name__}) is not a module or layer")
+        users = self.users
+        return trained(model_of(value, path), value, gradients, lambda each: bool(users(each)))
+
+    @property
+    def placement(self) -> SessionPlacement:
+        """What each device holds and has run, as far as calls were watched, and what was copied.
+
+        A call is watched by ``f.run(...)`` or ``%tf_placement f(...)``.
+        """
+        return session_placement(self._all_functions(), self.memory, self.strategy)
+
+    @property
+    def dependencies(self) -> Dependencies:
+        """What cells and traces have read, what of it has changed, and what to run again."""
+        return dependencies_of(self._all_functions())
 
     def snapshot(self) -> Snapshot:
         """A copy of the values of all variables and of the entries of all tables now, by name."""

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.interruption import uninterrupted
-from nbfn.sessions.kinds import is_mutable_table
+from nbfn.sessions.contents.kinds import is_mutable_table
 
 
 class RestoreError(NbfnError, ValueError):

@@ -11,16 +11,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nbfn import protocol
 from nbfn._version import __version__
-from nbfn.functions import TracedFunction
+from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.traces.trace import EvictedError
+from nbfn.sessions.contents.model import Model, model_of
+from nbfn.sessions.environment import model_record
 from nbfn.sessions.export.export import Export
 from nbfn.sessions.load import LoadedSession
 from nbfn.sessions.session import Session
 from nbfn.views.cell import cell_outline
 from nbfn.views.export import export_outline
 from nbfn.views.function import function_outline
-from nbfn.views.graph import GraphView
+from nbfn.views.graphs.merged import merged_record
+from nbfn.views.graphs.outline import GraphView, graph_view, title_of
+from nbfn.views.graphs.record import graph_record
+from nbfn.views.graphs.spoken import spoken_function, spoken_trace
 from nbfn.views.loaded import loaded_outline
+from nbfn.views.module import ModuleTree
 from nbfn.views.outline import Outline
 from nbfn.views.pages import page_of
 from nbfn.views.session import session_outline
@@ -71,31 +79,69 @@ def export_bundle(export: Export) -> dict[str, Any]:
 
 def module_bundle(module: Module) -> dict[str, Any]:
     """The MIME bundle of a module: its tree; of one without variables, text is its ``repr``."""
-    from nbfn.views.module import ModuleTree
+    model = model_of(module)
+    return model_bundle(model) | ({} if model.variables else {"text/plain": repr(module)})
 
-    tree = ModuleTree(module)
-    text = tree.text() if tree.has_variables else repr(module)
-    return {"text/plain": text, "text/html": tree.html()}
+
+def model_bundle(model: Model) -> dict[str, Any]:
+    """The MIME bundle of a model's tree."""
+    tree = ModuleTree(model)
+    if not _in_a_kernel():
+        return _static(tree)
+    view = protocol.SavedView(view="model", model=model_record(model), snapshot=_made_by())
+    return _static(tree) | _held(view)
+
+
+def trace_bundle(trace: Trace) -> dict[str, Any]:
+    """The MIME bundle of a trace: its graph. Of one that has left the cache, what it was."""
+    try:
+        return graph_bundle(graph_view(trace))
+    except EvictedError as gone:
+        return outline_bundle(Outline(title_of(trace), [str(gone)]))
+
+
+def graph_bundle(view: GraphView) -> dict[str, Any]:
+    """The MIME bundle of a graph: a picture, HTML and text."""
+    bundle = _static(view)
+    if not _in_a_kernel():
+        return bundle
+    function = spoken_function(view.trace)
+    save = None if function is None else f"%tf_graph {function} --trace {view.trace.number} --save"
+    record = graph_record(view.title, view.graph, trace=spoken_trace(view.trace), save=save)
+    bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
+    if needs_widget():
+        from nbfn.views.widget import graph_widget, widget_view
+
+        bundle |= widget_view(graph_widget(record))
+    return bundle
 
 
 def result_bundle(result: Any) -> dict[str, Any]:
     """The MIME bundle of a result that has a page; text is its ``repr``."""
-    return outline_bundle(page_of(result)) | {"text/plain": repr(result)}
+    graph = None
+    if isinstance(result, TraceDiff) and _in_a_kernel():
+        graph = merged_record(result)
+    return outline_bundle(page_of(result), graph) | {"text/plain": repr(result)}
 
 
-def outline_bundle(outline: Outline | GraphView) -> dict[str, Any]:
-    """The MIME bundle of an outline: a page, HTML and text. Of a graph there is no page."""
-    bundle = _static(outline)
-    if isinstance(outline, Outline) and _in_a_kernel():
-        from nbfn.sessions.feed import feed
+def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) -> dict[str, Any]:
+    """The MIME bundle of an outline: a page, with a picture if it has a graph; HTML and text."""
+    if not _in_a_kernel():
+        return _static(outline)
+    page = protocol.SavedView(view="page", page=outline.record(), graph=graph, snapshot=_made_by())
+    return _static(outline) | _held(page)
 
-        now = feed()
-        made_by = protocol.Snapshot(
-            epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State()
-        )
-        held = protocol.SavedView(view="page", page=outline.record(), snapshot=made_by)
-        bundle[protocol.MIME_TYPE] = held.model_dump(mode="json", exclude_none=True)
-    return bundle
+
+def _made_by() -> protocol.Snapshot:
+    """A snapshot that only tells which kernel made a result."""
+    from nbfn.sessions.feed import feed
+
+    now = feed()
+    return protocol.Snapshot(epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State())
+
+
+def _held(view: protocol.SavedView) -> dict[str, Any]:
+    return {protocol.MIME_TYPE: view.model_dump(mode="json", exclude_none=True)}
 
 
 def _saved(view: Literal["function", "cell", "session"], shown: Any) -> dict[str, Any]:
@@ -110,22 +156,40 @@ def _saved(view: Literal["function", "cell", "session"], shown: Any) -> dict[str
     return {protocol.MIME_TYPE: held.model_dump(mode="json")}
 
 
-def _static(outline: Outline | GraphView) -> dict[str, Any]:
+def _static(outline: Outline | GraphView | ModuleTree) -> dict[str, Any]:
     return {"text/plain": outline.text(), "text/html": outline.html()}
+
+
+def metadata_of(bundle: dict[str, Any]) -> dict[str, Any]:
+    """The metadata that belongs beside a MIME bundle: without it Colab draws no widget."""
+    if "application/vnd.jupyter.widget-view+json" not in bundle:
+        return {}
+    from nbfn.views.widget import widget_metadata
+
+    return widget_metadata()
 
 
 def needs_widget() -> bool:
     """Whether an output needs a widget to be live.
 
     It does in a kernel to which no page of nbfn's own is attached. A notebook keeps the widget of
-    an output but not what it shows, and some hosts draw it before anything else: an error.
+    an output but not what it shows, and some hosts draw it before anything else: an error. A run
+    that nobody looks at, as nbconvert's, would keep how each widget began.
     """
-    if not _in_a_kernel():
+    if not _in_a_kernel() or not _is_looked_at():
         return False
     from nbfn.sessions.feed import feed
     from nbfn.views.widget import BUNDLE
 
     return BUNDLE.exists() and not feed().has_page
+
+
+def _is_looked_at() -> bool:
+    """Whether a user may be in front of the cell that runs: one who could be asked for input."""
+    from IPython.core.getipython import get_ipython
+
+    parent: Any = getattr(get_ipython(), "get_parent", dict)() or {}
+    return bool(parent.get("content", {}).get("allow_stdin", True))
 
 
 def _in_a_kernel() -> bool:

@@ -6,7 +6,7 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.views.function import captures_table, retraces_table
-from nbfn.views.outline import Outline, Table, Words, advice
+from nbfn.views.outline import Outline, Table, Words, advice, reason
 
 MAX_REASONS = 6
 
@@ -32,7 +32,7 @@ def cell_outline(cell: TracedCell) -> Outline:
         for line, how in sorted(report.lines.items())
     ]
     traces = [
-        (_lines(segment), trace.signature, trace.cause.sentence)
+        (_lines(segment), trace.signature, reason([trace.cause]))
         for segment in report.segments
         for trace in (segment.function.traces if segment.function is not None else ())
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nbfn.functions import Capture, Retrace, Trace, TracedFunction
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table, Words, advice, place
+from nbfn.views.outline import Outline, Table, Words, advice, place, reason
 
 
 def function_outline(function: TracedFunction, *, open: bool = False) -> Outline:
@@ -67,7 +67,7 @@ def status(function: TracedFunction) -> str:
 
 def traces_table(traces: Sequence[Trace]) -> Table:
     """The traces, one row each."""
-    rows = [(str(t.number), t.signature, str(t.hits), t.cause.sentence) for t in traces]
+    rows = [(str(t.number), t.signature, str(t.hits), reason([t.cause])) for t in traces]
     return Table("traces", ("#", "signature", "hits", "cause"), rows)
 
 
@@ -83,7 +83,7 @@ def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None =
     rows = [
         (
             str(r.number),
-            "; ".join(cause.sentence for cause in r.causes),
+            reason(r.causes),
             advice(r.remedy, r.site) if there is None or r.trace in there else "",
         )
         for r in retraces

@@ -1,7 +1,7 @@
 """What a view says, before it becomes text, HTML or a record for the page: they never disagree.
 
-Everything here is deterministic: no times, ids or addresses, so that a saved notebook stays the
-same when nothing has changed.
+Everything here is deterministic: no ids, addresses, or times but where the session's time went, so
+that a saved notebook stays the same when nothing has changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from nbfn import protocol
-from nbfn.functions.traces.cause import Remedy
+from nbfn.functions.traces.cause import Cause, Remedy
 from nbfn.protocol import Phrase
 from nbfn.sessions.records import cell_of
 from nbfn.site import Site
@@ -36,7 +36,7 @@ _BEFORE = ";background-color:rgba(255,80,70,0.16)"
 _AFTER = ";background-color:rgba(50,170,80,0.18)"
 
 Words = str | Phrase
-"""Words, in which backticks enclose code; or words that lead to code or to a place."""
+"""Words, in which backticks enclose code; or words that lead to code, to a place or to a page."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ class Outline:
         tables: Tables below those; empty ones are left out.
         groups: Outlines of its parts.
         open: Whether it is unfolded at first, within another.
+        diagram: A picture of what the tables say, for pages.
     """
 
     title: str
@@ -140,6 +141,7 @@ class Outline:
     tables: Sequence[Table] = field(default_factory=tuple)
     groups: Sequence[Outline] = ()
     open: bool = False
+    diagram: protocol.Diagram | None = None
 
     def text(self) -> str:
         """As plain text."""
@@ -176,6 +178,7 @@ class Outline:
             tables=[table.record() for table in self.tables if table.rows],
             groups=[group.record() for group in self.groups],
             open=self.open,
+            diagram=self.diagram,
         )
 
 
@@ -188,6 +191,11 @@ def advice(remedy: Remedy | None, site: Site | None = None) -> Words:
     )
 
 
+def reason(causes: Sequence[Cause]) -> Phrase:
+    """Causes as words that lead to the page on how the first of them comes about."""
+    return Phrase(text="; ".join(map(str, causes)), page=causes[0].page if causes else None)
+
+
 def place(site: Site) -> Phrase:
     """A place in the user's code as words that lead there."""
     return Phrase(text=str(site), cell=cell_of(site))
@@ -196,6 +204,8 @@ def place(site: Site) -> Phrase:
 def _clipped(words: Words) -> Words:
     if isinstance(words, str) and len(words) > MAX_CELL:
         return f"{words[: MAX_CELL - 1]}…"
+    if isinstance(words, Phrase) and words.page is not None and len(words.text) > MAX_CELL:
+        return words.model_copy(update={"text": f"{words.text[: MAX_CELL - 1]}…"})
     return words
 
 
@@ -211,6 +221,8 @@ def _html(words: Words) -> str:
     if isinstance(words, str):
         return _marked(words)
     said = _marked(words.text)
+    if words.page is not None and words.page.startswith("https:"):
+        said = f'<a href="{escape(words.page)}" target="_blank" rel="noopener">{said}</a>'
     if words.code is None:
         return said
     code = escape(words.code)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 from nbfn.functions.traces.capture import short_device
 from nbfn.sessions.session import Session
-from nbfn.text import count
+from nbfn.sessions.timeline.runs import Run, runs
+from nbfn.text import count, duration
 from nbfn.views.outline import MAX_ROWS, Outline, Table
 
 
@@ -30,7 +31,7 @@ def session_outline(session: Session) -> Outline:
     return Outline(
         f"session: {count(len(functions), 'function')}, {count(len(modules), 'module')}, "
         f"{count(len(variables), 'variable')}",
-        (),
+        _time_lines(runs.rows()),
         (
             Table("functions", ("function", "traces", "calls", "hits", "retraces"), functions),
             Table("cells", ("cell", "runs as"), cells),
@@ -48,6 +49,30 @@ def session_outline(session: Session) -> Outline:
             ),
         ),
     )
+
+
+def _time_lines(rows: Sequence[Run]) -> list[str]:
+    """Where the time of the notebook's cells went; nothing before one has ended."""
+    ended = [run for run in rows if not run.is_running]
+    seconds = sum(run.seconds for run in ended)
+    if not seconds:
+        return []
+    parts = (
+        ("tracing", sum(run.tracing for run in ended)),
+        ("running graphs", sum(run.graph for run in ended)),
+        ("Python and everything else", sum(run.python for run in ended)),
+    )
+    cells = count(sum(run.runs for run in ended), "run")
+    shares = ", ".join(f"{each / seconds:.0%} {name}" for name, each in parts)
+    lines = [f"where the time went: {duration(seconds)} in {cells} of cells: {shares}"]
+    watched = sum(run.watched for run in ended)
+    if watched:
+        copies = sum(run.copies for run in ended)
+        lines.append(
+            f"copies between devices: {copies:,} in {count(watched, 'watched call')}; of other "
+            "calls they are not known"
+        )
+    return lines
 
 
 def _classes(named: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,48 @@ from nbfn.sessions.records import functions_of
 
 _STATIC = Path(__file__).parent / "static"
 BUNDLE = _STATIC / "widget.js"
+PICTURES = _STATIC / "pictures.js"
 
 _widgets: dict[str, View] = {}
 
+_metadata: dict[str, Any] = {}
+"""What anywidget gave last; it is the same for all widgets."""
 
-class View(anywidget.AnyWidget):
-    """A view. The front end draws `snapshot`, and what the patches that follow it change."""
+MAX_GRAPHS = 10
+"""So many graphs are held for pages that draw them again; each may be megabytes."""
+
+_graphs: deque[GraphWidget] = deque()
+
+
+class _Widget(anywidget.AnyWidget):
+    """What all have in common: the bundle of the views, and that of the pictures on demand."""
 
     _esm = BUNDLE if BUNDLE.exists() else "export default {}"
     _css = _STATIC / "widget.css" if BUNDLE.exists() else ""
 
     view = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.on_msg(self._asked)
+
+    def _asked(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """Answers a page that looks at a picture."""
+        match content:
+            case {"type": "request_pictures"}:
+                source = PICTURES.read_text(encoding="utf-8")
+                self.send(protocol.Pictures(source=source).model_dump(mode="json"))
+
+
+class GraphWidget(_Widget):
+    """The picture of a graph, which does not change."""
+
+    graph = traitlets.Dict().tag(sync=True)
+
+
+class View(_Widget):
+    """A view. The front end draws `snapshot`, and what the patches that follow it change."""
+
     target = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
 
@@ -36,7 +68,6 @@ class View(anywidget.AnyWidget):
         self._source = source
         super().__init__(view=view, target=target)
         source.subscribe(self.receive)
-        self.on_msg(self._asked)
         if source is not feed():
             feed().subscribe(self._flush)
 
@@ -56,7 +87,7 @@ class View(anywidget.AnyWidget):
     def _flush(self, _: protocol.Snapshot | protocol.Patch) -> None:
         self._source.flush()
 
-    def _asked(self, _widget: Any, content: Any, _buffers: Any) -> None:
+    def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
         """Answers a page that has missed a part of the state, or that looks at a function."""
         match content:
             case {"type": "request_snapshot"}:
@@ -65,6 +96,8 @@ class View(anywidget.AnyWidget):
                 details = self._source.details(function)
                 if details is not None:
                     self.send(details.model_dump(mode="json"))
+            case _:
+                super()._asked(widget, content, buffers)
 
 
 def function_widget(function: TracedFunction) -> View:
@@ -96,6 +129,15 @@ def session_widget() -> View:
     return _widgets["session"]
 
 
+def graph_widget(graph: protocol.GraphRecord) -> GraphWidget:
+    """A widget that shows a graph; of many, the oldest end."""
+    widget = GraphWidget(view="graph", graph=graph.model_dump(mode="json", exclude_none=True))
+    _graphs.append(widget)
+    if len(_graphs) > MAX_GRAPHS:
+        _graphs.popleft().close()
+    return widget
+
+
 def _widget_of(view: str, shown: TracedFunction | TracedCell, scope: Callable[[], Any]) -> View:
     widget = _widgets.get(shown.id)
     if widget is None:
@@ -105,11 +147,18 @@ def _widget_of(view: str, shown: TracedFunction | TracedCell, scope: Callable[[]
     return widget
 
 
-def widget_view(widget: View) -> dict[str, Any]:
+def widget_view(widget: _Widget) -> dict[str, Any]:
     """The MIME entry that shows a widget."""
-    data, _ = _as_pair(widget._repr_mimebundle_())
+    data, metadata = _as_pair(widget._repr_mimebundle_())
+    _metadata.clear()
+    _metadata.update(metadata)
     view = "application/vnd.jupyter.widget-view+json"
     return {view: data[view]} if view in data else {}
+
+
+def widget_metadata() -> dict[str, Any]:
+    """What belongs beside the MIME entry of a widget. In Colab: from where its host is loaded."""
+    return dict(_metadata)
 
 
 def _as_pair(bundle: Any) -> tuple[dict[str, Any], dict[str, Any]]:

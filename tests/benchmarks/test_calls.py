@@ -21,10 +21,24 @@ def pairs(make: Callable[[], Callable[..., Any]]) -> dict[str, Any]:
     return {"tf.function": tf.function(make()), "nbfn.function": nbfn.function(make())}
 
 
-@pytest.mark.parametrize("kind", ["tf.function", "nbfn.function"])
+def ways() -> dict[str, Callable[[Any], Any]]:
+    """One function, called in each way that there is."""
+    functions = pairs(body)
+    concrete = tf.function(body()).get_concrete_function(tf.ones([4, 10]))
+    captured, dtypes = concrete.captured_inputs, [tf.float32]
+
+    def operation(x: Any) -> Any:
+        return tf.raw_ops.StatefulPartitionedCall(args=[x, *captured], Tout=dtypes, f=concrete)
+
+    return {**functions, "ConcreteFunction": concrete, "the graph's operation alone": operation}
+
+
+@pytest.mark.parametrize(
+    "kind", ["tf.function", "nbfn.function", "ConcreteFunction", "the graph's operation alone"]
+)
 @pytest.mark.benchmark(group="hit: one tensor, two captures")
 def test_hit(benchmark: Any, kind: str) -> None:
-    f, x = pairs(body)[kind], tf.ones([4, 10])
+    f, x = ways()[kind], tf.ones([4, 10])
     f(x)
     f(x)
     benchmark(f, x)

@@ -51,13 +51,15 @@ window.WebSocket = class extends Native {
       const [, type] = /"type": ?"(snapshot|patch)", ?"(?:protocol|epoch)"/.exec(text) ?? [];
       if (type) {
         window.nbfn = { type, size: text.length, begun: performance.now() };
+        window.messages = (window.messages ?? 0) + 1;
       }
     });
   }
 };
 new MutationObserver(changes => {
   const { type, painted } = window.nbfn;
-  const isSeen = ({ target }) => target.parentElement?.closest('.nbfn-View');
+  const element = ({ target }) => target.closest ? target : target.parentElement;
+  const isSeen = change => element(change)?.closest('.nbfn-View');
   if (type && !painted && changes.some(isSeen)) {
     window.nbfn.painted = true;
     requestAnimationFrame(() => setTimeout(() => {
@@ -67,6 +69,17 @@ new MutationObserver(changes => {
 }).observe(document, { childList: true, characterData: true, subtree: true });
 """
 MEASURED = "() => window.nbfn.milliseconds && window.nbfn"
+
+
+SECONDS = 60
+CALLS = f"""
+import time
+end, number = time.monotonic() + {SECONDS}, 0
+while time.monotonic() < end:
+    one_call(x)
+    number += 1
+print(number, "calls")
+"""
 
 
 @pytest.fixture
@@ -102,3 +115,26 @@ def test_panel(full: Any, benchmark: Any) -> None:
         measured(full, benchmark)
 
     benchmark.pedantic(call, rounds=5)
+
+
+@pytest.mark.benchmark(group=f"calls for {SECONDS} seconds")
+@pytest.mark.parametrize("panel", ["closed", "open"])
+def test_many_calls(lab: Any, benchmark: Any, panel: str) -> None:
+    lab.page.add_init_script(WATCH)
+    define = "@nbfn.function\ndef one_call(x):\n    return x + 1.0\nx = tf.ones([1])"
+    setup = f"%load_ext nbfn\nimport nbfn\nimport tensorflow as tf\n{define}\none_call(x)"
+    lab.open(f"{panel}.ipynb", setup, CALLS)
+    lab.run(0)
+    if panel == "closed":
+        lab.page.locator('[data-id="nbfn-session-panel"]').first.click()
+        expect(lab.panel).to_be_hidden()
+    heap = "() => performance.memory.usedJSHeapSize / 1e6"
+    before = lab.page.evaluate(heap)
+    lab.page.evaluate("() => { window.messages = 0; }")
+
+    benchmark.pedantic(lambda: lab.run(1), rounds=1)
+    printed = lab.cell(1).locator(".jp-OutputArea-output").first.inner_text()
+    benchmark.extra_info["calls a second"] = round(int(printed.split()[0]) / SECONDS)
+    messages = lab.page.evaluate("() => window.messages")
+    benchmark.extra_info["messages a second"] = round(messages / SECONDS, 1)
+    benchmark.extra_info["page, MB more"] = round(lab.page.evaluate(heap) - before, 1)

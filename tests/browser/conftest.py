@@ -73,12 +73,13 @@ def lab(server: Server, browser: Browser) -> Iterator[Lab]:
 class Server:
     """JupyterLab on loopback, with no settings of the user's."""
 
-    def __init__(self, home: Path, python: Path | None = None) -> None:
+    def __init__(self, home: Path, python: Path | None = None, app: str = "jupyterlab") -> None:
         """Starts the server.
 
         Args:
             home: An empty folder for all that JupyterLab writes.
             python: Interpreter of an environment that has nbfn installed; the checkout by default.
+            app: The program that serves: ``jupyterlab`` or ``notebook``.
         """
         self.notebooks = home / "notebooks"
         self.notebooks.mkdir()
@@ -108,7 +109,7 @@ class Server:
                 *(
                     str(python or sys.executable),
                     "-m",
-                    "jupyterlab",
+                    app,
                     "--no-browser",
                     "--allow-root",
                 ),

@@ -16,6 +16,8 @@ import nbfn
 import tensorflow as tf
 
 weights = tf.Variable(tf.ones([8, 2]), name="weights")
+net = tf.Module()
+net.weights = weights
 
 @nbfn.function
 def a_step_with_a_rather_long_name(images, labels=None):
@@ -24,6 +26,7 @@ def a_step_with_a_rather_long_name(images, labels=None):
 BODY = "%%tf_function\nfor n in range(3):\n    x = tf.reduce_sum(weights) + n\n    print(n)"
 RETRACE = "for n in (1, 2, 3):\n    a_step_with_a_rather_long_name(tf.ones([n, 8]))"
 SHOWN = "a_step_with_a_rather_long_name"
+GRAPH = f"%tf_graph {SHOWN}"
 WIDE = """
 panel => [...panel.querySelectorAll('.nbfn-Panel-view, .nbfn-Header, .nbfn-Panel-body')]
   .filter(each => each.scrollWidth > each.clientWidth + 1)
@@ -34,9 +37,10 @@ panel => [...panel.querySelectorAll('.nbfn-Panel-view, .nbfn-Header, .nbfn-Panel
 @pytest.fixture
 def filled(lab: Any) -> Any:
     """A notebook with something in every view."""
-    lab.open("access.ipynb", SETUP, BODY, RETRACE, SHOWN, "nbfn.session()")
-    for index in range(5):
+    lab.open("access.ipynb", SETUP, BODY, RETRACE, SHOWN, "nbfn.session()", GRAPH)
+    for index in range(6):
         lab.run(index)
+    lab.cell(5).locator(".nbfn-Graph-box").first.click()
     for row in lab.panel.locator(".nbfn-Row > summary").all():
         row.click()
     return lab

@@ -27,6 +27,9 @@ COMMANDS = {
     "Show a Graph",
     "Export the Session…",
     "Run All Cells and Report",
+    "Show What Is Stale",
+    "Show the Devices",
+    "Write a Report",
 }
 
 
@@ -61,7 +64,7 @@ def test_a_cell_is_marked_as_traced_and_plain_again(lab) -> None:
     lab.expect_source(0, f"%%tf_function\n{body}")
     # The button is drawn anew, and has no ears until then.
     expect(button).to_have_attribute("aria-pressed", "true")
-    expect(button).to_have_attribute("title", re.compile("take %%tf_function out"))
+    expect(button).to_have_attribute("title", re.compile("remove %%tf_function"))
     button.click()
     lab.expect_source(0, body)
     lab.cell(0).locator(".jp-InputPrompt").click()
@@ -127,6 +130,24 @@ def test_all_cells_run_and_are_reported(lab) -> None:
         expect(lab.cell(2).locator(".jp-OutputArea-output").first).to_contain_text("step")
         lab.expect_source(2, "import nbfn\nnbfn.session()")
         expect(lab.notebook.locator(".jp-Cell")).to_have_count(3)
+
+
+def test_questions_are_answered_in_cells(lab) -> None:
+    lab.open("questions.ipynb", SETUP + "rate = 0.5\n", RETRACE)
+    lab.run(0)
+    lab.run(1)
+    for n, (command, answer) in enumerate(
+        (
+            ("Show What Is Stale", "0 stale functions"),
+            ("Show the Devices", "no call of step was watched"),
+            ("Write a Report", "report.html"),
+        ),
+        2,
+    ):
+        choose(lab, command)
+        expect(lab.cell(n).locator(".jp-OutputArea")).to_contain_text(answer)
+    page = (lab.server.notebooks / "report.html").read_text()
+    assert '"name": "step"' in page
 
 
 def test_a_badge_says_how_a_cell_fares(lab) -> None:

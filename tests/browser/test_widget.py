@@ -7,7 +7,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-LOAD = "%load_ext nbfn\nimport tensorflow as tf\nweights = tf.Variable(tf.ones([8, 2]))"
+from tests.harness.kernel import running_kernel
+from tests.harness.widget_host import widget_host
+
+LOAD = "%load_ext nbfn\nimport nbfn, tensorflow as tf\nweights = tf.Variable(tf.ones([8, 2]))"
 CELL = "%%tf_function\ndef step(images):\n    return tf.reduce_sum(images @ weights)"
 
 CONTRAST = """
@@ -106,3 +109,22 @@ def test_long_work_is_seen_while_it_lasts(lab, tmp_path) -> None:
     expect(lab.page.locator("progress")).to_have_count(0)
     expect(lab.cell(1).locator(".nbfn-StatusLine-text")).to_contain_text("Traced slow")
     expect(lab.panel).to_contain_text(re.compile(r"TensorFlow 2\.\d+"))
+
+
+def test_a_host_that_has_widgets_only_draws_each_view(browser) -> None:
+    with running_kernel() as kernel, widget_host(browser, kernel) as host:
+        host.run(LOAD)
+        function = host.show(CELL)
+        expect(function).to_contain_text("Not called yet step")
+        host.run("for n in (1, 2): step(tf.ones([n, 8]))")
+        host.wait_for(function.get_by_text("1 retrace", exact=False))
+        expect(function).to_contain_text(re.compile(r"Retraced\s*step: images .*1.*→.*2"))
+        cell = host.show("%%tf_function body\nfor n in range(3):\n    y = tf.sin(weights)")
+        expect(cell).to_contain_text("2 statements")
+        session = host.show("nbfn.session()")
+        expect(session).to_contain_text("Captured variables")
+        expect(session).to_contain_text("step")
+        graph = host.show("step.traces[-1]")
+        assert graph.locator("svg [role]").count() == 0
+        host.wait_for(graph.locator("svg"))
+        expect(graph).to_contain_text("MatMul")

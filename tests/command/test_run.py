@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from nbfn import protocol
 from nbfn.command.outcome import Exit
+from nbfn.documentation import page_of_cause
 from tests.command.conftest import PREAMBLE, Ended, run, start, write
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and process groups are POSIX's")
@@ -36,6 +38,10 @@ FAILING = (
 )
 
 
+OWN_SCRIPTS = ["nbfn-traits", "nbfn-widget", "nbfn-pictures"]
+"""What the page holds for its views; then comes the script that draws them."""
+
+
 class Page(HTMLParser):
     """What a report holds: its texts, tags and addresses."""
 
@@ -44,15 +50,21 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.addresses: list[str] = []
         self.parts: list[str] = []
+        self.scripts: list[str | None] = []
+        self.held: dict[str | None, str] = {}
         self.feed(path.read_text())
         self.text = " ".join(" ".join(self.parts).split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag == "script":
+            self.scripts.append(dict(attrs).get("id"))
 
     def handle_data(self, data: str) -> None:
-        if self.tags[-1:] != ["style"]:
+        if self.tags[-1:] == ["script"]:
+            self.held[self.scripts[-1]] = data
+        elif self.tags[-1:] != ["style"]:
             self.parts.append(data)
 
 
@@ -118,9 +130,20 @@ def test_the_output_has_the_counts_and_outputs_of_the_notebook_alone(
     assert all("widget-view" not in str(cell) for cell in cells)
 
 
-def test_the_report_is_one_file_without_scripts_or_addresses(page: Page) -> None:
-    assert not {"script", "link", "img", "iframe"} & set(page.tags)
-    assert all(address.startswith("#") for address in page.addresses)
+def test_the_report_is_one_file_that_leads_to_the_pages_of_causes_only(page: Page) -> None:
+    assert not {"link", "img", "iframe"} & set(page.tags)
+    elsewhere = {address for address in page.addresses if not address.startswith("#")}
+    assert elsewhere == {page_of_cause("shape")}
+
+
+def test_the_report_holds_the_session_for_its_views(page: Page) -> None:
+    assert page.scripts == [*OWN_SCRIPTS, None]
+    traits = json.loads(page.held["nbfn-traits"])
+    snapshot = protocol.Snapshot.model_validate(traits["snapshot"])
+    assert traits["kept"]
+    assert {each.name for each in snapshot.state.functions.values()} >= {"predict", "step"}
+    assert snapshot.totals is not None
+    assert snapshot.totals.retraces == 3
 
 
 def test_the_report_says_what_the_session_was(page: Page) -> None:
@@ -157,7 +180,7 @@ def test_a_failing_cell_ends_with_1_and_its_error(folder: Path, failed: Ended) -
 
 def test_the_report_of_a_failure_says_what_is_known(folder: Path, failed: Ended) -> None:
     page = Page(folder / "failed.html")
-    assert "script" not in page.tags
+    assert page.scripts == [*OWN_SCRIPTS, None]
     assert "i" not in page.tags
     assert "ValueError: <script>alert(1)</script>" in page.text
     assert "----> 3 raise ValueError" in page.text
@@ -254,9 +277,9 @@ def test_what_cannot_be_carried_out_is_refused_in_one_line(tmp_path: Path) -> No
     write(tmp_path / "other.ipynb", "x = 1", kernel="nosuch")
     for arguments, said in (
         (["none.ipynb"], "there is no notebook `none.ipynb`"),
-        (["text.ipynb"], "`text.ipynb` is no notebook: Notebook does not appear to be JSON"),
-        (["list.ipynb"], "`list.ipynb` is no notebook: it is JSON without cells"),
-        (["other.ipynb"], "there is no kernel `nosuch`; give one that is there with --kernel: "),
+        (["text.ipynb"], "`text.ipynb` is not a notebook: Notebook does not appear to be JSON"),
+        (["list.ipynb"], "`list.ipynb` is not a notebook: it is JSON without cells"),
+        (["other.ipynb"], "there is no kernel `nosuch`; choose an installed one with --kernel: "),
         (["good.ipynb", "--kernel", "nosuch"], "there is no kernel `nosuch`"),
         (["good.ipynb", "--export", "folder"], "`folder` exists; give --overwrite"),
         (["good.ipynb", "--export", "folder", "--overwrite"], "`folder` holds no SavedModel"),

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.progress import ProgressError, graph_loops
-from nbfn.work import under_way
+from nbfn.underway.work import under_way
 
 
 @pytest.fixture(autouse=True)

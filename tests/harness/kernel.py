@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,11 +47,24 @@ class Kernel:
         self.client = client
         self.interrupt = interrupt
 
-    def run(self, code: str, cell_id: str | None = None, timeout: float = 120) -> Reply:
-        """Runs a cell to its end."""
+    def run(
+        self,
+        code: str,
+        cell_id: str | None = None,
+        timeout: float = 120,
+        *,
+        is_looked_at: bool = True,
+    ) -> Reply:
+        """Runs a cell to its end, as a page does, or as nbclient does, which nobody looks at."""
         message = self.client.session.msg(
             "execute_request",
-            {"code": code, "silent": False, "store_history": True, "user_expressions": {}},
+            {
+                "code": code,
+                "silent": False,
+                "store_history": True,
+                "user_expressions": {},
+                **({} if is_looked_at else {"allow_stdin": False}),
+            },
             metadata={"cellId": cell_id} if cell_id else {},
         )
         self.client.shell_channel.send(message)
@@ -115,4 +129,5 @@ def running_kernel(environment: Environment = HERE) -> Iterator[Kernel]:
         yield Kernel(client, manager.interrupt_kernel)
     finally:
         client.stop_channels()
-        manager.shutdown_kernel(now=True)
+        # What is killed tells no coverage.
+        manager.shutdown_kernel(now="COVERAGE_PROCESS_CONFIG" not in os.environ)

@@ -51,7 +51,7 @@ def test_the_panel_attaches_before_tensorflow_is_imported(kernel: Kernel) -> Non
 def test_a_cell_that_awaits_runs_as_a_plain_one(kernel: Kernel) -> None:
     kernel.run("async def later(z): return z * 2")
     text = kernel.run("%%tf_function step\ny = await later(4)\ny").text
-    assert "a cell that awaits runs as a plain one" in text
+    assert "a cell with await runs as plain Python" in text
     assert text.split()[-1] == "8"
     kernel.run("%tf_auto on")
     assert kernel.run("y = await later(5)\ny").text.split() == ["10"]

@@ -72,11 +72,20 @@ def test_a_terminal_has_one_line_which_is_cleared(monkeypatch: pytest.MonkeyPatc
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "28")
+    monkeypatch.setenv("TERM", "xterm")
     display = ProgressDisplay(SimpleNamespace())  # type: ignore[arg-type]
     display.show([record(1)])
     display.end()
     display.end()
     assert terminal.getvalue() == "[#####...............] 1 of\x1b[K\r\x1b[K"
+
+
+def test_a_terminal_that_clears_nothing_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "dumb")
+    ProgressDisplay(SimpleNamespace()).show([record(1)])  # type: ignore[arg-type]
+    assert terminal.getvalue() == ""
 
 
 def test_a_log_file_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,4 +242,4 @@ if __name__ == "__main__":
         folder = Path(sys.argv[1], look.__name__)
         folder.mkdir()
         seen[look.__name__] = look(folder)
-    print(json.dumps(seen))  # noqa: T201
+    print(json.dumps(seen))

@@ -48,6 +48,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         [
             *(UV, "pip", "install", "--quiet", "--compile-bytecode"),
             *("--python", str(python), f"{wheel}[lab]"),
+            *os.environ.get("NBFN_WHEEL_WITH", "").split(),
         ],
         check=True,
         env=without_node(),

@@ -34,7 +34,10 @@ def full(notebook):
     notebook["model"] = keras.Sequential([keras.layers.Dense(2)])
     notebook["model"](tf.ones([1, 3]))
     net = nbfn.nn.Dense(2)
-    notebook["net"] = net.bind(net.init(nbfn.nn.key(0), tf.zeros([1, 3])))
+    variables = net.init(nbfn.nn.key(0), tf.zeros([1, 3]))
+    notebook["net"] = net.bind(variables, rngs={"dropout": nbfn.nn.key(1)})
+    notebook["Out"] = {3: notebook["weight"]}  # what IPython keeps
+    notebook["grows"] = tf.Variable([1.0], shape=[None])
     return notebook
 
 
@@ -49,11 +52,14 @@ def test_everything_comes_back(full, tmp_path) -> None:
     saved = nbfn.save(tmp_path / "run")
     for variable in nbfn.session().variables.values():
         variable.assign(tf.zeros_like(variable))
+    full["grows"].assign([0.0, 0.0])
     full["words"].insert(["b"], [2])
     restored = nbfn.restore(tmp_path / "run")
     assert values(full) == before
     assert restored.names == saved.names
-    assert set(saved.names) == {"weight", "rates", "layers", "agent", "words", "model", "net"}
+    assert set(saved.names) == {
+        *("weight", "rates", "layers", "agent", "words", "model", "net", "grows"),
+    }
     assert (restored.kept, restored.waiting) == ((), ())
     assert {each.name for each in tmp_path.iterdir()} == {"run.index", "run.data-00000-of-00001"}
 

@@ -13,7 +13,7 @@ from nbfn.functions import Doing
 from nbfn.functions.progress import graph_loops
 from nbfn.sessions import lookout as lookout_module
 from nbfn.sessions.lookout import Lookout
-from nbfn.work import Work, working
+from nbfn.underway.work import Work, working
 
 
 class Clock:

@@ -9,6 +9,8 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.watching.watch import observe
+from nbfn.sessions.session import Session
 from nbfn.sessions.snapshot import RestoreError
 
 
@@ -189,3 +191,12 @@ def test_tables_come_back_with_a_snapshot(notebook) -> None:
     notebook["words"] = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)
     with pytest.raises(RestoreError, match="`words` is int64 to int64, its snapshot is string to"):
         session.restore(snapshot)
+
+
+def test_what_is_only_watched_takes_the_name_of_nothing_that_the_notebook_names() -> None:
+    weight = tf.Variable(1.0)
+    own = nbfn.function(lambda x: x * weight)
+    own(tf.ones([1]))
+    elsewhere = tf.function(lambda x: x)
+    assert observe(elsewhere, "own", hits=True).label == "own"
+    assert Session({"own": own, "weight": weight}).used_by("weight") == ("own",)

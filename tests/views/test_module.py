@@ -198,8 +198,8 @@ def test_a_structure_of_variables_is_named_from_its_module() -> None:
     bound = Net().bind(Net().init(nn.key(0)))
     bound()
     text = module_bundle(bound)["text/plain"]
-    assert "    kv/k: float32[2]  (cache)  8 B" in text.splitlines()
-    assert "    kv/v/0: float32[]  (cache)  4 B" in text.splitlines()
+    assert "    kv  12 B\n      k: float32[2]  (cache)  8 B\n" in text
+    assert "      v  4 B\n        0: float32[]  (cache)  4 B" in text
     assert "inner/kv/v/0" in Page(module_bundle(bound)["text/html"]).titles
 
 

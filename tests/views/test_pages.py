@@ -93,6 +93,17 @@ def test_a_check_says_where(step: Any) -> None:
     assert (kind, "seen" in str(what)) == ("effect", True)
 
 
+def test_a_retrace_says_when_why_and_what_to_do(step: Any) -> None:
+    step(tf.ones([5, 2]), n=3)
+    outline = page_of(step.retraces[-1])
+    page = outline.record()
+    assert page.title.startswith("retrace 2 (")
+    assert page.title.endswith(" ms to trace)")
+    assert "`x`: shape was" in outline.text()
+    assert [row[0] for row in rows(page, "differences")] == ["x", "n"]
+    assert "step.relax()" in result_bundle(step.retraces[-1])["text/html"]
+
+
 def test_an_explanation_has_its_remedy_as_code(step: Any) -> None:
     page = page_of(step.explain(tf.ones([9, 2]), n=5)).record()
     assert page.title == "would retrace"

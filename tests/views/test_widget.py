@@ -10,9 +10,11 @@ import tensorflow as tf
 
 import nbfn
 from nbfn import protocol
+from nbfn.functions.graphs.operations import graph_of
 from nbfn.sessions.feed import feed
 from nbfn.views import widget as widgets
-from nbfn.views.widget import View, function_widget, session_widget
+from nbfn.views.graphs.record import graph_record
+from nbfn.views.widget import View, function_widget, graph_widget, session_widget
 
 
 @pytest.fixture
@@ -40,6 +42,20 @@ def test_a_widget_gets_patches_of_its_own_function(sent) -> None:
     assert protocol.Patch(**patch).put.functions[shown.id].calls == 2
     assert patch["seq"] == before["seq"] + 1
     assert widget.snapshot is before
+
+
+def test_a_graph_has_a_widget_and_the_oldest_of_many_ends(monkeypatch) -> None:
+    monkeypatch.setattr(widgets, "MAX_GRAPHS", 2)
+    shown = nbfn.function(lambda x: x + 1)
+    shown(tf.ones([1]))
+    record = graph_record("f", graph_of(shown.traces[0]))
+    first, second, third = (graph_widget(record) for _ in range(3))
+    assert protocol.GraphRecord.model_validate(third.graph) == record
+    assert [each.comm is None for each in (first, second, third)] == [True, False, False]
+    told: list[Any] = []
+    monkeypatch.setattr(type(third), "send", lambda self, content: told.append(content["type"]))
+    third._handle_custom_msg({"type": "request_snapshot"}, [])
+    assert told == []
 
 
 def test_who_has_missed_something_asks_and_gets_it(sent) -> None:

@@ -1,5 +1,6 @@
 import type { SavedView } from '../protocol';
-import type { Presence, Source } from './source';
+import type { Source } from './source';
+import type { Presence } from './store';
 import type { KernelState } from './store';
 import { Store } from './store';
 

@@ -1,7 +1,4 @@
-import type { KernelState } from './store';
-
-/** Whether the kernel behind a view is there: to be seen, not yet known, or for good not. */
-export type Presence = 'live' | 'unknown' | 'gone';
+import type { KernelState, Presence } from './store';
 
 /** What a view draws. */
 export interface Source {

@@ -13,14 +13,21 @@ export interface KernelState extends Tables {
   readonly nbfn: string;
   /** Version of TensorFlow, or null if the kernel has not imported it. */
   readonly tensorflow: string | null;
+  /** Address of the documentation, if it is known. */
+  readonly documentation: string | null;
   /** How much there is of everything, also of what the tables leave out. */
   readonly totals: Totals;
   /** The rows of functions that somebody has looked at, by the function's id. */
   readonly details: ReadonlyMap<string, State>;
 }
 
+/** Whether the kernel behind a view is there: to be seen, not yet known, or for good not. */
+export type Presence = 'live' | 'unknown' | 'gone';
+
 /** Options of a store. */
 export interface StoreOptions {
+  /** Whether there is a kernel behind what it is given; live unless it is said. */
+  presence?: Presence;
   /** Called once when messages were lost; the answer should be a snapshot. */
   requestSnapshot?: () => void;
   /** Called when somebody looks at a function of which the tables leave something out. */
@@ -35,12 +42,13 @@ export interface StoreOptions {
  * comes. Messages of an epoch that has ended are dropped, as they were only late.
  */
 export class Store {
-  /** As a source of views: a store that nobody fills any more is thrown away. */
-  readonly presence = 'live';
+  /** Whether the kernel is there: a store that nobody fills any more is thrown away. */
+  readonly presence: Presence;
 
   /** Creates an empty store. */
   constructor(options: StoreOptions = {}) {
     this._options = options;
+    this.presence = options.presence ?? 'live';
   }
 
   /** The newest state, or null before the first snapshot. */
@@ -112,6 +120,7 @@ export class Store {
       seq: snapshot.seq,
       nbfn: snapshot.nbfn,
       tensorflow: snapshot.tensorflow ?? null,
+      documentation: snapshot.documentation ?? null,
       ...patchedTables({}, snapshot.state)
     });
   }
@@ -174,6 +183,8 @@ function patchedTables(
     retraces: patched(tables.retraces, put.retraces, removed.retraces),
     variables: patched(tables.variables, put.variables, removed.variables),
     devices: patched(tables.devices, put.devices, removed.devices),
+    models: patched(tables.models, put.models, removed.models),
+    runs: patched(tables.runs, put.runs, removed.runs),
     work: patched(tables.work, put.work, removed.work)
   };
 }

@@ -3,9 +3,10 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { Kept } from '../feed/kept';
-import type { Page, SavedView } from '../protocol';
+import type { GraphRecord, Page, SavedView } from '../protocol';
 import { PROTOCOL } from '../protocol';
 import type { Mounted, ViewChoice } from '../views';
+import { HOST } from './host';
 import type { KernelDocument, SessionTracker } from './tracker';
 
 /** The MIME type of nbfn's views in outputs, as `nbfn.protocol` names it. */
@@ -63,7 +64,7 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
     if (this.isDisposed || this._mounted) {
       return;
     }
-    this._mounted = mount(this.node, this._kept, choice);
+    this._mounted = mount(this.node, this._kept, choice, HOST);
     this._mounted.setActive(this._isSeen);
   }
 
@@ -124,12 +125,16 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
 }
 
 /** Which view an entry asks for; null if what it needs is not there. */
-function choiceOf({ view, target, page }: SavedView): ViewChoice | null {
+function choiceOf({ view, target, page, model, graph }: SavedView): ViewChoice | null {
   switch (view) {
     case 'session':
       return { view };
     case 'page':
-      return isPage(page) ? { view, page } : null;
+      return isPage(page) ? { view, page, ...(isGraph(graph) ? { graph } : {}) } : null;
+    case 'model':
+      return Array.isArray(model?.rows) ? { view, model } : null;
+    case 'graph':
+      return isGraph(graph) ? { view, graph } : null;
     default:
       return { view, target: target ?? null };
   }
@@ -139,11 +144,17 @@ function isPage(page: SavedView['page']): page is Page {
   return [page?.lines, page?.tables, page?.groups].every(Array.isArray);
 }
 
+function isGraph(graph: SavedView['graph']): graph is GraphRecord {
+  return [graph?.texts, graph?.places, graph?.parts].every(Array.isArray);
+}
+
 /** Whether an entry can be read; anything may stand in a notebook. */
 function isSavedView(value: unknown): value is SavedView {
   const { view, snapshot } = (value ?? {}) as Partial<SavedView>;
   return (
-    ['function', 'cell', 'session', 'page'].includes(view as string) &&
+    ['function', 'cell', 'session', 'page', 'model', 'graph'].includes(
+      view as string
+    ) &&
     snapshot?.protocol === PROTOCOL &&
     typeof snapshot.state === 'object'
   );

@@ -2,13 +2,14 @@ import type { VNode } from 'preact';
 import { functionsOf, retracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { FunctionRecord, RetraceRecord, TracedCellRecord } from '../protocol';
+import { trans } from '../words';
 import { countsOf, FunctionDetails } from './functionView';
 import { CellLines } from './lists/cellLines';
 import { cellIcon, cellTimes, isOfLastRun } from './lists/cellRun';
 import { WorkList } from './lists/workList';
 import { CauseText } from './parts/causeText';
 import { Fact, Spoken } from './parts/texts';
-import { count, duration } from './parts/format';
+import { counts, duration } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';
 import { Section } from './parts/section';
@@ -27,7 +28,9 @@ export interface CellViewProps {
 export function CellView({ state, target }: CellViewProps): VNode {
   const cell = target === null ? undefined : state?.cells.get(target);
   if (!state || !cell) {
-    return <p class="nbfn-Empty">This cell is no longer in the kernel.</p>;
+    return (
+      <p class="nbfn-Empty">{trans.__('This cell is no longer in the kernel.')}</p>
+    );
   }
   const functions = functionsOf(state, cell);
   const work = [...state.work.values()].filter(row =>
@@ -66,8 +69,8 @@ function CellLine({
       <Fact>{cell.sentence}</Fact>
       {reasons.length > 0 && (
         <Fact>
-          {`Python: ${reasons.join(', ')}`}
-          {more > 1 && ` and ${count(more, 'more place')}`}
+          {trans.__('Python: %1', reasons.join(', '))}
+          {more > 1 && ` ${trans.__('and %1', counts.morePlaces(more))}`}
         </Fact>
       )}
       <Fact>{cellTimes(state, cell)}</Fact>
@@ -92,7 +95,7 @@ function Retraced({
             <CauseText cause={cause} />
           </Fact>
         ))}
-        <Fact>{`${duration(retrace.trace_seconds)} to trace`}</Fact>
+        <Fact>{trans.__('%1 to trace', duration(retrace.trace_seconds))}</Fact>
       </StatusText>
       {retrace.remedy && !retrace.settled && (
         <RemedyButton remedy={retrace.remedy} cellId={retrace.cell?.id} />

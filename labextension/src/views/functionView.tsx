@@ -2,11 +2,12 @@ import type { VNode } from 'preact';
 import { capturesOf, retracesOf, tracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { FunctionRecord } from '../protocol';
+import { trans } from '../words';
 import { RetraceList } from './lists/retraceList';
 import { TraceTable } from './lists/traceTable';
 import { VariableTable } from './lists/variableTable';
 import { WorkList } from './lists/workList';
-import { count } from './parts/format';
+import { counts } from './parts/format';
 import { useDetails } from './parts/presence';
 import { Section } from './parts/section';
 import { StatusLine } from './statusLine';
@@ -22,7 +23,9 @@ export interface FunctionViewProps {
 export function FunctionView({ state, target }: FunctionViewProps): VNode {
   const fn = target === null ? undefined : state?.functions.get(target);
   if (!state || !fn) {
-    return <p class="nbfn-Empty">This function is no longer in the kernel.</p>;
+    return (
+      <p class="nbfn-Empty">{trans.__('This function is no longer in the kernel.')}</p>
+    );
   }
   const work = [...state.work.values()].filter(row => row.function === fn.id);
   return (
@@ -39,9 +42,9 @@ export function FunctionView({ state, target }: FunctionViewProps): VNode {
 /** How often a function was called, and with what traces. */
 export function countsOf(fn: FunctionRecord): string {
   return [
-    count(fn.traces, 'trace'),
-    count(fn.calls, 'call'),
-    count(fn.retraces, 'retrace')
+    counts.traces(fn.traces),
+    counts.calls(fn.calls),
+    counts.retraces(fn.retraces)
   ].join(', ');
 }
 
@@ -59,17 +62,17 @@ export function FunctionDetails({
   useDetails(state, fn);
   return (
     <>
-      <h4 class="nbfn-Heading">Traces</h4>
+      <h4 class="nbfn-Heading">{trans.__('Traces')}</h4>
       <TraceTable traces={traces} />
       {retraces.length > 0 && (
         <>
-          <h4 class="nbfn-Heading">Retraces</h4>
+          <h4 class="nbfn-Heading">{trans.__('Retraces')}</h4>
           <RetraceList retraces={retraces} />
         </>
       )}
       {captures.length > 0 && (
         <>
-          <h4 class="nbfn-Heading">Captured variables</h4>
+          <h4 class="nbfn-Heading">{trans.__('Captured variables')}</h4>
           <VariableTable variables={captures} />
         </>
       )}

@@ -1,4 +1,4 @@
 export { INSERT_CELL, REVEAL_CELL } from './parts/actions';
 export type { InsertCell, RevealCell } from './parts/actions';
 export { mount } from './mount';
-export type { Mounted, ViewChoice } from './mount';
+export type { Host, Mounted, ViewChoice } from './mount';

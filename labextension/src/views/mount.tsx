@@ -2,18 +2,28 @@ import type { VNode } from 'preact';
 import { render } from 'preact';
 import type { Source } from '../feed/source';
 import type { KernelState } from '../feed/store';
-import type { Page } from '../protocol';
+import type { GraphRecord, ModelRecord, Page } from '../protocol';
 import { CellView } from './cellView';
 import { FunctionView } from './functionView';
+import { GraphView } from './graphView';
+import { ModelTree } from './models/modelTree';
 import { PageView } from './pageView';
-import { DetailsContext, Gone, PresenceContext } from './parts/presence';
+import type { LoadPictures } from './picture';
+import { PicturesContext } from './picture';
+import { DocumentationContext } from './parts/causeText';
+import { CellsContext, DetailsContext, Gone, PresenceContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
-/** Which view to show: one function, one cell, the whole session, or a result's page. */
+/** Which view to show: one function, one cell, the whole session, a result's page, or a graph. */
 export type ViewChoice =
   | { view: 'function' | 'cell'; target: string | null }
   | { view: 'session' }
-  | { view: 'page'; page: Page };
+  | { view: 'page'; page: Page; graph?: GraphRecord }
+  | { view: 'model'; model: ModelRecord }
+  | { view: 'graph'; graph: GraphRecord };
+
+/** Views of what does not change any more, with or without a kernel. */
+const RESULTS: ReadonlySet<ViewChoice['view']> = new Set(['page', 'model', 'graph']);
 
 /** A view on the page. */
 export interface Mounted {
@@ -25,11 +35,20 @@ export interface Mounted {
   dispose(): void;
 }
 
+/** What a host has. */
+export interface Host {
+  /** Loads the bundle of the pictures when the first is looked at. */
+  loadPictures: LoadPictures;
+  /** Whether it has cells that it can go to, and can insert some. */
+  hasCells: boolean;
+}
+
 /** Shows a view of a source in an element; changes are drawn once per animation frame. */
 export function mount(
   element: HTMLElement,
   source: Source,
-  choice: ViewChoice
+  choice: ViewChoice,
+  { loadPictures, hasCells }: Host
 ): Mounted {
   let active = true;
   let dirty = false;
@@ -42,8 +61,14 @@ export function mount(
     render(
       <PresenceContext.Provider value={presence}>
         <DetailsContext.Provider value={ask}>
-          {presence === 'gone' && choice.view !== 'page' && <Gone />}
-          {drawn(state)}
+          <PicturesContext.Provider value={loadPictures}>
+            <CellsContext.Provider value={hasCells}>
+              <DocumentationContext.Provider value={state?.documentation ?? null}>
+                {presence === 'gone' && !RESULTS.has(choice.view) && <Gone />}
+                {drawn(state)}
+              </DocumentationContext.Provider>
+            </CellsContext.Provider>
+          </PicturesContext.Provider>
         </DetailsContext.Provider>
       </PresenceContext.Provider>,
       element
@@ -59,7 +84,11 @@ export function mount(
       case 'session':
         return <SessionView state={state} />;
       case 'page':
-        return <PageView page={choice.page} />;
+        return <PageView page={choice.page} graph={choice.graph} />;
+      case 'model':
+        return <ModelTree model={choice.model} />;
+      case 'graph':
+        return <GraphView graph={choice.graph} />;
     }
   };
   const request = (): void => {

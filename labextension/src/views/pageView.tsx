@@ -1,5 +1,9 @@
 import type { VNode } from 'preact';
-import type { Page, PageTable, Phrase } from '../protocol';
+import { useMemo } from 'preact/hooks';
+import type { Diagram, GraphRecord, Page, PageTable, Phrase } from '../protocol';
+import { trans } from '../words';
+import { GraphPicture } from './graphView';
+import { PageLink } from './parts/causeText';
 import { CellReference } from './parts/cellReference';
 import { useFilter } from './parts/filter';
 import { integer } from './parts/format';
@@ -7,17 +11,35 @@ import { Limited } from './parts/limited';
 import { RemedyButton } from './parts/remedyButton';
 import { Section } from './parts/section';
 import { Sentence } from './parts/texts';
+import { Picture } from './picture';
 
-/** What there is to say about a result: sentences, tables that fold, and its parts. */
-export function PageView({ page }: { page: Page }): VNode {
+/** What there is to say about a result: sentences, a picture, tables that fold, and its parts. */
+export function PageView({
+  page,
+  graph
+}: {
+  page: Page;
+  graph?: GraphRecord | undefined;
+}): VNode {
   return (
     <div class="nbfn-PageView">
       <p class="nbfn-Page-title">
         <Sentence text={page.title} />
       </p>
+      {page.diagram && <PageDiagram diagram={page.diagram} />}
+      {graph && (
+        <Section class="nbfn-PageTable" title={trans.__('picture')} open>
+          {() => <GraphPicture graph={graph} />}
+        </Section>
+      )}
       <PageBody page={page} />
     </div>
   );
+}
+
+function PageDiagram({ diagram }: { diagram: Diagram }): VNode {
+  const data = useMemo(() => ({ diagram }), [diagram]);
+  return <Picture name="diagram" data={data} />;
 }
 
 function PageBody({ page }: { page: Page }): VNode {
@@ -57,7 +79,7 @@ function TableRows({ table }: { table: PageTable }): VNode {
   const { items, field } = useFilter(
     table.rows,
     row => row.map(textOf).join(' '),
-    `Filter ${table.title}`
+    trans.__('Filter %1', table.title)
   );
   const left = table.total - table.rows.length;
   return (
@@ -87,7 +109,11 @@ function TableRows({ table }: { table: PageTable }): VNode {
       </Limited>
       {left > 0 && (
         <p class="nbfn-Empty">
-          {`The first ${integer(table.rows.length)} are here; and ${integer(left)} more.`}
+          {trans.__(
+            'The first %1 are here; and %2 more.',
+            integer(table.rows.length),
+            integer(left)
+          )}
         </p>
       )}
     </>
@@ -126,9 +152,16 @@ function Words({ words }: { words: string | Phrase }): VNode {
   if (typeof words === 'string') {
     return <Sentence text={words} />;
   }
-  const { text, code, cell } = words;
+  const { text, code, cell, page } = words;
   if (code) {
     return <RemedyButton remedy={{ sentence: text, code }} cellId={cell?.id} />;
+  }
+  if (page) {
+    return (
+      <PageLink page={page}>
+        <Sentence text={text} />
+      </PageLink>
+    );
   }
   return cell?.id || cell?.path ? (
     <CellReference cell={cell} />

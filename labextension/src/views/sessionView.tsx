@@ -3,23 +3,27 @@ import { useMemo } from 'preact/hooks';
 import { lastRetrace } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { DeviceRecord, Totals } from '../protocol';
+import { trans } from '../words';
 import { CellList } from './lists/cellList';
 import { FunctionList } from './lists/functionList';
+import { ModelList } from './models/modelList';
+import { Question } from './lists/question';
 import { RetraceGroups } from './lists/retraceGroups';
 import { LastRetrace } from './lists/retraceList';
 import { VariableTree } from './lists/variableTree';
 import { WorkList } from './lists/workList';
-import { count, device, duration, integer, size } from './parts/format';
+import { counts, device, duration, integer, size } from './parts/format';
 import { Limited } from './parts/limited';
 import { Section } from './parts/section';
 import { Fact, seen } from './parts/texts';
+import { Timeline, timelineNote } from './timeline';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
 export function SessionView({ state }: { state: KernelState | null }): VNode {
   return state ? (
     <Session state={state} />
   ) : (
-    <p class="nbfn-Empty">Nothing has been traced yet.</p>
+    <p class="nbfn-Empty">{trans.__('Nothing has been traced yet.')}</p>
   );
 }
 
@@ -37,7 +41,7 @@ function Session({ state }: { state: KernelState }): VNode {
       {state.cells.size > 0 && (
         <Section
           class="nbfn-Section"
-          title="Cells"
+          title={trans.__('Cells')}
           note={integer(state.cells.size)}
           open
         >
@@ -46,15 +50,29 @@ function Session({ state }: { state: KernelState }): VNode {
       )}
       <Section
         class="nbfn-Section"
-        title="Functions"
+        title={trans.__('Functions')}
         note={integer(functions.length)}
         open
       >
-        {() => <FunctionList state={state} functions={functions} />}
+        {() => (
+          <>
+            <FunctionList state={state} functions={functions} />
+            {functions.length > 0 && (
+              <Question
+                code={'import nbfn\nnbfn.session().dependencies'}
+                title={trans.__(
+                  'Run a cell that shows what depends on what, and what to run again'
+                )}
+              >
+                {trans.__('what is stale')}
+              </Question>
+            )}
+          </>
+        )}
       </Section>
       <Section
         class="nbfn-Section"
-        title="Last retrace"
+        title={trans.__('Last retrace')}
         note={
           retrace ? seen(state.functions.get(retrace.function)?.name ?? '') : 'none'
         }
@@ -65,7 +83,7 @@ function Session({ state }: { state: KernelState }): VNode {
       {state.retraces.size > 1 && (
         <Section
           class="nbfn-Section"
-          title="Retraces by cause"
+          title={trans.__('Retraces by cause')}
           note={integer(Math.max(totals.retraces ?? 0, state.retraces.size))}
           open
         >
@@ -74,7 +92,24 @@ function Session({ state }: { state: KernelState }): VNode {
       )}
       <Section
         class="nbfn-Section"
-        title="Captured variables"
+        title={trans.__('Timeline')}
+        note={timelineNote(state)}
+      >
+        {() => <Timeline state={state} />}
+      </Section>
+      {state.models.size > 0 && (
+        <Section
+          class="nbfn-Section"
+          title={trans.__('Models')}
+          note={integer(state.models.size)}
+          open
+        >
+          {() => <ModelList state={state} />}
+        </Section>
+      )}
+      <Section
+        class="nbfn-Section"
+        title={trans.__('Captured variables')}
         note={integer(Math.max(totals.variables ?? 0, state.variables.size))}
         open
       >
@@ -82,11 +117,25 @@ function Session({ state }: { state: KernelState }): VNode {
       </Section>
       <Section
         class="nbfn-Section"
-        title="Devices"
+        title={trans.__('Devices')}
         note={integer(state.devices.size)}
         open
       >
-        {() => <DeviceList devices={state.devices} />}
+        {() => (
+          <>
+            <DeviceList devices={state.devices} />
+            {state.devices.size > 0 && (
+              <Question
+                code={'import nbfn\nnbfn.session().placement'}
+                title={trans.__(
+                  'Run a cell that shows what each device holds and has run, and what was copied'
+                )}
+              >
+                {trans.__('what they hold and have run')}
+              </Question>
+            )}
+          </>
+        )}
       </Section>
       <p class="nbfn-Footer">
         {`nbfn ${state.nbfn}`}
@@ -105,11 +154,19 @@ function TotalsLine({ totals }: { totals: Totals }): VNode | null {
   }
   return (
     <div class="nbfn-Facts nbfn-Totals">
-      <Fact>{count(calls, 'call')}</Fact>
-      <Fact>{count(traces, 'trace')}</Fact>
-      <Fact>{count(retraces, 'retrace')}</Fact>
-      <Fact title="Time lost to tracing">{`${duration(trace_seconds)} to trace`}</Fact>
-      <Fact title={`Graphs ${size(trace_nbytes)}, variables ${size(variable_nbytes)}`}>
+      <Fact>{counts.calls(calls)}</Fact>
+      <Fact>{counts.traces(traces)}</Fact>
+      <Fact>{counts.retraces(retraces)}</Fact>
+      <Fact title={trans.__('Time lost to tracing')}>
+        {trans.__('%1 to trace', duration(trace_seconds))}
+      </Fact>
+      <Fact
+        title={trans.__(
+          'Graphs %1, variables %2',
+          size(trace_nbytes),
+          size(variable_nbytes)
+        )}
+      >
         {size(trace_nbytes + variable_nbytes)}
       </Fact>
     </div>
@@ -124,7 +181,7 @@ function DeviceList({
 }): VNode {
   const all = useMemo(() => [...devices.values()], [devices]);
   if (all.length === 0) {
-    return <p class="nbfn-Empty">TensorFlow has not been started yet.</p>;
+    return <p class="nbfn-Empty">{trans.__('TensorFlow has not been started yet.')}</p>;
   }
   return (
     <Limited items={all} step={50}>

@@ -2,9 +2,10 @@ import type { ComponentChildren, VNode } from 'preact';
 import { retracesOf, tracesOf } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { Cause, FunctionRecord, RetraceRecord, TraceRecord } from '../protocol';
+import { trans } from '../words';
 import { CauseText } from './parts/causeText';
 import { Fact, seen, Spoken } from './parts/texts';
-import { count, duration, integer } from './parts/format';
+import { counts, duration, integer } from './parts/format';
 import { Icon } from './parts/icons';
 import { RemedyButton } from './parts/remedyButton';
 
@@ -40,12 +41,12 @@ function notableCause(trace: TraceRecord | null): Cause | null {
   return trace && trace.cause.code !== 'first_trace' ? trace.cause : null;
 }
 
-const WORDS: Record<Status['kind'], string> = {
-  hit: 'Hit',
-  trace: 'Traced',
-  retrace: 'Retraced',
-  idle: 'Not called yet'
-};
+const words = (): Record<Status['kind'], string> => ({
+  hit: trans.__('Hit'),
+  trace: trans.__('Traced'),
+  retrace: trans.__('Retraced'),
+  idle: trans.__('Not called yet')
+});
 
 /** Properties of the status line. */
 export interface StatusLineProps {
@@ -67,7 +68,7 @@ export function StatusLine({ state, fn }: StatusLineProps): VNode {
       </StatusText>
       {before && (
         <p class="nbfn-Muted">
-          <Fact>retraced before</Fact>
+          <Fact>{trans.__('retraced before')}</Fact>
           <CauseText cause={before} />
         </p>
       )}
@@ -89,7 +90,7 @@ export function StatusText({
   return (
     <p class="nbfn-StatusLine-text">
       <Icon name={kind} />
-      <strong class="nbfn-StatusLine-word">{WORDS[kind]}</strong>{' '}
+      <strong class="nbfn-StatusLine-word">{words()[kind]}</strong>{' '}
       <code>{seen(name ?? '')}</code>
       {children}
     </p>
@@ -99,7 +100,7 @@ export function StatusText({
 /** What screen readers say when it changes: a retrace and its cause, not the count of each call. */
 function spoken(status: Status, { name }: FunctionRecord): string {
   return status.kind === 'retrace'
-    ? `Retraced ${name}: ${status.retrace?.causes[0]?.sentence ?? ''}`
+    ? trans.__('Retraced %1: %2', name, status.retrace?.causes[0]?.sentence ?? '')
     : '';
 }
 
@@ -117,9 +118,17 @@ function story(status: Status, fn: FunctionRecord): ComponentChildren {
       return (
         <>
           {status.trace && fn.traces > 1 && (
-            <Fact>{`trace ${integer(status.trace.number)} of ${integer(fn.traces)}`}</Fact>
+            <Fact>
+              {trans.__(
+                'trace %1 of %2',
+                integer(status.trace.number),
+                integer(fn.traces)
+              )}
+            </Fact>
           )}
-          <Fact>{`${integer(fn.hits)} of ${count(fn.calls, 'call')} hit`}</Fact>
+          <Fact>
+            {trans.__('%1 of %2 hit', integer(fn.hits), counts.calls(fn.calls))}
+          </Fact>
         </>
       );
     case 'trace': {
@@ -127,9 +136,13 @@ function story(status: Status, fn: FunctionRecord): ComponentChildren {
       const cause = notableCause(trace);
       return (
         <>
-          <Fact>{cause ? <CauseText cause={cause} /> : 'for the first time'}</Fact>
-          {trace && <Fact>{`${duration(trace.trace_seconds)} to trace`}</Fact>}
-          {trace && <Fact>{count(trace.operations, 'operation')}</Fact>}
+          <Fact>
+            {cause ? <CauseText cause={cause} /> : trans.__('for the first time')}
+          </Fact>
+          {trace && (
+            <Fact>{trans.__('%1 to trace', duration(trace.trace_seconds))}</Fact>
+          )}
+          {trace && <Fact>{counts.operations(trace.operations)}</Fact>}
         </>
       );
     }
@@ -143,11 +156,14 @@ function story(status: Status, fn: FunctionRecord): ComponentChildren {
             <Fact>
               <CauseText cause={first} />
               {causes.length > 1 && (
-                <span class="nbfn-Muted">{` and ${count(causes.length - 1, 'more cause')}`}</span>
+                <span class="nbfn-Muted">
+                  {' '}
+                  {trans.__('and %1', counts.moreCauses(causes.length - 1))}
+                </span>
               )}
             </Fact>
           )}
-          {seconds != null && <Fact>{`${duration(seconds)} to trace`}</Fact>}
+          {seconds != null && <Fact>{trans.__('%1 to trace', duration(seconds))}</Fact>}
         </>
       );
     }

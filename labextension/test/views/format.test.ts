@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  count,
+  counts,
   device,
   duration,
   integer,
@@ -23,7 +23,7 @@ describe('format', () => {
     [2.414, '2.41 s'],
     [59.96, '1 min 0 s'],
     [185, '3 min 5 s'],
-    [7200, '120 min 0 s']
+    [7200, '2 h 0 min']
   ])('writes %d seconds as %s', (seconds, text) => {
     expect(duration(seconds)).toBe(text);
   });
@@ -43,9 +43,9 @@ describe('format', () => {
   });
 
   it('counts with the noun', () => {
-    expect(count(1, 'trace')).toBe('1 trace');
-    expect(count(1200, 'trace')).toBe('1,200 traces');
-    expect(count(0, 'hit')).toBe('0 hits');
+    expect(counts.traces(1)).toBe('1 trace');
+    expect(counts.traces(1200)).toBe('1,200 traces');
+    expect(counts.hits(0)).toBe('0 hits');
     expect(integer(12345.0)).toBe('12,345');
   });
 

@@ -45,6 +45,29 @@ describe('the lists of a session', () => {
     ]);
   });
 
+  it('lead from each cause to the page on it, which opens in a tab of its own', async () => {
+    const state = { functions: table(fn()), retraces: table(retrace()) };
+    const told = snapshot(state, { documentation: 'https://docs.example/nbfn' });
+    const last = section(page(told, CHOICE).element, 'Last retrace');
+    await drawn();
+    const link = one(last, '.nbfn-Causes a') as HTMLAnchorElement;
+    expect(link.href).toBe('https://docs.example/nbfn/causes.html#shape');
+    expect([link.target, link.rel]).toEqual(['_blank', 'noopener']);
+    expect(link.getAttribute('aria-label')).toBe('How this comes about');
+  });
+
+  it.each([null, 'javascript:alert(1)', 'http://docs.example'])(
+    'have no links where the address is %s',
+    documentation => {
+      const state = { functions: table(fn()), retraces: table(retrace()) };
+      const { element } = page(snapshot(state, { documentation }), CHOICE);
+      const last = section(element, 'Last retrace');
+      expect(words(last)).toContain('float32[64, 784]');
+      expect(last.querySelector('a')).toBeNull();
+      expect(words(last)).not.toContain('?');
+    }
+  );
+
   it('groups all retraces by cause, the most expensive first', async () => {
     const dtype = cause({
       code: 'dtype',

@@ -46,6 +46,23 @@ async function asked<T>(name: string, act: () => Promise<void>): Promise<T[]> {
 }
 
 describe('a page', () => {
+  it('leads to pages of the documentation, and nowhere else', () => {
+    const [link] = [
+      ...shown({
+        lines: [{ text: 'why', page: 'https://docs.example/#a' }]
+      }).querySelectorAll('a')
+    ];
+    expect([link?.href, link?.target, link?.rel, link?.textContent]).toEqual([
+      'https://docs.example/#a',
+      '_blank',
+      'noopener',
+      'why'
+    ]);
+    const hostile = shown({ lines: [{ text: 'why', page: 'javascript:alert(1)' }] });
+    expect(hostile.querySelector('a')).toBeNull();
+    expect(words(hostile)).toContain('why');
+  });
+
   it('shows everything as text, and code as code', () => {
     const element = shown({
       title: `\`f\` ${HOSTILE}`,

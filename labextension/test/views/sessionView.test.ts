@@ -160,7 +160,10 @@ describe('SessionView', () => {
     const stop = vi.fn();
     vi.spyOn(store, 'subscribe').mockReturnValue(stop);
     const element = document.createElement('div');
-    const mounted = mount(element, store, CHOICE);
+    const mounted = mount(element, store, CHOICE, {
+      loadPictures: () => import('../../src/pictures'),
+      hasCells: true
+    });
     expect(element.childNodes).not.toHaveLength(0);
     mounted.dispose();
     expect(element.childNodes).toHaveLength(0);

@@ -88,14 +88,14 @@ _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 """The name by which the runtime makes a resource anew for each execution."""
 
 
-def user_line() -> str:
+def user_line() -> tuple[str, int] | None:
     """File and line of the user's code that runs, also where AutoGraph has converted it."""
     stack = _tf_stack.extract_stack() if _tf_stack is not None else traceback.extract_stack()
     for frame in reversed(list(stack)):
         file = str(frame.filename)
         if not any(part in file for part in _NOT_THE_USERS):
-            return f"{os.path.basename(file)}, line {frame.lineno}"
-    return "an unknown place"
+            return file, frame.lineno
+    return None
 
 
 _NOT_THE_USERS = (

@@ -20,6 +20,8 @@ from nbfn.stacks import Line
 _OURS = f"{os.sep}tensorflow{os.sep}python{os.sep}"
 _RUNS_PYTHON = "func_graph_from_py_func"
 """The function of TensorFlow's that runs the Python of what is traced."""
+_RUNS_GRAPH, _CONTEXT = "call_function", f"{_OURS}eager{os.sep}context.py"
+"""The function of TensorFlow's that runs a graph, and its file."""
 _calls: set[CodeType] = {inspect.unwrap(Function.__call__).__code__}
 
 
@@ -85,6 +87,11 @@ def traced_in(stack: list[Line]) -> tuple[str, float] | None:
         if not is_loaded and (GENERATED in at.file or not is_library(at.file)):
             return original(at).function, seconds
     return "a tf.function", seconds
+
+
+def runs_in(stack: list[Line]) -> bool:
+    """Whether a thread waits for a graph that runs, by its stack alone."""
+    return any(at.function == _RUNS_GRAPH and at.file.endswith(_CONTEXT) for at in stack)
 
 
 def original(at: Line) -> Line:

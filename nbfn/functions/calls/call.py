@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nbfn.functions.calls.interruption import Interruption
+from nbfn.spent import Spent, spent_here
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Record
@@ -65,9 +66,18 @@ class OpenCalls(list["Call | Record"]):
     """The calls of traced functions that are open on a thread, outermost first.
 
     A call that takes the short way to a known trace is there as the record of its function only.
+
+    Attributes:
+        ground: So many of them, the first, run as Python; a call on top of those is an outermost
+            one, whose time nobody else counts.
+        spent: What the thread has spent.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "ground", "spent")
+
+    def __init__(self) -> None:
+        self.ground = 0
+        self.spent: Spent = spent_here()
 
 
 class _ThisThread(threading.local):

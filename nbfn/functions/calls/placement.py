@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.traces.capture import short_device
+from nbfn.spent import spent_here
 
 _PLUMBING = {"_Arg", "_Retval", "NoOp", "_HostSend", "_HostRecv", "_Send", "_Recv"}
 _SENDS = {"_Send", "_HostSend"}
@@ -119,7 +120,12 @@ def run(concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
     operations = concrete.graph.get_operations()
     requested = {op.name: op.device for op in operations if op.device}
     sizes = {tensor.name: _nbytes(tensor) for op in operations for tensor in op.outputs}
-    return Run(value, metadata, placement_of(metadata, requested, sizes))
+    placement = placement_of(metadata, requested, sizes, concrete.inputs)
+    spent = spent_here()
+    spent.watched += metadata is not None
+    spent.copies += len(placement.copies)
+    spent.copied_nbytes += sum(copy.nbytes or 0 for copy in placement.copies)
+    return Run(value, metadata, placement)
 
 
 def _nbytes(tensor: Any) -> int | None:
@@ -130,7 +136,10 @@ def _nbytes(tensor: Any) -> int | None:
 
 
 def placement_of(
-    metadata: Any, requested: Mapping[str, str], sizes: Mapping[str, int | None]
+    metadata: Any,
+    requested: Mapping[str, str],
+    sizes: Mapping[str, int | None],
+    inputs: Sequence[Any] = (),
 ) -> Placement:
     """The placement that a ``RunMetadata`` tells of.
 
@@ -138,15 +147,20 @@ def placement_of(
         metadata: A ``RunMetadata``, or None.
         requested: The device that the user asked for, by operation.
         sizes: The size of each tensor in bytes, by name, where it is known.
+        inputs: The inputs of the graph that was called.
     """
+    nodes = list(_nodes(metadata))
+    names = _names_of_arguments(nodes, inputs)
     operations: list[PlacedOperation] = []
     copies: list[Copy] = []
-    for node in _nodes(metadata):
+    for node in nodes:
         name = _own_name(node.name)
         if node.op in _SENDS:
             source, target = (node.attr[key].s.decode() for key in ("send_device", "recv_device"))
-            if source != target:
-                tensor = _own_name(node.input[0]) if node.input else name
+            sent = node.input[0] if node.input else node.name
+            # A control edge between devices is sent as an empty tensor of this name.
+            if source != target and "/ctrl/" not in sent:
+                tensor = names.get(sent) or _own_name(sent)
                 size = sizes.get(tensor if ":" in tensor else f"{tensor}:0")
                 copies.append(Copy(tensor, short_device(source), short_device(target), size))
         elif node.op not in _PLUMBING:
@@ -160,6 +174,18 @@ def _nodes(metadata: Any) -> Iterator[Any]:
     for graphs in getattr(metadata, "function_graphs", ()):
         for partition in graphs.partition_graphs:
             yield from partition.node
+
+
+def _names_of_arguments(nodes: Sequence[Any], inputs: Sequence[Any]) -> dict[str, str]:
+    """The graph's own names of what the function around it calls ``unknown``, ``unknown_0``, ...
+
+    The same tensor given twice is one argument there, so that the numbers no longer fit: then
+    nothing is renamed.
+    """
+    arguments = {node.name: node.attr["index"].i for node in nodes if node.op == "_Arg"}
+    if len(arguments) != len(inputs):
+        return {}
+    return {name: inputs[index].op.name for name, index in arguments.items()}
 
 
 def _own_name(name: str) -> str:

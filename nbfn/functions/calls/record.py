@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
+from nbfn.functions.calls.placement import Placement
 from nbfn.functions.traces.capture import Capture, Captures
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace
 from nbfn.functions.traces.key import Key
@@ -45,6 +46,7 @@ class Record:
         changed: Grows with every change of any record; tells what to look at again.
         lock: Held while the record is read or changed.
         listeners: Are told of each new trace.
+        placement: Where the operations of the newest watched call ran; None before the first.
     """
 
     def __init__(self, name: str) -> None:
@@ -62,6 +64,7 @@ class Record:
         self.changed = next(clock)
         self.lock = threading.RLock()
         self.listeners: list[Callable[[Trace], None]] = []
+        self.placement: Placement | None = None
         self._made = 0
 
     def touch(self) -> None:

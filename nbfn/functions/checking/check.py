@@ -237,8 +237,8 @@ def _notes(outcome: Outcome) -> Iterator[str]:
         )
     if outcome.resources:
         yield (
-            f"it changes what is no variable ({', '.join(outcome.resources)}); both runs changed "
-            "it, and it was not put back"
+            f"it changes state outside of variables ({', '.join(outcome.resources)}); both runs "
+            "changed it, and it was not put back"
         )
     if outcome.eager.error is not None and type(outcome.eager.error) is type(outcome.traced.error):
         yield f"both runs raised {type(outcome.eager.error).__name__}"

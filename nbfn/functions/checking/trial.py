@@ -169,8 +169,8 @@ class Trial:
             inner = getattr(unbound, "python_function", None) or plain_function(python_function)
             python_function = functools.partial(inner, owner)
         eagerly = tf.config.functions_run_eagerly()
-        tf.config.run_functions_eagerly(True)
         try:
+            tf.config.run_functions_eagerly(True)  # an interrupt may come as soon as it is done
             if run is not None:
                 return run(python_function, self._args, self._kwargs)
             return python_function(*self._args, **self._kwargs)
@@ -250,6 +250,10 @@ def _fit(spec: Any, value: Any) -> Any:
     return tf.nest.map_structure(leaf, spec, value)
 
 
+_TF_PRINT = inspect.unwrap(tf.print).__code__
+"""In a notebook tf.print writes through Python where it runs eagerly: that is no difference."""
+
+
 class _Ear:
     """Stands for a text stream, and counts lines by the place that writes them."""
 
@@ -261,6 +265,8 @@ class _Ear:
         lines = text.count("\n")
         frame = sys._getframe(1)
         while frame.f_code.co_filename not in self._files and frame.f_back is not None:
+            if frame.f_code is _TF_PRINT:
+                return len(text)
             frame = frame.f_back
         if lines and frame.f_code.co_filename in self._files:
             self._printed[frame.f_code.co_filename, frame.f_lineno] += lines

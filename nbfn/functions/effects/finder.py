@@ -50,7 +50,7 @@ _PYTHON: dict[type, Reason] = {
 _PYTHON_OF_A_CELL: dict[type, Reason] = {
     ast.Assert: Reason("unknown", "asserts"),
     ast.Raise: Reason("unknown", "raises"),
-    ast.JoinedStr: Reason("number", "formats a text"),
+    ast.JoinedStr: Reason("number", "formats a string"),
     ast.Lambda: Reason("make", "makes a function"),
 }
 
@@ -121,6 +121,8 @@ class Finder:
             return
         self.seen[key] = (function, given)
         shown = function.__name__
+        if shown == "__init__":
+            shown = function.__qualname__.rpartition(".")[0]
         code = function.__code__
         if len(self.seen) > MAX_FUNCTIONS:
             yield Effect(Reason("unknown", "calls too many functions"), 0, shown)
@@ -242,7 +244,7 @@ class Walk:
                 if isinstance(child, ast.expr):
                     yield from self._operators(node, self.scope.value(child))
         if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
-            yield self._effect("number", node, "formats a text")
+            yield self._effect("number", node, "formats a string")
 
     def _formats(self, node: ast.BinOp) -> bool:
         """Whether it is a text, ``%`` and what goes into it."""

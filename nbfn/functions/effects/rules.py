@@ -57,13 +57,14 @@ class Reason(NamedTuple):
         return self.kind in ("print", "write", "draw", "read")
 
 
-GOES_THROUGH_DATA = Reason("read", "goes through a data set")
+GOES_THROUGH_DATA = Reason("read", "loops over a dataset")
 _DRAW = "tf.random draws at each call"
 _FILE = "do it outside the function, or with tf.io"
 _CLOCK = "tf.timestamp() tells the time at each call"
 _SHOW = "show it outside the function"
 _PRINT = "tf.print writes at each call"
 _APART = "do it outside the function"
+_PASS = "make it outside the function and pass it as an argument"
 
 _BUILTINS = {
     "print": Reason("print", "prints", _PRINT),
@@ -84,8 +85,8 @@ _MODULES: dict[str, Reason | None] = {
     **dict.fromkeys(("math", "operator", "functools", "itertools", "typing", "collections")),
     **dict.fromkeys(("contextlib", "dataclasses", "enum", "numbers", "_operator", "_functools")),
     "random": Reason("draw", "draws from Python's random numbers", _DRAW),
-    "secrets": Reason("draw", "draws a secret", _DRAW),
-    "uuid": Reason("draw", "makes a UUID", "it is one value for all calls"),
+    "secrets": Reason("draw", "draws a secret", _PASS),
+    "uuid": Reason("draw", "makes a UUID", _PASS),
     "time": Reason("read", "reads the clock", _CLOCK),
     "datetime": Reason("read", "reads the clock", _CLOCK),
     "logging": Reason("print", "writes to a log", _PRINT),
@@ -98,7 +99,7 @@ _MODULES: dict[str, Reason | None] = {
     "matplotlib": Reason("print", "plots", _SHOW),
     "seaborn": Reason("print", "plots", _SHOW),
     "plotly": Reason("print", "plots", _SHOW),
-    "tqdm": Reason("print", "shows progress", "only tracing shows it"),
+    "tqdm": Reason("print", "shows progress", "nbfn.progress shows it at each call"),
     **{
         name: Reason("read", "uses files or the system", _FILE)
         for name in ("os", "posix", "nt", "io", "_io", "shutil", "pathlib", "subprocess", "json")
@@ -164,7 +165,7 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     if any(cls is each for each in _CONTAINERS) or issubclass(cls, BaseException):
         return None
     if cls.__module__ == "builtins":
-        return _BUILTINS.get(name) or Reason("make", f"makes a {name}")
+        return _BUILTINS.get(name) or Reason("make", f"makes {_with_article(name)}")
     if issubclass(cls, tf.GradientTape) and not is_own:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
@@ -174,7 +175,11 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     known = _MODULES.get(package(cls.__module__))
     if known is not None:
         return known
-    return Reason("make", f"makes a {name}")
+    return Reason("make", f"makes {_with_article(name)}")
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
 def reason_of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Reason | None:

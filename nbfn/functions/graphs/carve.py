@@ -67,7 +67,7 @@ def carve(
 
     fetches = _structure(outputs, fetch)
     if not wanted:
-        raise CarveError("there is no output; name at least one tensor or operation to compute")
+        raise CarveError("no output is given; name at least one tensor or operation to compute")
     captured = {capture.name for capture in captures}
     part = cut(source, list(feeds.values()), captured, wanted, prune=prune)
     body = _Body(
@@ -163,7 +163,9 @@ def _parameters(graph: tf.Graph, inputs: Any) -> dict[str, Any]:
         named = {str(name): tensor_of(graph, item, "input") for name, item in inputs.items()}
         for name in named:
             if not name.isidentifier():
-                raise CarveError(f"the input name {name!r} cannot be the name of a parameter")
+                raise CarveError(
+                    f"the input name {name!r} is not a name in Python; choose one, such as `x`"
+                )
     else:
         items = inputs if isinstance(inputs, (list, tuple)) else [inputs]
         named = {}

@@ -50,7 +50,9 @@ def tensor_of(graph: tf.Graph, item: Any, what: str) -> Any:
     """As `element`, but always a tensor. Raises `CarveError`."""
     found = element(graph, item, what)
     if isinstance(found, tf.Operation):
-        raise CarveError(f"the {what} `{found.name}` is an operation without outputs")
+        raise CarveError(
+            f"the {what} `{found.name}` is an operation without outputs, and cannot be fed"
+        )
     return found
 
 
@@ -85,7 +87,8 @@ def _only_output(operation: Any, what: str) -> Any:
         return operation
     if len(operation.outputs) > 1:
         raise CarveError(
-            f"the {what} `{operation.name}` is not one tensor: {_outputs(operation)}; say which"
+            f"the {what} `{operation.name}` is not one tensor: {_outputs(operation)}; name one of "
+            "them"
         )
     return operation.outputs[0]
 
@@ -97,4 +100,7 @@ def _outputs(operation: Any) -> str:
 
 def _check_graph(graph: tf.Graph, item: Any, what: str) -> None:
     if item.graph is not graph:
-        raise CarveError(f"the {what} `{item.name}` belongs to another graph")
+        raise CarveError(
+            f"the {what} `{item.name}` belongs to another graph; give the tensor of this graph, or "
+            "its name"
+        )

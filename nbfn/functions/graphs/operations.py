@@ -6,18 +6,25 @@ RFC "Functions, not Sessions", section "Serialization": the graph of a trace can
 from __future__ import annotations
 
 import fnmatch
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from nbfn import _tensorflow
 from nbfn.code import is_library
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import GENERATED
+
+MAX_VALUES = 4
+MAX_TEXT = 24
+"""Of a constant with more values, or with a longer text, the value is not told."""
 
 _CALLING = os.path.join("eager", "polymorphic_function")
 """The folder of TensorFlow that calls the Python of a function."""
@@ -31,9 +38,12 @@ class Operation:
         name: Its name, with its scopes.
         type: Such as ``MatMul``.
         inputs: Names of the operations whose results it takes.
+        taken: Which result of each it takes, from 0.
         outputs: Dtype and shape of each result, such as ``float32[None, 10]``.
         device: The device that was asked for, in short form; empty if none was.
         line: The user's line that made it; None where it is not known.
+        file: The file of that line, which may stand for a cell.
+        value: The value of a constant, if it is short.
         bodies: Names of the functions that it calls, such as a loop's body.
     """
 
@@ -44,6 +54,9 @@ class Operation:
     device: str = ""
     line: int | None = None
     bodies: tuple[str, ...] = ()
+    taken: tuple[int, ...] = ()
+    file: str = ""
+    value: str = ""
 
     def matches(self, pattern: str) -> bool:
         """Whether its name or its type contains a text, or fits a pattern with ``*`` and ``?``."""
@@ -118,7 +131,7 @@ def graph_of(trace: Trace) -> Graph:
         tuple((t.op.name, _spec(t)) for t in given if id(t) not in known),
         tuple((t.op.name, _spec(t)) for t in getattr(graph, "outputs", ())),
         tuple((t.op.name, c.name) for t, c in zip(captured, trace.captures, strict=False)),
-        _bodies(graph.as_graph_def()),
+        _bodies(graph),
     )
 
 
@@ -134,25 +147,29 @@ def scopes_of(operations: Iterable[Operation]) -> Scope:
 
 
 def _operation(operation: tf.Operation) -> Operation:
+    line, file = _place(operation)
     return Operation(
         operation.name,
         operation.type,
         tuple(tensor.op.name for tensor in operation.inputs),
         tuple(map(_spec, operation.outputs)),
         short_device(operation.device) if operation.device else "",
-        _line(operation),
+        line,
         _called(operation.node_def),
+        tuple(tensor.value_index for tensor in operation.inputs),
+        file,
+        _value(operation.node_def),
     )
 
 
-def _line(operation: tf.Operation) -> int | None:
-    """The user's innermost line below TensorFlow's call of the function."""
-    found = None
+def _place(operation: tf.Operation) -> tuple[int | None, str]:
+    """The user's innermost line below TensorFlow's call of the function, and its file."""
+    found: tuple[int | None, str] = (None, "")
     for frame in operation.traceback or ():
         if _CALLING in frame.filename:
-            found = None  # so far it was the caller
+            found = (None, "")  # so far it was the caller
         elif not is_library(frame.filename) and GENERATED not in frame.filename:
-            found = frame.lineno
+            found = (frame.lineno, frame.filename)
     return found
 
 
@@ -175,8 +192,10 @@ def _called(node: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _bodies(graph_def: Any) -> dict[str, tuple[Operation, ...]]:
+def _bodies(graph: Any) -> dict[str, tuple[Operation, ...]]:
     """The operations of the functions that a graph calls, directly or through others."""
+    traced = dict(_tensorflow.called_graphs(graph))
+    graph_def = graph.as_graph_def()
     library = {each.signature.name: each for each in graph_def.library.function}
     found: dict[str, tuple[Operation, ...]] = {}
     pending = [name for node in graph_def.node for name in _called(node)]
@@ -184,9 +203,19 @@ def _bodies(graph_def: Any) -> dict[str, tuple[Operation, ...]]:
         name = pending.pop(0)
         if name in library and name not in found:
             nodes = library[name].node_def
-            found[name] = tuple(map(_of_body, nodes))
+            if name in traced:
+                found[name] = tuple(map(_operation, traced[name].get_operations()))
+            else:
+                arguments = map(_argument, library[name].signature.input_arg)
+                found[name] = (*arguments, *map(_of_body, nodes))
             pending += [called for node in nodes for called in _called(node)]
     return found
+
+
+def _argument(argument: Any) -> Operation:
+    """What stands for an argument in the graph that a definition was made of."""
+    dtype = tf.dtypes.as_dtype(argument.type).name if argument.type else ""
+    return Operation(argument.name, "Placeholder", outputs=(dtype,))
 
 
 def _of_body(node: Any) -> Operation:
@@ -197,11 +226,26 @@ def _of_body(node: Any) -> Operation:
         if node.attr[key].type
     ][:1]
     outputs = tuple((types[0] if types else "") + _shape(shape) for shape in shapes)
+    taken = [each.split(":") for each in node.input if not each.startswith("^")]
     return Operation(
         node.name,
         node.op,
-        tuple(each.split(":")[0] for each in node.input if not each.startswith("^")),
+        tuple(name for name, *_ in taken),
         outputs or tuple(types),
         short_device(node.device) if node.device else "",
         bodies=_called(node),
+        taken=tuple(int(which[-1]) if which else 0 for _, *which in taken),
+        value=_value(node),
     )
+
+
+def _value(node: Any) -> str:
+    """The value of a constant, if it is short."""
+    if node.op != "Const":
+        return ""
+    tensor = node.attr["value"].tensor
+    size = math.prod(each.size for each in tensor.tensor_shape.dim)
+    if size > MAX_VALUES:
+        return ""
+    text = np.array2string(tf.make_ndarray(tensor), separator=", ")
+    return text if len(text) <= MAX_TEXT else ""

@@ -90,8 +90,8 @@ class Guards:
         self._guard_set = GuardSet()
         name = getattr(self._python_function, "__name__", "a function")
         warn(
-            f"nbfn stopped watching what `{name}` bakes into its traces, whose calls go on as "
-            f"usual: {error!r}"
+            f"nbfn no longer watches the Python values that `{name}` bakes into its traces; its "
+            f"calls go on as usual: {error!r}"
         )
 
     @property

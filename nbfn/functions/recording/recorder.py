@@ -14,7 +14,7 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
 from nbfn.functions.guards.guards import Fingerprints, Guards
 from nbfn.functions.recording.limit import Limit
-from nbfn.functions.recording.refusal import RefusedError, RunEagerly
+from nbfn.functions.recording.refusal import EndlessTraceError, RefusedError, RunEagerly
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, obey, stance_of
 from nbfn.functions.retraces.remedy import Called, remedy_for
@@ -54,8 +54,23 @@ def _harmless(method: _Method) -> _Method:
     return guarded  # type: ignore[return-value]
 
 
+def _count_outermost(call: Call, now: float) -> None:
+    """Counts what a call has taken that no other call contains, also of a trace that has failed."""
+    spent = this_thread.calls.spent
+    tracing = call.trace_seconds + (now - call.missed_at if call.is_tracing else 0.0)
+    spent.tracing += tracing
+    if call.counts and call.trace is not None:
+        spent.running += now - call.started - tracing
+        spent.calls += 1
+
+
 def _chained(first: dict[int, int], then: dict[int, int]) -> dict[int, int]:
     return {old: then.get(new, 0) for old, new in first.items()}
+
+
+MAX_SELF_CALLS = 8
+"""So often a function may call itself within its own trace with one key. Python values that are no
+arguments may end such a recursion, so the first time proves nothing."""
 
 
 class Recorder(Record):
@@ -119,8 +134,11 @@ class Recorder(Record):
     @_harmless
     def end(self, call: Call) -> None:
         """Counts a call that has ended, well or badly."""
-        seconds = time.perf_counter() - call.started
+        ended = time.perf_counter()
+        seconds = ended - call.started
         trace = call.trace
+        if len(this_thread.calls) == this_thread.calls.ground:
+            _count_outermost(call, ended)
         if trace is None:
             self.failures += bool(call.missed_at)
             return
@@ -221,6 +239,7 @@ class Recorder(Record):
             call.exemptions = self.guards.exemptions()
         call.wanted = self.wanted(function_type)
         call.fingerprints = call.wanted.fingerprints
+        self._refuse_endless(call)
         if (call.counts or call.explains) and call.added == 0:
             if self.traces:
                 current = stance_of(self.function_id, self.own_stance)
@@ -229,6 +248,24 @@ class Recorder(Record):
             self.limit.check(self.spoken_name() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()
+
+    def _refuse_endless(self, call: Call) -> None:
+        """Ends a recursion that nothing ends while tracing, long before Python's own limit does."""
+        within = [
+            str(each.wanted.key)  # by its text: leaves of tensors have no equality
+            for each in this_thread.calls
+            if isinstance(each, Call) and each.recorder is self and each.is_tracing and each.wanted
+        ]
+        if len(within) < MAX_SELF_CALLS or call.wanted is None:
+            return
+        key = str(call.wanted.key)
+        if within.count(key) >= MAX_SELF_CALLS:
+            name = self.spoken_name() or self.name
+            raise EndlessTraceError(
+                f"`{name}` calls itself while it is traced for ({key}), over and over: a graph "
+                "cannot call itself. Loop with `while` or tf.while_loop, or pass what ends the "
+                "recursion as a Python number: each number has a trace of its own"
+            )
 
     def refuses_retraces(self) -> bool:
         """Whether its stance is that calls which need another trace fail."""
@@ -263,6 +300,7 @@ class Recorder(Record):
             retrace = self._retrace(causes, nearest, trace, site) if nearest else None
             # What follows calls nothing, so that no interrupt parts it.
             self._made = trace.number
+            this_thread.calls.spent.traces += 1
             self.trace_seconds += seconds
             self.changed = trace.last_used = now
             self.traces[key] = trace

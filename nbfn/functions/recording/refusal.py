@@ -21,5 +21,9 @@ class StaleTraceError(RefusedError):
     """What the trace of a call has baked in has changed, and ``on_stale`` is ``"raise"``."""
 
 
+class EndlessTraceError(RefusedError, RecursionError):
+    """A function calls itself while it is traced, over and over with the same kind of arguments."""
+
+
 class RunEagerly(BaseException):
     """Tells the call that is running to run eagerly instead of tracing; never leaves nbfn."""

@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from nbfn.enlisted import tell_enlisted
+from nbfn.underway.enlisted import tell_enlisted
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed

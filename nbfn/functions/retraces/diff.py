@@ -60,6 +60,7 @@ class TraceDiff:
         changed: Operations with another type, other inputs or other attributes.
         operations: Number of operations of each, called functions not counted.
         nbytes: Size of the GraphDef of each, in bytes.
+        traces: The two; their graphs may be gone by now.
     """
 
     numbers: tuple[int, int]
@@ -73,6 +74,7 @@ class TraceDiff:
     changed: tuple[Change, ...]
     operations: tuple[int, int]
     nbytes: tuple[int, int]
+    traces: tuple[Trace, Trace]
 
     @property
     def same(self) -> bool:
@@ -138,6 +140,7 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
         changed=tuple(changed),
         operations=(trace.operations, other.operations),
         nbytes=(trace.nbytes, other.nbytes),
+        traces=(trace, other),
     )
 
 

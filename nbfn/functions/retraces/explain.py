@@ -53,7 +53,9 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
     nearest = [trace for trace, score in zip(traces, scores, strict=True) if score == best]
     causes = all_differences(nearest[-1], wanted)
     if not causes:
-        causes = (Cause("context", "what the function captures by reference has another type"),)
+        causes = (
+            Cause("context", "a value that the function captures by reference has another type"),
+        )
     return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
 
 
@@ -228,17 +230,18 @@ def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
     """Adds how often this argument has changed, which tells a drift from a single change."""
     if cause.code not in ("python_value", "shape") or cause.path is None:
         return cause
+    of_values = cause.code == "python_value"
     seen: dict[str, None] = {}
     for each in [*(trace.key for trace in traces), key]:
         leaf = each.leaves.get(cause.path)
-        if isinstance(leaf, ValueLeaf):
+        if of_values and isinstance(leaf, ValueLeaf):
             seen[leaf.text] = None
-        elif isinstance(leaf, TensorLeaf):
+        elif not of_values and isinstance(leaf, TensorLeaf):
             seen[str(leaf.shape)] = None
     if len(seen) < 3:
         return cause
     values = list(seen)
     listed = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
-    kind = "value" if cause.code == "python_value" else "shape"
+    kind = "value" if of_values else "shape"
     sentence = f"{cause.sentence} ({len(values)} different {kind}s so far: {listed})"
     return replace(cause, sentence=sentence)

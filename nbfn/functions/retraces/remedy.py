@@ -44,7 +44,13 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
         The remedy for all causes together; None where there is nothing to change. It has code if
         the code mends whatever can be mended.
     """
-    causes = [cause for cause in causes if not _is_of_code(cause)]
+    widened = {cause.path for cause in causes if cause.code == "widened"}
+    causes = [
+        cause
+        for cause in causes
+        if not _is_of_code(cause)
+        and not (cause.path in widened and cause.code in ("shape", "rank", "widened"))
+    ]
     relaxed = [cause for cause in causes if _can_relax(cause)]
     cast = [cause for cause in causes if cause.code == "dtype"]
     others = [cause for cause in causes if cause not in relaxed and cause.code != "dtype"]

@@ -90,12 +90,12 @@ class Loop(Segment):
         known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
         is_read = self._over_range and self._target in self.body.reads
         if is_read and not stands_beside(self._target, self.body.nodes, {**before, **known}):
-            self.reason = f"`{self._target}` is computed with as a number of Python"
+            self.reason = f"`{self._target}` is used as a Python number"
             return
         if len(known) == len(self.writes):
             super().learn(before, known, objects, surroundings)
         else:
-            self.reason = "not all that the loop leaves are tensors"
+            self.reason = "leaves something that is not a tensor"
 
 
 def may_be_loop(statement: Statement) -> bool:

@@ -146,34 +146,37 @@ class Promise:
         if is_tensor(made) or is_tensor(left):
             return self._tensor(name, made, left)
         if type(made) is not type(left):
-            raise NotKeptError(name, f"{_shown(name)} is {_a(left)}")
+            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
         if isinstance(left, _CONSTANTS):
             same = made is left or (made == left and repr(made) == repr(left))
             if not same:
-                raise NotKeptError(name, f"{_shown(name)} is {left!r}, and not always so")
+                raise NotKeptError(
+                    name, f"leaves {_shown(name)} as {left!r}, and a graph as {made!r}"
+                )
             return lambda _: left
         if isinstance(left, _CONTAINERS):
             return self._container(name, made, left)
         if made is left:
             return self._object(name, left)
-        raise NotKeptError(name, f"{_shown(name)} is {_a(left)}")
+        raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
 
     def _tensor(self, name: str, made: Any, left: Any) -> Build:
         if isinstance(left, tf.Variable) or not is_tensor(left) or not is_tensor(made):
             if made is left:
                 return self._object(name, left)
-            raise NotKeptError(name, f"{_shown(name)} is {_a(left)}")
+            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
         plain = isinstance(left, tf.Tensor)
         if plain != isinstance(made, tf.Tensor) or (not plain and type(made) is not type(left)):
-            raise NotKeptError(name, f"{_shown(name)} is {_a(left)}")
+            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
         if getattr(made, "dtype", None) != getattr(left, "dtype", None):
             raise NotKeptError(
-                name, f"{_shown(name)} is of {left.dtype.name}, a graph's {made.dtype.name}"
+                name,
+                f"leaves {_shown(name)} as {left.dtype.name}, and a graph as {made.dtype.name}",
             )
         if plain and not left.shape.is_compatible_with(made.shape):
-            raise NotKeptError(name, f"{_shown(name)} has another shape in a graph")
+            raise NotKeptError(name, f"leaves {_shown(name)} with another shape than a graph")
         if isinstance(left, tf.Tensor) and left.dtype in (tf.resource, tf.variant):
-            raise NotKeptError(name, f"{_shown(name)} is a handle")
+            raise NotKeptError(name, f"leaves {_shown(name)} as a {left.dtype.name} tensor")
         key = RESULT_NAME if name == RESULT else name
         if key in self.results:
             key = f"{key}_{len(self.results)}"
@@ -182,10 +185,13 @@ class Promise:
 
     def _container(self, name: str, made: Any, left: Any) -> Build:
         if len(made) != len(left):
-            raise NotKeptError(name, f"{_shown(name)} is {_a(left)} of {len(left)}")
+            raise NotKeptError(
+                name,
+                f"leaves {_shown(name)} as {_a(left)} of {len(left)}, and a graph of {len(made)}",
+            )
         if isinstance(left, dict):
             if list(made) != list(left) or not all(isinstance(k, _CONSTANTS) for k in left):
-                raise NotKeptError(name, f"{_shown(name)} has other keys in a graph")
+                raise NotKeptError(name, f"leaves {_shown(name)} with other keys than a graph")
             keys = list(left)
             values = [self._build(name, made[k], left[k]) for k in keys]
         else:
@@ -198,18 +204,20 @@ class Promise:
         if issubclass(cls, tuple) and hasattr(cls, "_make"):
             make = cls._make
             return lambda m: make(map(m.value, values))
-        raise NotKeptError(name, f"{_shown(name)} is {_a(left)}")
+        raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
 
     def _object(self, name: str, left: Any) -> Build:
         try:
             reference = weakref.ref(left)
         except TypeError:
-            raise NotKeptError(name, f"{_shown(name)} is {_a(left)}") from None
+            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}") from None
 
         def build(_: Making) -> Any:
             value = reference()
             if value is None:
-                raise NotKeptError(name, f"{_shown(name)} is {_a(left)} of the trace")
+                raise NotKeptError(
+                    name, f"leaves {_shown(name)} as {_a(left)} that no longer exists"
+                )
             return value
 
         return build

@@ -13,7 +13,7 @@ from nbfn.functions.segments.text import Statement
 GRAPH = "graph"
 _EVIDENT = frozenset(
     {
-        *("a loop", "a decision", "goes on with a loop", "leaves a loop", "does nothing"),
+        *("a loop", "a decision", "continues a loop", "leaves a loop", "does nothing"),
         "no tensor in it",
     }
 )
@@ -105,5 +105,5 @@ def _reason(step: Step, plan: Plan) -> str:
             if segment.times.misses_too_often():
                 return "needs a new trace at each run"
             if segment.times.runs:
-                return "runs too shortly for a graph to be faster"
+                return "is too short for a graph to be faster"
     return "runs eagerly, as its stance asks" if plan.is_eager else "has not run"

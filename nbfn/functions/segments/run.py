@@ -119,7 +119,7 @@ class Run:
         except Exception as error:
             if served.writes:
                 raise
-            self._failed = segment, _of_error(error, "its graph fails")
+            self._failed = segment, _of_error(error, "fails as a graph")
             return False
         seconds = times.clock() - started
         segment.times.ran_as_graph(seconds)
@@ -199,7 +199,7 @@ class Run:
         if verdict.reason is not None:
             lesson.spoilt = lesson.spoilt or verdict.reason
         elif verdict.reads & lesson.writes:
-            lesson.spoilt = "a function in it reads a name that it writes"
+            lesson.spoilt = "calls a function that reads a name written here"
         lesson.objects.update(verdict.objects)
 
     def _finish(self, lesson: _Lesson) -> None:
@@ -326,7 +326,7 @@ class _Lesson:
         for i, each in enumerate(self.steps):
             tape = each.statement.tape
             if tape is not None and not any(tape in s.statement.reads for s in self.steps[i + 1 :]):
-                each.spoil("gradients of its tape are taken after a line of Python")
+                each.spoil("has a tape whose gradients are taken after a line of Python")
                 found = True
         return found
 
@@ -339,7 +339,7 @@ def _is_plain() -> bool:
 def _of_error(error: BaseException, what: str = "cannot be traced") -> str:
     text = " ".join(str(error).split())
     if type(error).__name__ == "OperatorNotAllowedInGraphError":
-        return "decides by a tensor" if "bool" in text else "takes a tensor apart"
+        return "needs the value of a tensor" if "bool" in text else "iterates over a tensor"
     return f"{what}: {type(error).__name__}: {text[:120]}"
 
 

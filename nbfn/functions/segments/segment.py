@@ -33,7 +33,7 @@ from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.trace import Trace
 
-SLOWER = "its graph was slower"
+SLOWER = "was slower as a graph"
 _LITERALS = (bool, int, float, str, bytes, type(None))
 _MAX_ITEMS = 1000
 _MAX_VALUES = 3
@@ -153,10 +153,10 @@ class Segment:
         arguments = {n: before[n] for n in self.reads if n in before and is_argument(before[n])}
         for name in self.reads:
             if name in self.writes and name in before and name not in arguments:
-                raise NotKeptError(name, f"`{name}` is an object that it replaces")
+                raise NotKeptError(name, f"reads the object `{name}` and replaces it")
         self._numbers.note(arguments, self.nodes, {**before, **after})
         if self._numbers.most_values() > _MAX_VALUES:
-            raise NotKeptError("", "a number in it has another value at each run")
+            raise NotKeptError("", "has a number that changes at every run")
         arrays = _arrays(arguments)
         if self.function is None or (self._parameters, self._arrays) != (tuple(arguments), arrays):
             self._arrays = arrays
@@ -202,7 +202,7 @@ class Segment:
         if printed.getvalue():
             raise NotKeptError("", "prints")
         if not {op.type for op in graph.get_operations()} - _IDLE:
-            raise NotKeptError("", "no operation in it")
+            raise NotKeptError("", "has no operation")
         if _tensorflow.stateful_random_operations(graph):
             line = _tensorflow.drawn_in(graph, traced.python_function.__code__)
             if line is not None:

@@ -40,7 +40,7 @@ _PLAIN = {
     ast.Assert: "asserts",
     ast.Raise: "raises",
     ast.Break: "leaves a loop",
-    ast.Continue: "goes on with a loop",
+    ast.Continue: "continues a loop",
     ast.Pass: "does nothing",
     ast.Match: "a decision",
 }
@@ -172,9 +172,9 @@ def _block(
         if tape is not None and not _is_closed(node, tape, body, cell):
             tape = None
         if not isinstance(node, _CANDIDATES) and tape is None:
-            fixed = _PLAIN.get(type(node), "is Python's")
+            fixed = _PLAIN.get(type(node), "is plain Python")
         elif guarded:
-            fixed = "has its errors caught"
+            fixed = "is inside `try`"
         elif isinstance(node, ast.AnnAssign) and (node.value is None or not node.simple):
             fixed = "declares a name"
         statement = Statement(node, ast.unparse(node), reads, writes, fixed, tape)

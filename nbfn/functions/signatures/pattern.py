@@ -135,7 +135,7 @@ class Pattern:
         args, kwargs = _tensorflow.canonical(function, args, kwargs)
         if len(args) < len(self.items):
             raise SignatureError(
-                f"the input signature has {len(self.items)} items, the call gives {len(args)} "
+                f"the input signature has {len(self.items)} items, but the call gives {len(args)} "
                 "arguments"
             )
         names += [f"argument {i + 1}" for i in range(len(names), len(args))]
@@ -174,7 +174,9 @@ def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
         return tf.type_spec_from_value(value), value
     if pattern is PYTHON_VALUE:
         if tf.is_tensor(value):
-            raise SignatureError(f"`{path}` is a tensor, the input signature wants a Python value")
+            raise SignatureError(
+                f"`{path}` is a tensor, but the input signature expects a Python value"
+            )
         return value, value
     if isinstance(pattern, _AnyDtype):
         tensor = tf.convert_to_tensor(value)
@@ -183,7 +185,9 @@ def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
         return pattern, _tensor(path, pattern, value)
     if isinstance(pattern, tf.TypeSpec):
         if not pattern.is_compatible_with(value):
-            raise SignatureError(f"`{path}` is {_describe(value)}, the input signature: {pattern}")
+            raise SignatureError(
+                f"`{path}` is {_describe(value)}, but the input signature expects {pattern}"
+            )
         return pattern, value
     if isinstance(pattern, ListOf):
         return _list(path, pattern, value)
@@ -195,23 +199,25 @@ def _tensor(path: str, spec: tf.TensorSpec, value: Any) -> Any:
         tensor = value if tf.is_tensor(value) else tf.convert_to_tensor(value, spec.dtype)
     except (TypeError, ValueError) as error:
         raise SignatureError(
-            f"`{path}` is {_describe(value)}, which is no {spec.dtype.name} tensor: {error}"
+            f"`{path}` is {_describe(value)}, which is not a {spec.dtype.name} tensor: {error}"
         ) from None
     if tensor.dtype != spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
         advice = f"; write tf.cast({path}, tf.{spec.dtype.name})"
         raise SignatureError(
-            f"`{path}` is {tensor.dtype.name}{_sizes(tensor.shape)}, the input signature: "
-            f"{spec.dtype.name}{_sizes(spec.shape)}{advice * (tensor.dtype != spec.dtype)}"
+            f"`{path}` is {tensor.dtype.name}{_sizes(tensor.shape)}, but the input signature "
+            f"expects {spec.dtype.name}{_sizes(spec.shape)}{advice * (tensor.dtype != spec.dtype)}"
         )
     return tensor
 
 
 def _list(path: str, pattern: ListOf, value: Any) -> tuple[Any, Any]:
     if not isinstance(value, (list, tuple)):
-        raise SignatureError(f"`{path}` is {_describe(value)}, the input signature: a list")
+        raise SignatureError(
+            f"`{path}` is {_describe(value)}, but the input signature expects a list"
+        )
     if pattern.length not in (None, len(value)):
         raise SignatureError(
-            f"`{path}` has {len(value)} elements, the input signature: {pattern.length}"
+            f"`{path}` has {len(value)} elements, but the input signature expects {pattern.length}"
         )
     return _rebuilt(value, [match(f"{path}[{i}]", pattern.element, v) for i, v in enumerate(value)])
 
@@ -221,7 +227,8 @@ def _nest(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
         if not isinstance(value, Mapping) or pattern.keys() != value.keys():
             keys = ", ".join(map(repr, pattern))
             raise SignatureError(
-                f"`{path}` is {_describe(value)}, the input signature: a dict with {keys}"
+                f"`{path}` is {_describe(value)}, but the input signature expects a dict with "
+                f"{keys}"
             )
         matched = {key: match(f"{path}[{key!r}]", p, value[key]) for key, p in pattern.items()}
         return {k: spec for k, (spec, _) in matched.items()}, {
@@ -230,8 +237,8 @@ def _nest(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
     if isinstance(pattern, (list, tuple)):
         if not isinstance(value, (list, tuple)) or len(pattern) != len(value):
             raise SignatureError(
-                f"`{path}` is {_describe(value)}, the input signature: "
-                f"a {type(pattern).__name__} of {len(pattern)}"
+                f"`{path}` is {_describe(value)}, but the input signature "
+                f"expects a {type(pattern).__name__} of {len(pattern)}"
             )
         pairs = zip(pattern, value, strict=True)
         return _rebuilt(value, [match(f"{path}[{i}]", p, v) for i, (p, v) in enumerate(pairs)])

@@ -104,7 +104,8 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
     advice = [_sizes(function), buckets(function.traces)]
     raise RelaxError(
         f"`{function.label}` cannot be traced for {general}, because its code needs what the "
-        f"signature leaves open: {_first_line(failure)}. {'. Or: '.join(filter(None, advice))}"
+        f"signature leaves open: {_first_line(failure).rstrip('.')}. "
+        f"{'. Or: '.join(filter(None, advice))}"
     ) from failure
 
 
@@ -130,7 +131,7 @@ def _sizes(function: Recorded) -> str | None:
     if not found:
         return None
     said = join([f"{new} in place of `{old}`" for old, new in found.items()])
-    return f"Write {said}, whose size is not known while it is traced"
+    return f"Write {said}, which is not known while the function is traced"
 
 
 def _nothing(function: Recorded) -> str:

@@ -84,9 +84,12 @@ def function(
             "above its methods"
         )
     if not callable(func):
-        raise TypeError(f"expected a function to trace: {func!r} is not a callable object")
+        raise TypeError(f"expected a function to trace, found {type(func).__name__} {func!r}")
     if local_state and not _tensorflow.CAN_SCOPE:
-        raise NotImplementedError("local_state=True needs what this TensorFlow does not offer")
+        raise NotImplementedError(
+            "local_state=True does not work with this version of TensorFlow; create the variables "
+            "outside the function"
+        )
     given = {name: value for name, value in options.items() if name != "input_signature"}
     if signature is not None:
         given["input_signature"] = signature

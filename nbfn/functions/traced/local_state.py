@@ -46,8 +46,8 @@ def with_local_variables(name: str, call: Callable[[], Any]) -> Any:
     kept = [variable.name for reference in made if (variable := reference()) is not None]
     if kept:
         raise LocalStateError(
-            f"`{name}` keeps {', '.join(f'`{each}`' for each in kept)} beyond the call, for which "
-            "local_state=True makes it live; return its value, or create it outside"
+            f"`{name}` keeps {', '.join(f'`{each}`' for each in kept)} beyond the call, but with "
+            "local_state=True a variable lives for one call; return its value, or create it outside"
         )
     return result
 

@@ -206,7 +206,12 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             return entry.call([tensors[i] for i in entry.order])
         finally:
             del calls[depth:]
-            self.recorder.hit(entry.trace, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            if depth == calls.ground:
+                spent = calls.spent
+                spent.running += seconds
+                spent.calls += 1
+            self.recorder.hit(entry.trace, seconds)
 
     def _call_unknown(self, args: Any, kwargs: Any) -> tuple[Any, Trace | None]:
         """Makes a call as TensorFlow does; returns its value, and its trace if it was a hit."""
@@ -231,6 +236,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
                 call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:
+            calls.ground += depth == calls.ground
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # and so its arguments did fit
@@ -240,6 +246,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             raise plain from None
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
+            calls.ground = min(calls.ground, depth)
             if fresh is not None and not recorder.traces:  # the first call has failed
                 _tensorflow.restore_initialization(self, fresh)
             if not locked:  # TensorFlow keeps its lock when the arguments do not fit
@@ -301,9 +308,11 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         depth = len(calls)
         try:
             calls.append(self.recorder)
+            calls.ground += depth == calls.ground
             return self._run_python(self.python_function, args, kwargs)
         finally:
             del calls[depth:]
+            calls.ground = min(calls.ground, depth)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
@@ -454,7 +463,9 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         Returns:
             The call's value, ``RunMetadata``, and placement.
         """
-        return run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+        watched = run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+        self.recorder.placement = watched.placement
+        return watched
 
     @_tensorflow.no_autograph_fast
     def check(self, *args: Any, **kwargs: Any) -> Check:

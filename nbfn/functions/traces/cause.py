@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nbfn.documentation import page_of_cause
 from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
@@ -54,6 +55,11 @@ class Cause:
     new: str | None = None
     source: str | None = None
     kind: Kind = None
+
+    @property
+    def page(self) -> str | None:
+        """The address of the page on how such a cause comes about; None if it is not known."""
+        return page_of_cause(self.code)
 
     def __str__(self) -> str:
         return self.sentence

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
+from nbfn.site import site_of
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -53,7 +54,7 @@ class Creations:
         def create(next_creator: Callable[..., Any], **options: Any) -> Any:
             label = str(options.get("name") or "Variable")
             if is_first:
-                self.first.append((label, _tensorflow.user_line()))
+                self.first.append((label, _place()))
                 return next_creator(**options)
             try:
                 return next_creator(**options)
@@ -68,7 +69,7 @@ class Creations:
     def _refusal(self, name: str, label: str) -> str:
         before = "; ".join(f"`{each}` at {place}" for each, place in self.first[:3]) or "none"
         return (
-            f"`{name}` creates the variable `{label}` at {_tensorflow.user_line()}, but this is "
+            f"`{name}` creates the variable `{label}` at {_place()}, but this is "
             f"not its first trace. On the first it created {before}. {self._advice(name)}; for "
             "variables that live for one call, use local_state=True"
         )
@@ -80,6 +81,12 @@ class Creations:
                 "Create it in `__init__`, or once: `if self.v is None: self.v = tf.Variable(...)`"
             )
         return "Create it above the function, and use it in the function by its name"
+
+
+def _place() -> str:
+    """Where the user's code runs now, in words."""
+    found = _tensorflow.user_line()
+    return "an unknown place" if found is None else str(site_of(*found))
 
 
 def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:

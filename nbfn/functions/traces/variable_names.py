@@ -20,7 +20,8 @@ MAX_CONTAINERS = 10_000
 
 MAX_FUNCTIONS = 50
 _PLAIN = frozenset({str, bytes, int, float, complex, bool, type(None)})
-_IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
+IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
+"""Names that IPython keeps in a notebook, none of them the user's."""
 
 
 def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tuple[str, Any]]:
@@ -73,7 +74,7 @@ def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
         for name, value in list(namespace.items())
         if name[:1] != "_" and value is not namespace
     ]
-    return sorted(public, key=lambda item: item[0] in _IPYTHONS)
+    return sorted(public, key=lambda item: item[0] in IPYTHONS)
 
 
 def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> dict[int, str]:

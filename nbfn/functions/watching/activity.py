@@ -22,7 +22,7 @@ from nbfn.functions.calls.record import Record
 from nbfn.functions.recording.registry import live_functions
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.stacks import stack_of
-from nbfn.work import Extent
+from nbfn.underway.work import Extent
 
 _tensorflow.is_call(TracedFunction.__call__)
 _CALLING = TracedFunction._call_unknown.__code__
@@ -105,6 +105,11 @@ def _tracing_elsewhere(thread: int) -> Doing | None:
     """The trace that a thread makes of a function which nbfn did not make."""
     found = _tensorflow.traced_in(stack_of(thread))
     return None if found is None else Doing("trace", found[0], found)
+
+
+def runs_unnoted(thread: int) -> bool:
+    """Whether a thread, which may be another one, runs a graph of a function that notes nothing."""
+    return not open_on(thread) and _tensorflow.runs_in(stack_of(thread))
 
 
 def doing_in(stack: Iterable[FrameType]) -> Doing | None:

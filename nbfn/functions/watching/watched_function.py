@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.code import plain_function
-from nbfn.functions.calls.call import Call
+from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import Answers, Tally, next_id
 from nbfn.functions.checking.check import Check, check
@@ -133,7 +133,9 @@ class WatchedFunction(Answers):
 
     def run(self, *args: Any, **kwargs: Any) -> Run:
         """Makes a call and records on which device each operation ran; it is not counted."""
-        return run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+        watched = run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+        self.recorder.placement = watched.placement
+        return watched
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one; see `TracedFunction.check`."""
@@ -175,6 +177,7 @@ class WatchedFunction(Answers):
             return
         if id(concrete) not in self._tally.traces:
             self._take_earlier()
+        _count_outermost()
         self._tally.called(self._tally.traces.get(id(concrete)), 0.0, hit=True)
 
     def missed(self, function_type: Any, call: bool) -> None:
@@ -223,7 +226,10 @@ class WatchedFunction(Answers):
             if nearest:
                 remedy = remedy_for(self._called(trace.site, key), causes)
                 tally.missed(trace, causes, nearest, remedy)
+            this_thread.calls.spent.traces += 1
             if call.counts:
+                if not call.added:
+                    _count_outermost()
                 tally.called(trace, 0.0, hit=False)
             return trace
 
@@ -285,6 +291,13 @@ def _site(python_function: Any) -> Site:
     if code is None or (here.cell is not None and here.file != code.co_filename):
         return here
     return Site(code.co_filename, code.co_firstlineno, here.cell)
+
+
+def _count_outermost() -> None:
+    """Counts a call, if nothing that nbfn counts contains it; how long it runs is not known."""
+    calls = this_thread.calls
+    if len(calls) == calls.ground and not tf.inside_function():
+        calls.spent.calls += 1
 
 
 def _weakly(value: Any) -> Any:

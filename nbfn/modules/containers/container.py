@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow import no_autograph
 from nbfn.modules.containers.parts import options_of, takes
 from nbfn.modules.errors import PathNotFoundError, did_you_mean, show_names
 from nbfn.modules.layers.part_names import find_part
@@ -46,6 +47,7 @@ class Container(Module):
         return output
 
     @nowrap
+    @no_autograph  # which cannot convert a function whose body is a docstring alone
     def _check_parts(self) -> None:
         """Refuses parts with which the module cannot be called."""
 

@@ -61,7 +61,7 @@ def keras_data_format(value: Any) -> Any:
     known = {**_ORDERS, **{order: order for order in _ORDERS.values()}}
     if not isinstance(value, str) or value.lower() not in known:
         raise DataFormatError(
-            f"data_format={value!r} is no order of axes, expected one of {show_names(known)}."
+            f"data_format={value!r} is not an order of axes, expected one of {show_names(known)}."
             f"{did_you_mean(str(value).lower(), known)}"
         )
     return known[value.lower()]

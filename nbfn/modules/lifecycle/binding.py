@@ -92,7 +92,7 @@ def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
     if is_module(value):
         return free(value, "")
-    if any(_is_bound(m) for m in modules_in(value)):
+    if any(is_bound(m) for m in modules_in(value)):
         return map_modules(free, value, "")
     return value
 
@@ -253,5 +253,6 @@ def is_stored(value: Any, scope: Any) -> bool:
     return isinstance(value, tf.Variable) and any(value is leaf for _, leaf in leaves(scope.tree()))
 
 
-def _is_bound(module: Any) -> bool:
+def is_bound(module: Any) -> bool:
+    """Whether a module has variables, for good or for one `apply`."""
     return module._life.scope is not None

@@ -60,8 +60,8 @@ class Module(Live, library=True):
         """Calls the module with these variables; changes neither them nor the module.
 
         Args:
-          variables: ``{collection: {module: {name: value}}}``; values are tensors, arrays or
-            ``tf.Variable``s.
+          variables: ``{collection: {module: {name: value}}}``; each value is a tensor, an
+            array or a ``tf.Variable``.
           *args: for the method.
           rngs: keys of random streams by name, or one key for the stream ``params``.
           method: None for ``__call__``, a name, a method, or any function of the module.
@@ -223,8 +223,11 @@ class Module(Live, library=True):
 
         Raises:
           VariableCreationError: variables would be created while a function is being traced.
-          VariablesTypeError, VariablesStructureError, RngError, FilterError, AssignmentError: an
-          argument is not what it should be.
+          VariablesTypeError: `variables` is no mapping.
+          VariablesStructureError: `variables` has not the structure of collections.
+          RngError: `rngs` are no keys.
+          FilterError: `mutable` is no filter.
+          AssignmentError: a value cannot be that of a variable.
 
         Implements: Flax Module lifecycle, section "Bind".
         """

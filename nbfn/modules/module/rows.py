@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,8 @@ class Row:
     Attributes:
       path: names from the module that was asked; ``()`` for itself.
       kind: ``"module"`` or ``"variable"``.
-      label: a module's class, a variable's collection.
+      label: a module's class, or an empty text for a structure of variables and for a module
+        that no call has made yet; a variable's collection.
       shape: a variable's shape; None where it is unknown.
       dtype: a variable's dtype by name, or an empty text.
       nbytes: the size of a variable, or of all that is at a module and below; None if unknown.
@@ -47,6 +48,11 @@ class Row:
     def name(self) -> str:
         """The path from the module above; ``"/"`` for the module that was asked."""
         return "/".join(self.path[max(self.depth - 1, 0) :]) or "/"
+
+    @property
+    def heading(self) -> str:
+        """Its name, and the class of a module where it is known."""
+        return ": ".join(part for part in (self.name, self.label) if part)
 
 
 def rows_of(module: Any, shapes: Shapes | None = None) -> list[Row]:
@@ -79,20 +85,49 @@ def _rows(
     children = module._known_children()
     tree = scope.tree() if scope is not None else {}
     below = [leaf for node in tree.values() for _, leaf in leaves(node)]
-    nbytes = _total(below) if scope is not None else None
+    nbytes = total_bytes(below) if scope is not None else None
     yield Row(path, "module", label, nbytes=nbytes, depth=len(path))
-    for collection in sorted(tree, key=lambda c: (c != "params", c)):
-        for at, leaf in leaves(tree[collection]):
-            if at[0] not in children or len(at) == 1:
-                row = _variable((*path, *at), collection, leaf, variables)
-                yield replace(row, depth=len(path) + 1)
+    own = {
+        (*path, *at): (collection, leaf)
+        for collection in sorted(tree, key=lambda c: (c != "params", c))
+        for at, leaf in leaves(tree[collection])
+        if at[0] not in children or len(at) == 1
+    }
+    yield from _own_rows(path, own, variables)
     for name, child in children.items():
         yield from _rows(child, (*path, name), modules, variables)
 
 
-def _variable(
+def _own_rows(
+    path: tuple[str, ...],
+    own: Mapping[tuple[str, ...], tuple[str, Any]],
+    variables: dict[int, Any],
+) -> Iterator[Row]:
+    """The variables of a module; structures, and modules that no call has made yet, are parts."""
+    depth = len(path) + 1
+    below: dict[str, dict[tuple[str, ...], tuple[str, Any]]] = {}
+    for at, (collection, leaf) in own.items():
+        if len(at) == depth:
+            yield replace(variable_row(at, collection, leaf, variables), depth=depth)
+        else:
+            below.setdefault(at[depth - 1], {})[at] = collection, leaf
+    for name, found in below.items():
+        nbytes = total_bytes(leaf for _, leaf in found.values())
+        yield Row((*path, name), "module", "", nbytes=nbytes, depth=depth)
+        yield from _own_rows((*path, name), found, variables)
+
+
+def variable_row(
     path: tuple[str, ...], collection: str, leaf: Any, known: dict[int, tuple[str, ...]]
 ) -> Row:
+    """The row of a variable.
+
+    Args:
+      path: its path.
+      collection: its collection.
+      leaf: the variable.
+      known: the paths of those that have come before, by ``id``; this one is added.
+    """
     before = known.setdefault(id(leaf), path)
     shape = tf.TensorShape(leaf.shape)
     return Row(
@@ -101,13 +136,14 @@ def _variable(
         collection,
         tuple(shape.as_list()) if shape.rank is not None else None,
         leaf.dtype.name,
-        _total([leaf]),
+        total_bytes([leaf]),
         collection == "params" and getattr(leaf, "trainable", True),
         None if before == path else before,
     )
 
 
-def _total(found: Iterable[Any]) -> int | None:
+def total_bytes(found: Iterable[Any]) -> int | None:
+    """Bytes of some variables, each counted once; None if a shape is not known."""
     once = {id(leaf): leaf for leaf in found}.values()
     if not all(tf.TensorShape(leaf.shape).is_fully_defined() for leaf in once):
         return None
@@ -120,7 +156,7 @@ def as_text(rows: Iterable[Row]) -> str:
 
 
 def _line(row: Row) -> str:
-    parts = [f"{'  ' * row.depth}{row.name}: {row.label}"]
+    parts = [f"{'  ' * row.depth}{row.heading}"]
     if row.kind == "variable":
         parts[0] = f"{'  ' * row.depth}{row.name}: {show_tensor(row.dtype, row.shape)}"
         if row.label != "params":

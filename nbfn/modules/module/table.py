@@ -24,18 +24,13 @@ def table(top: Any, depth: int | None = None) -> str:
         level = len(module.path) - len(top.path)
         if depth is not None and level > depth:
             continue
-        params, others, count = [], [], 0
-        for collection, path, leaf in _own(module, whole=level == depth):
-            shape = ", ".join("?" if n is None else str(n) for n in leaf.shape)
-            text = f"{'/'.join(path)}: {leaf.dtype.name}[{shape}]"
-            if collection == "params":
-                params.append(text)
-                count += math.prod(leaf.shape)
-            else:
-                others.append(f"{text} ({collection})")
-        name = "/".join(module.path) or "/"
-        number = f"{count:,}" if params else ""
-        rows.append((name, type(module).__name__, ", ".join(params), ", ".join(others), number))
+        whole = level == depth
+        parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...], Any]]] = {(): []}
+        for collection, path, leaf in _own(module, whole=whole):
+            at = () if whole else path[:-1]  # a module that no call has made yet
+            parts.setdefault(at, []).append((collection, path[len(at) :], leaf))
+        for at, own in parts.items():
+            rows.append(_row((*module.path, *at), "" if at else type(module).__name__, own))
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -48,8 +43,24 @@ def table(top: Any, depth: int | None = None) -> str:
     return "\n".join([*lines, f"Total: {total:,} parameters, {size:,} bytes"])
 
 
+def _row(
+    path: tuple[str, ...], label: str, own: list[tuple[str, tuple[str, ...], Any]]
+) -> tuple[str, str, str, str, str]:
+    params, others, count = [], [], 0
+    for collection, at, leaf in own:
+        shape = ", ".join("?" if n is None else str(n) for n in leaf.shape)
+        text = f"{'/'.join(at)}: {leaf.dtype.name}[{shape}]"
+        if collection == "params":
+            params.append(text)
+            count += math.prod(leaf.shape)
+        else:
+            others.append(f"{text} ({collection})")
+    number = f"{count:,}" if params else ""
+    return "/".join(path) or "/", label, ", ".join(params), ", ".join(others), number
+
+
 def _own(module: Any, whole: bool) -> Iterator[tuple[str, tuple[str, ...], Any]]:
-    children = {} if whole else module._life.children
+    children = {} if whole else module._known_children()
     for collection, tree in module.state.items():
         for path, leaf in leaves(tree):
             if path[0] not in children:

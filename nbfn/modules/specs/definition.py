@@ -52,8 +52,9 @@ def isolate_defaults(cls: type) -> None:
         if isinstance(default, dataclasses.Field):
             if default.init is False:
                 raise SpecDefinitionError(
-                    f"{cls.__qualname__}.{name} has init=False, but the fields of a spec are all "
-                    "that it is. Use a property for what follows from them."
+                    f"{cls.__qualname__}.{name} has init=False, but every field of a "
+                    "spec is an argument. Use a property for a value that follows from other "
+                    "fields."
                 )
             if default.default is dataclasses.MISSING or _is_immutable(default.default):
                 continue

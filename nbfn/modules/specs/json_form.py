@@ -130,7 +130,7 @@ def _function(name: Any) -> Any:
         return found
     known = [n for n in vars(holder) if n[0] != "_"] if holder is not None else list(_FUNCTIONS)
     raise SpecError(
-        f"{name!r} is no known function; JSON may name those of {', '.join(_FUNCTIONS)}."
+        f"{name!r} is not a known function; JSON may name functions of {', '.join(_FUNCTIONS)}."
         f"{did_you_mean(last if holder is not None else prefix, known)}"
     )
 
@@ -142,7 +142,7 @@ def _is_function(value: Any) -> TypeGuard[Callable[..., Any]]:
 def _initializer(name: Any) -> Any:
     found = initializers.from_name(str(name))
     if found is None:
-        raise SpecError(f"{name!r} is no initializer of nn.initializers.")
+        raise SpecError(f"{name!r} is not an initializer of nn.initializers.")
     return found
 
 
@@ -157,7 +157,9 @@ def _keras_object(config: Any) -> Any:
 
 def _float(text: Any) -> float:
     if text not in _SPECIAL_FLOATS:
-        raise SpecError(f"{text!r} is none of the floats that JSON marks: {_SPECIAL_FLOATS}.")
+        raise SpecError(
+            f"{text!r} is not a float that JSON marks; expected one of {_SPECIAL_FLOATS}."
+        )
     return float(text)
 
 
@@ -190,7 +192,7 @@ def _from_plain(make: Callable[[Any], Any]) -> pydantic.WrapValidator:
             try:
                 value = make(value)
             except (TypeError, ValueError, KeyError, AttributeError) as error:
-                raise SpecError(f"{value!r} does not stand for one: {error}") from error
+                raise SpecError(f"cannot make one from {value!r}: {error}") from error
         return handler(value)
 
     return pydantic.WrapValidator(read)

@@ -182,7 +182,7 @@ class Schema:
     def _told(self, error: Any, given: Any) -> tuple[str, str]:
         """What is wrong, and what pydantic says of it."""
         if error["type"] == "json_invalid":
-            return f"the text is no JSON: {error['msg']}", ""
+            return f"the text is not JSON: {error['msg']}", ""
         path = [str(part).removeprefix(_PREFIX) for part in error["loc"][:1]]
         if not path:
             return f"expected a JSON object, found a {type(error['input']).__name__}", ""

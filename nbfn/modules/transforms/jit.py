@@ -83,6 +83,6 @@ def _check_static(args: Sequence[Any], kwargs: Mapping[str, Any], numbers: Any, 
     for which, value in found.items():
         if any(map(is_array, flatten([value]))):
             raise TransformError(
-                f"nn.jit: the argument {which!r} is to be static, but it is {type(value).__name__} "
-                "with a tensor or an array. Pass a Python value, or do not name it as static."
+                f"nn.jit: the argument {which!r} is static, but holds a tensor or an array "
+                f"({type(value).__name__}). Pass a Python value, or do not name it as static."
             )

@@ -74,11 +74,12 @@ def while_loop(
         drawn["body"] = inner.drawn
         writes = inner.writes()
         new = [tf.convert_to_tensor(t) for t in flatten(carry)]
-        if len(new) != len(flat) or writes.keys() - held.keys():
+        made = sorted(writes.keys() - held.keys())
+        if len(new) != len(flat) or made:
             raise TransformError(
                 "nn.while_loop: the body must return a carry of the structure of init, and may not "
-                f"make variables; found {len(new)} tensors for {len(flat)}, and the new variables "
-                f"{sorted(writes.keys() - held.keys())}. Make variables before the loop."
+                f"make variables; init has {len(flat)} tensors, the carry has {len(new)}, and the "
+                f"new variables are {made or 'none'}. Make variables before the loop."
             )
         return turn + 1, new, [writes.get(k, v) for k, v in zip(held, state, strict=True)]
 

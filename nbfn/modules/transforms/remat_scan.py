@@ -52,7 +52,7 @@ def remat_scan(
     """
     if not lengths or any(not isinstance(n, int) or n < 1 for n in lengths):
         raise TransformError(
-            f"nn.remat_scan: lengths must be positive numbers of turns, such as (10, 10), found "
+            f"nn.remat_scan: lengths must be positive numbers of steps, such as (10, 10), found "
             f"{lengths!r}."
         )
     options = {

@@ -41,7 +41,9 @@ def _traced(
     if isinstance(defined, TracedFunction):
         return defined
     if not callable(defined):
-        raise UsageError(f"`{name}` is decorated into a {type(defined).__name__}, not a function")
+        raise UsageError(
+            f"`{name}` is of type {type(defined).__name__} after its decorators, not a function"
+        )
     if (
         isinstance(before, TracedFunction)
         and before.strategy is strategy

@@ -104,7 +104,8 @@ class CellOptions:
         found = namespace.get(self.strategy_name)
         if not hasattr(found, "run") or not hasattr(found, "scope"):
             raise UsageError(
-                f"--strategy: `{self.strategy_name}` is no tf.distribute strategy of the notebook"
+                f"--strategy: `{self.strategy_name}` is not a tf.distribute strategy of the "
+                "notebook"
             )
         return found
 
@@ -133,12 +134,14 @@ class CellOptions:
     def refuse_for_definitions(self) -> None:
         """Refuses the options that mean something for a body only."""
         for option, value, advice in (
-            ("--inputs", self.inputs, "the parameters say what a function takes"),
-            ("--outputs", self.outputs, "`return` says what a function gives"),
-            ("--device", self.device, "put `with tf.device(…):` into the function"),
+            ("--inputs", self.inputs, "the inputs of a function are its parameters"),
+            ("--outputs", self.outputs, "the outputs of a function are what it returns"),
+            ("--device", self.device, "write `with tf.device(…):` in the function"),
         ):
             if value is not None:
-                raise UsageError(f"{option} is for a cell that runs; {advice}")
+                raise UsageError(
+                    f"{option} does not apply to a cell that only defines functions; {advice}"
+                )
 
     def chosen_outputs(self, writes: Sequence[str]) -> Sequence[str]:
         """The names that a body leaves, of those that it writes.
@@ -164,8 +167,8 @@ def _is_whole(arguments: Namespace) -> bool:
 
 def _refuse_beside_strategy(arguments: Namespace) -> None:
     for option, given, why in (
-        ("--device", arguments.device, "the strategy says on which devices its replicas run"),
-        ("--local-state", arguments.local_state, "the strategy makes the variables"),
+        ("--device", arguments.device, "the strategy chooses the devices of its replicas"),
+        ("--local-state", arguments.local_state, "the strategy creates the variables"),
         ("--check", arguments.check, "leave --strategy out to compare one replica"),
     ):
         if given:
@@ -183,7 +186,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     names = tuple(name.strip() for name in unquoted(text).split(",") if name.strip())  # type: ignore[union-attr]
     for name in names:
         if not name.isidentifier():
-            raise UsageError(f"`{name}` is no name")
+            raise UsageError(f"`{name}` is not a name")
     return names
 
 

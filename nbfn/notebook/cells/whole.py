@@ -28,7 +28,7 @@ from nbfn.notebook.cells.syntax import cached, compiled
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
 from nbfn.notebook.frames import show_as
 
-_ADVICE = "leave it out with --outputs, or leave out --whole"
+_ADVICE = "choose what it leaves with --outputs, or drop --whole"
 _KEEP, _VALUE = "__keep__", "__value__"
 
 
@@ -65,7 +65,7 @@ class WholeCell:
                 return None
             values = recipe.values(results, arguments)
         except NotKeptError as broken:
-            raise UsageError(f"--whole: {broken.reason}; {_ADVICE}") from None
+            raise UsageError(f"--whole: the cell {broken.reason}; {_ADVICE}") from None
         finally:
             self.keeper.given = {}
         value = values.pop(RESULT, None)
@@ -179,7 +179,11 @@ def _inputs(
         taken = tuple(n for n in reads if n in namespace and _is_argument(namespace[n]))
     for name in reads:
         if name in writes and name in namespace and name not in taken:
-            raise UsageError(f"--whole: `{name}` is read and replaced, and cannot be an argument")
+            kind = type(namespace[name]).__name__
+            raise UsageError(
+                f"--whole: the cell reads and replaces `{name}` ({kind}), which is not one of its "
+                "arguments; assign to another name, or add it to --inputs"
+            )
     return taken
 
 
@@ -243,7 +247,7 @@ def _is_refused(effect: Effect, options: CellOptions, *, is_own: bool) -> bool:
 
 _TEXTS = frozenset(
     {
-        *("formats a text", "asserts", "str() of a value", "repr() of a value"),
+        *("formats a string", "asserts", "str() of a value", "repr() of a value"),
         *("format() of a value", "computes with a NumPy array"),
     }
 )

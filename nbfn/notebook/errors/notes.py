@@ -46,7 +46,7 @@ def add_notes(
 def _created(failure: Failure) -> str:
     return (
         f"{failure.place}a traced function may create variables on its first call only. Create "
-        "the variable in a cell above; or once, where it is None before; or let it live for one "
+        "the variable in a cell above; or once, if it is still None; or let it live for one "
         "call, with local_state=True (in a cell: --local-state)"
     )
 
@@ -58,20 +58,20 @@ def _leaked(failure: Failure) -> str:
     if kept is not None:
         number, container = kept
         return (
-            f"line {number}: `{container}` is a list of Python's, which this loop of TensorFlow "
-            f"fills once, while it is traced. Use {container} = tf.TensorArray(tf.float32, size=0, "
-            f"dynamic_size=True) above it, {container} = {container}.write(i, ...) in it, and "
-            f"{container}.stack() below"
+            f"line {number}: `{container}` is a Python list, which this TensorFlow loop fills "
+            f"once, while it is traced. Use {container} = tf.TensorArray(dtype, size=0, "
+            f"dynamic_size=True) above it, with the dtype of what is kept, {container} = "
+            f"{container}.write(i, ...) in it, and {container}.stack() below"
         )
     holders = [
         name
         for name, value in failure.namespace.items()
         if not name.startswith("_") and _holds_graph_tensor(value)
     ]
-    what = ", ".join(f"`{name}`" for name in holders) or "what it was kept in"
+    where = f", and is kept in {', '.join(f'`{name}`' for name in holders)}" if holders else ""
     return (
-        f"a tensor of a traced function's graph has left it: {what} holds one. It has a value "
-        "only while the function runs; return it from the function instead"
+        f"a tensor is used outside the function whose graph made it{where}. It has a value only "
+        "while that function runs; return it from the function instead"
     )
 
 
@@ -86,7 +86,7 @@ def _holds_graph_tensor(value: Any) -> bool:
 def _condition(failure: Failure) -> str:
     other = None if failure.line is None else instead(failure.line)
     if other is not None:
-        return f"{failure.place}a tensor has no value while it is traced, and {other}"
+        return f"{failure.place}a tensor has no value while the function is traced, and {other}"
     of_keras = _by_keras(failure)
     if of_keras is not None:
         return f"{failure.place}{of_keras}"
@@ -94,22 +94,23 @@ def _condition(failure: Failure) -> str:
     if source.count("lambda") > 1:
         return (
             f"{failure.place}AutoGraph cannot tell lambdas on one line apart and leaves them as "
-            "they are, so Python decides by a tensor. Write each on a line of its own, or use `def`"
+            "they are, so Python needs the value of a tensor. Write each on a line of its own, or "
+            "use `def`"
         )
     if failure.is_without_source:
         return (
-            "AutoGraph finds no source of a function that was made by exec, and leaves it as it "
-            "is, so Python decides by a tensor. Define it in a cell or a file, or use tf.cond, "
-            "tf.while_loop or tf.where"
+            "AutoGraph finds no source for a function that was made by exec, and leaves it as it "
+            "is, so Python needs the value of a tensor. Define it in a cell or a file, or use "
+            "tf.cond, tf.while_loop or tf.where"
         )
     unsupported = failure.unsupported()
     if unsupported is not None:
         return (
-            f"AutoGraph leaves a function with {unsupported} as it is, so Python decides by a "
-            "tensor. Write it as a statement of its own, or in a function of its own"
+            f"AutoGraph leaves a function with {unsupported} as it is, so Python needs the "
+            "value of a tensor. Write it as a statement of its own, or in a function of its own"
         )
     return (
-        f"{failure.place}Python decides here by a tensor, whose value is not known while the "
+        f"{failure.place}Python needs the value of a tensor here, which is not known while the "
         "function is traced. Leave AutoGraph on (no autograph=False, no --no-autograph), or use "
         "tf.cond, tf.while_loop or tf.where"
     )
@@ -126,8 +127,8 @@ def _by_keras(failure: Failure) -> str | None:
     if "Exception encountered when calling" not in failure.message:
         return None
     return (
-        "Python decides here by a tensor, and Keras calls layers without AutoGraph. Use tf.cond, "
-        "tf.while_loop or tf.where, or put @tf.function above the layer's method"
+        "Python needs the value of a tensor here, and Keras calls layers without AutoGraph. Use "
+        "tf.cond, tf.while_loop or tf.where, or put @tf.function above the layer's method"
     )
 
 
@@ -141,8 +142,9 @@ def _raised(failure: Failure) -> str | None:
     if not (staged and failure.line is not None and raises_in_branch(failure.line)):
         return None
     return (
-        f"{failure.place}TensorFlow decides by a tensor whether this runs, and traces it in any "
-        "case, so Python raises. tf.debugging.Assert raises at the calls that come here"
+        f"{failure.place}the value of a tensor decides whether this runs. TensorFlow traces it in "
+        "any case, so Python raises. Use tf.debugging.Assert, which raises only in calls that get "
+        "here"
     )
 
 
@@ -162,22 +164,22 @@ def _loop(failure: Failure) -> str:
     name = re.search(r"'(\w+)' must be defined", failure.message)
     what = f"`{name[1]}`" if name else "a name"
     return (
-        f"{failure.place}a loop that may run no turn gives {what} its first value; assign it, "
-        "with its dtype and shape, above the loop"
+        f"{failure.place}{what} gets its first value inside a loop that may not run at all; assign "
+        "it above the loop, with the same dtype and shape"
     )
 
 
 def _return(failure: Failure) -> str:
     return (
-        f"{failure.place}a loop of TensorFlow cannot be left by `return`; assign the result to a "
-        "name, `break`, and return it after the loop"
+        f"{failure.place}`return` cannot leave a TensorFlow loop; assign the result to a name, "
+        "`break`, and return it after the loop"
     )
 
 
 def _endless(failure: Failure) -> str:
     return (
-        f"{failure.place}Python decides the first turn and a tensor the next ones; begin with a "
-        "tensor: `while tf.constant(True):`"
+        f"{failure.place}the condition is a Python value before the first iteration and a tensor "
+        "after it; begin with a tensor: `while tf.constant(True):`"
     )
 
 
@@ -213,8 +215,8 @@ def _array(failure: Failure) -> str:
         home = next((text for text, module in homes if hasattr(module, name)), None)
         instead = f"{home}.{name}" if home is not None else instead
     return (
-        f"{failure.place}NumPy needs a value, which a tensor has not while it is traced. Use "
-        f"{instead}, or do it in a cell below"
+        f"{failure.place}NumPy needs values, and a tensor has none while the function is traced. "
+        f"Use {instead}, or do it in a cell below"
     )
 
 
@@ -249,8 +251,8 @@ def _grows(failure: Failure) -> str | None:
         kept = [a if a == b else "None" for a, b in zip(sizes, later, strict=True)]
         shape = f"[{', '.join(kept)}]"
     return (
-        f"{failure.place}the shape of `{name}` changes from turn to turn. Say so as the first "
-        "statement of the loop: tf.autograph.experimental.set_loop_options("
+        f"{failure.place}the shape of `{name}` changes between iterations. Declare that in the "
+        "first statement of the loop: tf.autograph.experimental.set_loop_options("
         f"shape_invariants=[({name}, tf.TensorShape({shape}))])"
     )
 
@@ -261,8 +263,8 @@ def _two_dtypes(failure: Failure) -> str | None:
         return _branch(failure)
     name, one, other = found.groups()
     return (
-        f"{failure.place}`{name}` must keep one dtype, as TensorFlow decides this by a tensor. "
-        f"Where it is {other}: tf.cast(..., tf.{one})"
+        f"{failure.place}the value of a tensor decides this, so `{name}` must keep one dtype. "
+        f"Where it is {other}, use tf.cast(..., tf.{one})"
     )
 
 
@@ -271,10 +273,13 @@ def _attribute(failure: Failure) -> str | None:
     if name is None:
         return None
     if name[1] == "numpy":
-        return f"{failure.place}a tensor has no value while it is traced; do it in a cell below"
+        return (
+            f"{failure.place}a tensor has no value while the function is traced; do it in a cell "
+            "below"
+        )
     return (
-        f"{failure.place}`.{name[1]}` is an array's; an array that is an argument of a traced "
-        "cell is a tensor there. Leave it out of --inputs, or use TensorFlow's function"
+        f"{failure.place}NumPy arrays have `.{name[1]}`, tensors have not, and an array that is "
+        "passed as an argument is a tensor here. Use TensorFlow's function"
     )
 
 
@@ -289,8 +294,8 @@ def _option(failure: Failure) -> str | None:
 
 def _format(failure: Failure) -> str:
     return (
-        f"{failure.place}a tensor has no value while it is traced. tf.strings.format puts values "
-        "into a text, tf.print shows them; or do it in a cell below"
+        f"{failure.place}a tensor has no value while the function is traced. Use tf.strings.format "
+        "to put values into a string, or tf.print to show them; or do it in a cell below"
     )
 
 
@@ -304,8 +309,8 @@ def _uncompiled(failure: Failure) -> str:
 
 def _branch(failure: Failure) -> str:
     return (
-        f"{failure.place}TensorFlow decides this by a tensor, so both ways must leave a value of "
-        "one dtype: assign the name before it"
+        f"{failure.place}the value of a tensor decides which branch runs, so both must give a "
+        "value of the same dtype: assign the name in both, or above the `if`; or return in both"
     )
 
 

@@ -6,12 +6,13 @@ import ast
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.errors import without_tensorflow
 from nbfn.site import current_cell
 
 OPTION = "--auto"
 MAGIC = "%%tf_function"
 _LINE = f"{MAGIC} {OPTION}\n"
-_AWAITS = f'print("{MAGIC}: a cell that awaits runs as a plain one")\n'
+_AWAITS = f'print("{MAGIC}: a cell with await runs as plain Python")\n'
 
 
 class Auto:
@@ -56,8 +57,12 @@ def _is_plain(text: str) -> bool:
 
 
 def _awaits(text: str) -> bool:
-    from nbfn.notebook.cells.parse import awaits
-
+    try:
+        from nbfn.notebook.cells.parse import awaits
+    except Exception as error:
+        if without_tensorflow(error) is None:
+            raise
+        return False  # the magic says what is missing
     return awaits(_body(text) or [])
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import sys
 from argparse import SUPPRESS
+from importlib.util import find_spec
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import (
-    Magics,
     cell_magic,
     line_magic,
     magics_class,
@@ -20,6 +21,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from nbfn.notebook.magics.auto import Auto
 from nbfn.notebook.magics.line_arguments import parsed_line
+from nbfn.notebook.magics.telling import TellingMagics
 
 _KEPT = "_nbfn_cells"
 """The notebook's name for what is kept of the cells, so that it goes with the other names."""
@@ -31,7 +33,7 @@ _MAX_TEXTS = 100
 
 
 @magics_class
-class CellMagics(Magics):
+class CellMagics(TellingMagics):
     """The magics that run cells."""
 
     _shown: tuple[Any, Any] | None = None
@@ -48,32 +50,36 @@ class CellMagics(Magics):
 
     @magic_arguments()
     @argument("name", nargs="?", help="name of what the cell becomes")
-    @argument("--whole", action="store_true", help="demand one graph of all of the cell")
+    @argument("--whole", action="store_true", help="run the whole cell as one graph, or refuse it")
     @argument("-i", "--inputs", help="names that it takes as arguments, such as x,labels (--whole)")
-    @argument("-o", "--outputs", help="names that it leaves, such as y,loss (--whole)")
-    @argument("--define", action="store_true", help="make the function only (--whole)")
+    @argument(
+        "-o", "--outputs", help="names that it assigns in the notebook, such as y,loss (--whole)"
+    )
+    @argument("--define", action="store_true", help="make the function and do not run it (--whole)")
     @argument("--check", action="store_true", help="compare each new trace with an eager run")
     @argument("--signature", help='input signature: "x: float32[None, 8], n: int32" or a list')
     @argument("--relax", action="store_true", help="let traces cover sizes that change")
     @argument("--jit", action="store_true", help="compile it with XLA (jit_compile=True)")
     @argument("--no-autograph", action="store_true", help="leave Python control flow as it is")
     @argument("--local-state", action="store_true", help="variables live for one call (--whole)")
-    @argument("--max-traces", type=int, default=16, help="traces before --on-limit applies")
+    @argument(
+        "--max-traces", type=int, default=16, help="number of traces before --on-limit applies"
+    )
     @argument(
         "--on-limit",
         choices=("warn", "raise", "evict", "eager"),
         default="warn",
-        help="what a call does that needs one trace more",
+        help="what happens when a call needs one trace more",
     )
     @argument(
         "--on-stale",
         choices=("retrace", "warn", "raise", "ignore"),
-        help="what a call does if what its trace read has changed since (default: retrace)",
+        help="what happens when a value that the trace has read changes (default: retrace)",
     )
     @argument(
         "--stance",
         choices=("default", "fail_on_retrace", "eager", "eager_on_retrace"),
-        help="what this run does if it finds no trace",
+        help="what this run does when no trace fits",
     )
     @argument("--auto", action="store_true", help=SUPPRESS)
     @argument("--device", help="device that the cell runs on, such as CPU:0")
@@ -105,7 +111,7 @@ class CellMagics(Magics):
         arguments = parsed_line(self.tf_function, line)
         name = arguments.name
         if name is not None and not _may_name_a_function(name):
-            raise UsageError(f"`{name}` is no name for a function")
+            raise UsageError(f"`{name}` is not a name that a function can have")
         options = CellOptions.of(arguments)
         parsed_cell = parsed(cell, self.shell, has_magic=not arguments.auto)
         if arguments.auto:
@@ -222,7 +228,11 @@ class CellMagics(Magics):
         self._shown = (running, state) if running is not None else None
 
     @magic_arguments()
-    @argument("switch", choices=("on", "off"), help="whether cells run in segments by themselves")
+    @argument(
+        "switch",
+        choices=("on", "off"),
+        help="on: the cells that follow run in segments without a magic of their own",
+    )
     @no_var_expand
     @line_magic
     def tf_auto(self, line: str) -> None:
@@ -234,7 +244,10 @@ class CellMagics(Magics):
 
             %tf_auto on
         """
-        self.auto.is_on = parsed_line(self.tf_auto, line).switch == "on"
+        is_on = parsed_line(self.tf_auto, line).switch == "on"
+        if is_on and "tensorflow" not in sys.modules and find_spec("tensorflow") is None:
+            raise ModuleNotFoundError(name="tensorflow")  # else every cell would fail
+        self.auto.is_on = is_on
 
     @magic_arguments()
     @no_var_expand

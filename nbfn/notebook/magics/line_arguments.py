@@ -62,9 +62,9 @@ def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError:
-        raise UsageError(f"`{text}` is no name") from None
+        raise UsageError(f"`{text}` is not a name") from None
     if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
-        raise UsageError(f"`{text}` calls something; give a name")
+        raise UsageError(f"`{text}` contains a call; give a name, such as f or model.step")
     try:
         value = eval(compile(tree, "<magic>", "eval"), shell.user_ns)
     except NameError:
@@ -78,8 +78,8 @@ def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
     observer = watched(value)
     if observer is None:
         raise UsageError(
-            f"`{text}` is a {type(value).__name__}, no traced function; "
-            "make it one with %%tf_function"
+            f"`{text}` is of type {type(value).__name__}, not a traced function; "
+            "define it in a cell with %%tf_function, or with @nbfn.function"
         )
     return observer
 
@@ -130,10 +130,10 @@ def call_in(shell: InteractiveShell, line: str) -> tuple[Any, list[Any], dict[st
     try:
         tree = ast.parse(line.strip(), mode="eval").body
     except SyntaxError:
-        raise UsageError(f"`{line.strip()}` is no call; write it as f(x)") from None
+        raise UsageError(f"`{line.strip()}` is not a call; write it as f(x)") from None
     if not isinstance(tree, ast.Call):
         parameters = getattr(named(shell, line.strip()), "parameters", "(…)")
-        raise UsageError(f"`{line.strip()}` is no call; write it as {line.strip()}{parameters}")
+        raise UsageError(f"`{line.strip()}` is not a call; write it as {line.strip()}{parameters}")
     function = named(shell, ast.unparse(tree.func))
     refuse_several(ast.unparse(tree.func), function)
     taken = ast.parse("(lambda *args, **kwargs: (list(args), kwargs))()", mode="eval")

@@ -6,13 +6,13 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import (
-    Magics,
     line_magic,
     magics_class,
     no_var_expand,
     output_can_be_silenced,
 )
 from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
 
 from nbfn.notebook.magics.line_arguments import (
     call_in,
@@ -23,16 +23,19 @@ from nbfn.notebook.magics.line_arguments import (
     refuse_several,
     show,
 )
+from nbfn.notebook.magics.telling import TellingMagics
 
-_FUNCTION = "name of a traced function, or an expression such as model.step; else all"
+_FUNCTION = "name of a traced function, or an expression such as model.step (default: all)"
 
 
 @magics_class
-class LineMagics(Magics):
+class LineMagics(TellingMagics):
     """The magics that take a line."""
 
     @magic_arguments()
-    @argument("path", nargs="*", help="a variable, or what holds variables, to see their values")
+    @argument(
+        "path", nargs="*", help="a variable, or an object that holds variables, to see the values"
+    )
     @no_var_expand
     @output_can_be_silenced
     @line_magic
@@ -73,21 +76,35 @@ class LineMagics(Magics):
             show(traces_outline(function))
 
     @magic_arguments()
-    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
+    @argument("call", nargs="+", help="a call, such as train_step(images, labels), or a function")
     @no_var_expand
     @line_magic
     def tf_explain(self, line: str) -> None:
         """Say which trace would serve a call, or why none would. Nothing is traced or run.
 
-        Python: ``f.explain(…)``.
+        With the name of a function alone, say why it retraced last.
+
+        Python: ``f.explain(…)``, ``f.retraces[-1]``.
 
         Examples::
 
             %tf_explain train_step(images[:37], labels[:37])
+            %tf_explain train_step
         """
-        from nbfn.views.pages.explanation import explanation_outline
+        from nbfn.views.pages.explanation import explanation_outline, retrace_outline
 
         parsed_line(self.tf_explain, line)
+        name = line.strip()
+        if not name.endswith(")"):
+            retraces = [f.retraces[-1] for f in functions_of(self.shell, [name]) if f.retraces]
+            if not retraces:
+                raise UsageError(
+                    f"`{name}` has not retraced; explain a call instead, as in "
+                    f"%tf_explain {name}(x)"
+                )
+            for retrace in retraces:
+                show(retrace_outline(retrace))
+            return
         function, args, kwargs = call_in(self.shell, line)
         with one_line(TypeError):
             explanation = function.explain(*args, **kwargs)
@@ -125,15 +142,19 @@ class LineMagics(Magics):
 
     @magic_arguments()
     @argument("function", help="name of a traced function")
-    @argument("-t", "--trace", type=int, help="number of the trace; else the newest")
+    @argument("-t", "--trace", type=int, help="number of the trace (default: the newest)")
     @argument("--op", metavar="NAME", help="find operations by name or type, such as *MatMul*")
-    @argument("--save", metavar="FILE", help="write the GraphDef as text to a new file")
+    @argument(
+        "--save",
+        metavar="FILE",
+        help="write a new file: .json for Model Explorer, else the GraphDef as text",
+    )
     @no_var_expand
     @line_magic
     def tf_graph(self, line: str) -> None:
         """Show the operations of a trace's graph, by name scope.
 
-        Python: ``trace.graph``, ``trace.graph_def()``.
+        Python: ``trace``, ``trace.graph_def()``.
 
         Examples::
 
@@ -142,7 +163,8 @@ class LineMagics(Magics):
         """
         from nbfn.notebook.cells.options import unquoted
         from nbfn.notebook.magics.graph_file import save_graph
-        from nbfn.views.graph import found_operations, graph_view
+        from nbfn.views import graph_bundle, metadata_of
+        from nbfn.views.graphs.outline import found_operations, graph_view
 
         arguments = parsed_line(self.tf_graph, line)
         function = named(self.shell, arguments.function)
@@ -158,7 +180,8 @@ class LineMagics(Magics):
             save_graph(traces[number], arguments.save)
         pattern = unquoted(arguments.op)
         if pattern is None:
-            show(graph_view(function.label, traces[number]))
+            bundle = graph_bundle(graph_view(traces[number], function.label))
+            display(bundle, metadata=metadata_of(bundle), raw=True)
             return
         found = found_operations(function.label, traces[number], pattern)
         if found is None:
@@ -170,7 +193,7 @@ class LineMagics(Magics):
         "stance",
         nargs="?",
         choices=("default", "fail_on_retrace", "eager", "eager_on_retrace"),
-        help="the stance from now on; without it, the one that holds is said",
+        help="the stance from now on; without one, the current stance is shown",
     )
     @no_var_expand
     @line_magic
@@ -188,8 +211,8 @@ class LineMagics(Magics):
 
     @magic_arguments()
     @argument("objects", nargs="*", help="names of tf.functions, Keras models, tf.Modules")
-    @argument("--all", action="store_true", help="see every tf.function that traces from now on")
-    @argument("--stop", action="store_true", help="take --all back")
+    @argument("--all", action="store_true", help="watch every tf.function that traces from now on")
+    @argument("--stop", action="store_true", help="stop watching what --all has added")
     @no_var_expand
     @output_can_be_silenced
     @line_magic
@@ -223,15 +246,20 @@ class LineMagics(Magics):
         "functions",
         nargs="*",
         default=[],
-        help="names of the functions; else all that have a trace",
+        help="names of the functions (default: all that have a trace)",
     )
     @argument("--overwrite", action="store_true", help="replace the SavedModel at the path")
-    @argument("--no-verify", action="store_true", help="do not compare it in a fresh process")
-    @argument("--time-limit", type=float, default=60.0, help="seconds for each call of the proof")
+    @argument("--no-verify", action="store_true", help="do not verify it in a fresh process")
+    @argument(
+        "--time-limit",
+        type=float,
+        default=60.0,
+        help="time limit in seconds for each call of the verification",
+    )
     @argument(
         "--strict",
         action="store_true",
-        help="fail if a signature could not be called with any inputs",
+        help="fail if a signature could not be verified with any inputs",
     )
     @no_var_expand
     @output_can_be_silenced

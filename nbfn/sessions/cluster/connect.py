@@ -125,7 +125,7 @@ def _jobs(cluster: Any) -> dict[str, tuple[str, ...]]:
             given = json.loads(given)
         except ValueError as error:
             raise ConnectError(
-                f"the text of the TF_CONFIG is no JSON: {error}; {_EXPECTED}"
+                f"the text of the TF_CONFIG is not JSON: {error}; {_EXPECTED}"
             ) from None
     if hasattr(given, "cluster_spec"):
         given = given.cluster_spec()
@@ -139,7 +139,7 @@ def _jobs(cluster: Any) -> dict[str, tuple[str, ...]]:
         given = {"worker": given}
     if not isinstance(given, Mapping) or not given:
         raise ConnectError(
-            f"the cluster is a {type(cluster).__name__}, {cluster!r:.60}; {_EXPECTED}"
+            f"the cluster is of type {type(cluster).__name__}, {cluster!r:.60}; {_EXPECTED}"
         )
     return {str(job): _addresses(str(job), tasks) for job, tasks in given.items()}
 

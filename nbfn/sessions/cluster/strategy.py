@@ -84,7 +84,7 @@ class Replicas:
             raise StrategyError(
                 "optimizers of the installed Keras put the gradients of replicas together in a way "
                 "that nbfn does not know, so that steps would have the wrong length; use "
-                f"{name_of(self.strategy)}.run, and divide the loss by the replicas"
+                f"{name_of(self.strategy)}.run, and divide the loss by the number of replicas"
             )
         self._checked = True
 
@@ -97,8 +97,8 @@ def use(strategy: Any) -> None:
     """
     if strategy is not None and not isinstance(strategy, tf.distribute.Strategy):
         raise StrategyError(
-            f"strategy is a {type(strategy).__name__}, {strategy!r:.60}; expected a tf.distribute "
-            "strategy such as tf.distribute.MirroredStrategy(), or None"
+            f"strategy is of type {type(strategy).__name__}, {strategy!r:.60}; expected a "
+            "tf.distribute strategy such as tf.distribute.MirroredStrategy(), or None"
         )
     if strategy is used():
         return

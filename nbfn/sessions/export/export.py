@@ -36,7 +36,7 @@ from nbfn.sessions.export.verification import verify as verify_model
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
 from nbfn.text import count, join
-from nbfn.work import Work, working
+from nbfn.underway.work import Work, working
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,9 @@ def _traces(
     for name, function in chosen.items():
         traces = chosen_traces(name, function)
         for twice in found.keys() & traces.keys():
-            raise ExportError(f"two signatures are both named `{twice}`; name them: signatures=")
+            raise ExportError(
+                f"two signatures are both named `{twice}`; give each a name with signatures="
+            )
         found.update(traces)
     return found
 
@@ -237,7 +239,9 @@ def _concrete(name: str, each: Any, chosen: Mapping[str, Subject], specs: Mappin
         return each
     functions = subjects([each], session(), {})
     if len(functions) != 1:
-        raise ExportError(f"signature `{name}` is several functions: {join(list(functions))}")
+        raise ExportError(
+            f"signature `{name}` names several functions: {join(list(functions))}; give one of them"
+        )
     (function,) = functions.values()
     traces = chosen_traces(name, function)
     if len(traces) == 1:
@@ -290,8 +294,8 @@ def _root(
         unfit = _unfit_traces(function)
         if unfit:
             left_out.append(
-                f"`{name}` can be called by its signature only: {unfit}, which a SavedModel has no "
-                "form for"
+                f"`{name}` can be called by its signature only: {unfit}, which a SavedModel "
+                "cannot hold"
             )
             continue
         setattr(root, _attribute(name), saved_form(function))
@@ -315,7 +319,9 @@ def _unfit_traces(function: Subject) -> str:
         for verb, structure in structures.items():
             for leaf in tf.nest.flatten(structure):
                 if isinstance(leaf, tf.TypeSpec) and not _tensorflow.can_be_saved(leaf):
-                    return f"it {verb} a {type(leaf).__qualname__.removesuffix('.Spec')}"
+                    return (
+                        f"it {verb} a value of type {type(leaf).__qualname__.removesuffix('.Spec')}"
+                    )
     return ""
 
 

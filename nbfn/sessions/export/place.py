@@ -82,7 +82,7 @@ class Place:
             )
         if not self.folder.is_dir():
             raise ExportExistsError(
-                f"`{self.target}` is a file, and no SavedModel that could be replaced; export to "
+                f"`{self.target}` is a file, not a SavedModel that could be replaced; export to "
                 "another path"
             )
         if not holds_model(self.folder):
@@ -93,7 +93,7 @@ class Place:
         others = sorted(self._others())
         if others:
             raise ExportExistsError(
-                f"`{self.target}` holds `{others[0]}`, which is no part of a SavedModel and would "
+                f"`{self.target}` holds `{others[0]}`, which is not part of a SavedModel and would "
                 "be lost; move it elsewhere, or export to another path"
             )
 

@@ -13,7 +13,7 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject, tf_functions
-from nbfn.sessions import kinds
+from nbfn.sessions.contents import kinds
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import Session

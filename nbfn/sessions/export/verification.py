@@ -20,7 +20,7 @@ from nbfn.sessions.export.inputs import REAL, listed
 from nbfn.sessions.export.prover import Arrays, Call, Prover, VerificationError, prover
 from nbfn.sessions.export.resources import Held
 from nbfn.text import count, join
-from nbfn.work import Work
+from nbfn.underway.work import Work
 
 RELATIVE_TOLERANCE = 1e-5
 ABSOLUTE_TOLERANCE = 1e-6

@@ -17,10 +17,7 @@ _Rows = list[tuple[str, str, str]]
 
 def difference_outline(diff: TraceDiff) -> Outline:
     """What the page of two traces says: a table for each kind of difference, in two columns."""
-    old, new = diff.numbers
-    sides = (f"trace {old}", f"trace {new}")
-    if old == new:  # of two functions
-        sides = (f"first: trace {old}", f"second: trace {new}")
+    sides = sides_of(diff)
     if diff.same:
         return Outline(f"{sides[0]} and {sides[1]} do the same")
     causes: _Rows = []
@@ -55,6 +52,14 @@ def difference_outline(diff: TraceDiff) -> Outline:
             for (title, what), rows in tables.items()
         ],
     )
+
+
+def sides_of(diff: TraceDiff) -> tuple[str, str]:
+    """What the two traces are called."""
+    old, new = diff.numbers
+    if old == new:  # of two functions
+        return f"first: trace {old}", f"second: trace {new}"
+    return f"trace {old}", f"trace {new}"
 
 
 def _apart(old: str, new: str) -> tuple[str, str]:

@@ -1,18 +1,34 @@
-"""What a call would find, as an outline."""
+"""What a call would find, and what one has found, as outlines."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from nbfn.functions.recording.explanation import Explanation
+from nbfn.functions.traces.cause import Cause, Retrace
+from nbfn.protocol import Phrase
 from nbfn.views.outline import Outline, Table, Words, advice
 
 
 def explanation_outline(explanation: Explanation, call: str | None = None) -> Outline:
     """What the page of an explanation says; without the call's text, the verdict is its title."""
     verdict, why = _verdict(explanation)
-    said: list[Words] = [why] if call is None else [f"{verdict}: {why}"]
+    page = explanation.causes[0].page if explanation.causes else None
+    said: list[Words] = [Phrase(text=why if call is None else f"{verdict}: {why}", page=page)]
     if explanation.remedy is not None:
         said.append(advice(explanation.remedy))
-    return Outline(call or verdict, said, _sides(explanation))
+    numbers = [trace.number for trace in explanation.nearest]
+    return Outline(call or verdict, said, _sides(explanation.causes, numbers))
+
+
+def retrace_outline(retrace: Retrace) -> Outline:
+    """What the page of a retrace says."""
+    said: list[Words] = [Phrase(text=each.sentence, page=each.page) for each in retrace.causes]
+    if retrace.remedy is not None:
+        said.append(advice(retrace.remedy))
+    milliseconds = f"{retrace.trace_seconds * 1e3:,.0f} ms to trace"
+    title = f"retrace {retrace.number} ({retrace.site}, {milliseconds})"
+    return Outline(title, said, _sides(retrace.causes, retrace.nearest))
 
 
 def _verdict(explanation: Explanation) -> tuple[str, str]:
@@ -26,15 +42,15 @@ def _verdict(explanation: Explanation) -> tuple[str, str]:
     return "would retrace", f"{why} (nearest: trace {numbers})"
 
 
-def _sides(explanation: Explanation) -> tuple[Table, ...]:
+def _sides(causes: Sequence[Cause], nearest: Sequence[int]) -> tuple[Table, ...]:
     """What the nearest trace has beside what the call brings, where a sentence is not enough."""
     rows = [
         (cause.path, cause.code.replace("_", " "), cause.old, cause.new)
-        for cause in explanation.causes
+        for cause in causes
         if cause.path is not None and cause.old is not None and cause.new is not None
     ]
-    if len(rows) < 2 or not explanation.nearest:
+    if len(rows) < 2 or not nearest:
         return ()
-    first, *others = explanation.nearest
-    header = ("what", "differs in", "nearest" if others else f"trace {first.number}", "this call")
+    first, *others = nearest
+    header = ("what", "differs in", "nearest" if others else f"trace {first}", "this call")
     return (Table("differences", header, rows, open=True, compares=True),)

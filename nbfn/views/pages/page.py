@@ -11,15 +11,19 @@ from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
+from nbfn.functions.traces.cause import Retrace
 from nbfn.functions.watching.watched_object import WatchedObject
+from nbfn.sessions.contents.statistics import Statistics
+from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.export.preflight import Preflight
-from nbfn.sessions.statistics import Statistics
+from nbfn.sessions.placement import SessionPlacement
 from nbfn.views.outline import Outline
 from nbfn.views.pages.captures import captures_outline
 from nbfn.views.pages.check import check_outline
+from nbfn.views.pages.dependencies import dependencies_outline
 from nbfn.views.pages.difference import difference_outline
-from nbfn.views.pages.explanation import explanation_outline
-from nbfn.views.pages.placement import placement_outline
+from nbfn.views.pages.explanation import explanation_outline, retrace_outline
+from nbfn.views.pages.placement import placement_outline, session_placement_outline
 from nbfn.views.pages.preflight import preflight_outline
 from nbfn.views.pages.statistics import statistics_outline
 from nbfn.views.pages.suggestion import suggestion_outline
@@ -29,9 +33,12 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Captures: captures_outline,
     Check: check_outline,
     Cover: suggestion_outline,
+    Dependencies: dependencies_outline,
     Explanation: explanation_outline,
     Placement: placement_outline,
     Preflight: preflight_outline,
+    Retrace: retrace_outline,
+    SessionPlacement: session_placement_outline,
     Statistics: statistics_outline,
     TraceDiff: difference_outline,
     WatchedObject: watched_outline,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from nbfn.functions.calls.placement import PlacedOperation, Placement
+from nbfn import protocol
+from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
+from nbfn.functions.traces.capture import short_device
 from nbfn.modules.module.rows import show_bytes
+from nbfn.sessions.placement import SessionPlacement
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table
+from nbfn.views.outline import Outline, Table, Words
 
 _TEXT_ROWS = 20
+_NAMES = 10
 
 
 def placement_outline(placement: Placement, call: str | None = None) -> Outline:
@@ -55,7 +59,100 @@ def placement_outline(placement: Placement, call: str | None = None) -> Outline:
             )
             for device in sorted(placement.devices)
         ],
+        diagram=_diagram(placement.devices, placement.copies),
     )
+
+
+def session_placement_outline(placement: SessionPlacement) -> Outline:
+    """What the page of all devices says."""
+    operations = placement.operations
+    lines: list[Words] = []
+    if placement.unwatched:
+        names = f"`{'`, `'.join(placement.unwatched[:_NAMES])}`"
+        lines.append(f"no call of {names} was watched; `%tf_placement f(x)` watches one")
+    devices = [
+        (
+            short_device(name),
+            placement.replicas.get(name, ""),
+            show_bytes(memory.variables),
+            "" if memory.current is None else show_bytes(memory.current),
+            "" if memory.peak is None else show_bytes(memory.peak),
+            f"{operations.get(short_device(name), 0):,}",
+        )
+        for name, memory in placement.memory.items()
+    ]
+    functions = [
+        (
+            name,
+            ", ".join(f"{device}: {number:,}" for device, number in each.devices.items()),
+            f"{sum(operation.ran_elsewhere for operation in each.operations):,}",
+            f"{len(each.copies):,}",
+        )
+        for name, each in placement.functions.items()
+    ]
+    return Outline(
+        f"{count(len(placement.memory), 'device')}, "
+        f"{count(len(placement.functions), 'watched function')}",
+        lines,
+        (
+            Table(
+                "devices",
+                ("device", "replica", "variables", "in use", "peak", "operations"),
+                devices,
+                open=True,
+            ),
+            Table(
+                "watched calls",
+                ("function", "operations", "not where asked for", "copies"),
+                functions,
+                open=True,
+            ),
+        ),
+        diagram=_diagram(
+            {short_device(name): operations.get(short_device(name), 0) for name in placement.memory}
+            | operations,
+            [copy for each in placement.functions.values() for copy in each.copies],
+            {short_device(name): show_bytes(m.variables) for name, m in placement.memory.items()},
+        ),
+    )
+
+
+def _diagram(
+    operations: Mapping[str, int], copies: Iterable[Copy], held: Mapping[str, str] | None = None
+) -> protocol.Diagram | None:
+    """The devices, and what was copied between them."""
+    moved: dict[tuple[str, str], list[Copy]] = {}
+    for copy in copies:
+        moved.setdefault((copy.source, copy.target), []).append(copy)
+    ends = {device: 0 for pair in moved for device in pair}
+    devices = ends | dict(operations)
+    if len(devices) < 2:
+        return None
+    return protocol.Diagram(
+        nodes=[
+            protocol.DiagramNode(
+                id=device,
+                kind="device",
+                label=device,
+                lines=[
+                    count(number, "operation"),
+                    *([f"{held[device]} of variables"] if held and device in held else []),
+                ],
+            )
+            for device, number in devices.items()
+        ],
+        edges=[
+            protocol.DiagramEdge(source=source, target=target, label=_moved(both))
+            for (source, target), both in moved.items()
+        ],
+    )
+
+
+def _moved(copies: Sequence[Copy]) -> str:
+    known = [copy.nbytes for copy in copies if copy.nbytes is not None]
+    at_least = "" if len(known) == len(copies) else "at least "
+    size = f", {at_least}{show_bytes(sum(known))}" if known else ""
+    return f"{count(len(copies), 'tensor')}{size}"
 
 
 def _device(name: str, operations: Sequence[PlacedOperation], is_only: bool) -> Outline:

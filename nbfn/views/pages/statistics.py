@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbfn.sessions.statistics import Statistics, VariableStatistics
+from nbfn.sessions.contents.statistics import Statistics, VariableStatistics
 from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 

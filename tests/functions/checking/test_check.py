@@ -328,3 +328,18 @@ def test_bad_input_is_refused_by_name() -> None:
         CheckError, match=r"expected a function made with nbfn\.function, found int 3"
     ):
         check(3, (), {})  # type: ignore[arg-type]
+
+
+def test_an_interrupt_leaves_functions_traced(monkeypatch) -> None:
+    """One that comes as soon as TensorFlow has been told to run functions eagerly."""
+    switch = tf.config.run_functions_eagerly
+
+    def interrupted(run_eagerly: bool) -> None:
+        switch(run_eagerly)
+        if run_eagerly:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tf.config, "run_functions_eagerly", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(nbfn.function(lambda x: x * 2), tf.constant(1.0))
+    assert not tf.config.functions_run_eagerly()

@@ -36,6 +36,7 @@ def test_operations_have_scopes_results_devices_and_lines(made) -> None:
     matmul = operations["dense/MatMul"]
     assert (matmul.type, matmul.outputs, matmul.line) == ("MatMul", ("float32[2, 4]",), first + 2)
     assert matmul.inputs == ("x", "dense/MatMul/ReadVariableOp")
+    assert (matmul.taken, matmul.file) == ((0, 0), __file__)
     assert (operations["Relu"].device, operations["Relu"].line) == ("CPU:0", first + 7)
     assert operations["x"].line is None
     dense = scopes_of(graph.operations).scopes["dense"]
@@ -60,6 +61,30 @@ def test_bodies_of_loops_and_of_branches_in_them(made) -> None:
     assert len(branch.bodies) == 2
     found = [(where, each) for where, each in graph.found("mul") if each.type == "Mul"]
     assert [where in branch.bodies for where, _ in found] == [True]
+
+
+def test_operations_of_a_body_have_lines_and_say_which_result_they_take(made) -> None:
+    forward, graph = made
+    first = forward.__code__.co_firstlineno
+    (double,) = [
+        each for part in graph.bodies.values() for each in part if each.name.endswith("/mul")
+    ]
+    assert (double.line, double.outputs) == (first + 5, ("float32[2, 4]",))
+    split = nbfn.function(lambda x: tf.unique(x)[1] + 1)
+    split(tf.constant([1, 1, 2]))
+    (add,) = [each for each in graph_of(split.traces[0]).operations if each.type == "AddV2"]
+    assert add.taken == (1, 0)
+
+
+def test_a_body_that_is_not_at_hand_is_read_from_its_definition(made, monkeypatch) -> None:
+    forward, graph = made
+    traced = nbfn.function(forward)
+    traced(tf.ones([2, 3]))
+    monkeypatch.setattr("nbfn._tensorflow.called_graphs", lambda graph: ())
+    bodies = graph_of(traced.traces[0]).bodies
+    assert len(bodies) == len(graph.bodies)
+    (double,) = [each for part in bodies.values() for each in part if each.name.endswith("mul")]
+    assert (double.type, double.line, double.taken) == ("Mul", None, (0, 0))
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,7 @@ def test_widened_by_reduce_retracing() -> None:
     shape, widened = f.retraces[0].causes
     assert (shape.code, widened.code) == ("shape", "widened")
     assert (widened.old, widened.new) == ("(3,)", "(None,)")
+    assert f.retraces[0].remedy is None
     assert f.hits == 1
 
 

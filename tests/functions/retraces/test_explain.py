@@ -66,6 +66,11 @@ def test_a_drift_of_values_is_told_from_a_single_change() -> None:
     assert "4 different values so far: 0, 1, 2, 3" in cause.sentence
 
 
+def test_a_tensor_is_no_value_of_a_drift() -> None:
+    cause = named(lambda n: 0, {"n": tf.constant(1)}, *({"n": n} for n in range(3)))
+    assert "3 different values so far: 0, 1, 2)" in cause.sentence
+
+
 def test_structure_of_a_list() -> None:
     cause = named(lambda xs: 0, {"xs": [1, 2]}, {"xs": [1, 2, 3]})
     assert (cause.code, cause.old, cause.new) == ("structure", "list of 2", "list of 3")

@@ -50,10 +50,19 @@ def test_python_values_each_have_a_trace() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((tf.ones([2, 2]), 3), r"`x` is float32\[2, 2\], the input signature: float32\[None\]"),
-        ((tf.ones([2], tf.int32), 3), r"`x` is int32\[2\], the input signature: float32\[None\]"),
-        (("text", 3), r"`x` is str 'text', which is no float32 tensor"),
-        ((tf.ones([2]), tf.constant(3)), r"`n` is a tensor, the input signature wants a Python"),
+        (
+            (tf.ones([2, 2]), 3),
+            r"`x` is float32\[2, 2\], but the input signature expects float32\[None\]",
+        ),
+        (
+            (tf.ones([2], tf.int32), 3),
+            r"`x` is int32\[2\], but the input signature expects float32\[None\]",
+        ),
+        (("text", 3), r"`x` is str 'text', which is not a float32 tensor"),
+        (
+            (tf.ones([2]), tf.constant(3)),
+            r"`n` is a tensor, but the input signature expects a Python",
+        ),
         ((tf.ones([2]),), "missing a required argument: 'n'"),
     ],
 )
@@ -87,7 +96,9 @@ def test_lists_with_and_without_a_length() -> None:
     assert len(f.traces) == 2
     g = nbfn.function(lambda xs: tf.add_n(xs), input_signature=[nbfn.ListOf((tf.float32, []), 2)])
     assert float(g([1.0, 2.0])) == 3.0
-    with pytest.raises(nbfn.SignatureError, match="`xs` has 3 elements, the input signature: 2"):
+    with pytest.raises(
+        nbfn.SignatureError, match="`xs` has 3 elements, but the input signature expects 2"
+    ):
         g([1.0, 2.0, 3.0])
     with pytest.raises(nbfn.SignatureError, match=r"`xs\[1\]` is str 'a'"):
         g([1.0, "a"])

@@ -255,6 +255,18 @@ def test_the_parts_of_a_composite() -> None:
     assert len(bound.trainable_variables) == 6
 
 
+def test_autograph_converts_the_parts_of_a_composite_and_complains_of_nothing(caplog) -> None:
+    class Rectified(nn.Composite):
+        def configure(self, config: Any) -> Any:
+            return [nn.Dense(2), lambda x: x if tf.reduce_sum(x) > 0 else -x]
+
+    bound = Rectified().bind(Rectified().init(nn.key(0), X))
+    with caplog.at_level("WARNING"):
+        traced = tf.function(lambda x: bound(x))(X)
+    tf.debugging.assert_equal(traced, bound(X))
+    assert "AutoGraph" not in caplog.text
+
+
 def test_a_composite_may_annotate_its_fields_itself() -> None:
     class Plain(nn.Composite):
         width: int = 3

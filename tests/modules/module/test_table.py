@@ -36,3 +36,12 @@ def test_tabulate_a_bound_module_gives_the_same_table() -> None:
     bound = Net(3).bind(Net(3).init(nn.key(0), x))
     bound(x)
     assert bound.tabulate() == Net(3).tabulate(nn.key(0), x)
+
+
+def test_before_its_first_call_a_compact_module_has_its_parts_by_name() -> None:
+    bound = Net(3).bind(Net(3).init(nn.key(0), tf.ones((1, 2))))
+    lines = bound.tabulate().splitlines()
+    assert [line.split()[0] for line in lines[2:-1]] == ["/", "BatchNorm_0", "hidden"]
+    (part,) = (row for row in bound.describe() if row.path == ("BatchNorm_0",))
+    assert (part.kind, part.label, part.nbytes) == ("module", "", 4 * 4 * 3)
+    assert "  BatchNorm_0  48 B\n    beta: float32[3]" in bound.show()

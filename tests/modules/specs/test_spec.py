@@ -160,7 +160,7 @@ def test_nan_survives_json() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ('{"rate": "x"}', "'rate' expected float"),
         ('{"rat": 1.0}', "unknown field 'rat'"),
     ],

@@ -120,9 +120,12 @@ def test_another_strategy_is_another_function(kernel: Kernel) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--device CPU:1", "--device does not go with --strategy; the strategy says on which"),
+        (
+            "--device CPU:1",
+            "--device does not go with --strategy; the strategy chooses the devices",
+        ),
         ("--check", "--check does not go with --strategy; leave --strategy out"),
-        ("--local-state", "--local-state does not go with --strategy; the strategy makes"),
+        ("--local-state", "--local-state does not go with --strategy; the strategy creates"),
     ],
 )
 def test_what_does_not_go_with_a_strategy(kernel: Kernel, options: str, message: str) -> None:

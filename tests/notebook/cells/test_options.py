@@ -48,7 +48,7 @@ def test_relaxed_segments_take_every_size(ready, shell) -> None:
 
 def test_a_helper_that_decides_by_a_tensor_needs_autograph(ready, shell) -> None:
     cell = "print('now')\ny = turn(x)"
-    for line, lines in (("", "graph"), ("--no-autograph", "decides by a tensor")):
+    for line, lines in (("", "graph"), ("--no-autograph", "needs the value of a tensor")):
         for _ in range(2):
             ready(f"%%tf_function step {line}\n{cell}")
         assert lines in shell.user_ns["step"].lines[3]
@@ -89,8 +89,8 @@ def test_the_check_of_each_segment(ready, shell) -> None:
     [
         ("--max-traces 0", "--max-traces is 0, expected at least 1"),
         ("--nothing", "unrecognized arguments: --nothing"),
-        ("print", "`print` is no name for a function"),
-        ("1", "`1` is no name for a function"),
+        ("print", "`print` is not a name that a function can have"),
+        ("1", "`1` is not a name that a function can have"),
         ("--on-limit stop", "argument --on-limit: invalid choice"),
     ],
 )

@@ -48,6 +48,8 @@ def test_graph(f, run, tmp_path, refused) -> None:
     file = tmp_path / "graph.pbtxt"
     assert "f, trace 1 (" in run(f"%tf_graph f -t 1 --save {file}").text
     assert 'op: "MatMul"' in file.read_text()
+    run(f"%tf_graph f --save {tmp_path / 'graph.json'}")
+    assert '"label": "MatMul"' in (tmp_path / "graph.json").read_text()
     assert "matmul" in run("%tf_graph f --op 'MatMul'").text
     assert refused("%tf_graph f --op nothing").strip() == (
         "UsageError: no operation of trace 2 matches `nothing`"
@@ -66,7 +68,7 @@ def test_export(f, run, tmp_path, refused) -> None:
     run(f"%tf_export {path} f --no-verify --overwrite")
     (path / "mine.txt").write_text("mine")
     text = refused(f"%tf_export {path} f --no-verify --overwrite").strip()
-    assert text.startswith(f"UsageError: `{path}` holds `mine.txt`, which is no part of a Saved")
+    assert text.startswith(f"UsageError: `{path}` holds `mine.txt`, which is not part of a Saved")
     assert "\n" not in text
     assert (path / "mine.txt").read_text() == "mine"
     assert "time_limit is -1.0" in refused(f"%tf_export {tmp_path / 'other'} f --time-limit -1")
@@ -76,10 +78,11 @@ def test_export(f, run, tmp_path, refused) -> None:
     ("line", "message"),
     [
         ("%tf_traces nothing", "the notebook has no `nothing`"),
-        ("%tf_traces x", "`x` is a EagerTensor, no traced function; make it one with %%tf_fun"),
-        ("%tf_traces f()", "`f()` calls something; give a name"),
-        ("%tf_traces 1+", "`1+` is no name"),
-        ("%tf_placement f", "`f` is no call; write it as f(x, n=2)"),
+        ("%tf_traces x", "`x` is of type EagerTensor, not a traced function; define it in a cell"),
+        ("%tf_traces f()", "`f()` contains a call; give a name"),
+        ("%tf_traces 1+", "`1+` is not a name"),
+        ("%tf_placement f", "`f` is not a call; write it as f(x, n=2)"),
+        ("%tf_explain x", "`x` is of type EagerTensor, not a traced function"),
         ("%tf_explain f(x, 1, 2)", "`f`: too many positional arguments"),
         ("%tf_export", "the following arguments are required: path"),
         ("%tf_export f", "`f` is a function; write the folder first: %tf_export FOLDER f"),
@@ -117,6 +120,8 @@ def test_what_nbfn_did_not_make_is_watched_and_answers_in_every_magic(run, refus
     assert "plain(x, n=2)" in run("%tf_traces").text
     assert "would retrace: `x`: shape was" in run("%tf_explain plain(tf.ones([4]))").text
     assert "would retrace: `x`: rank was" in run("%tf_explain m.step(tf.ones([4]))").text
+    assert "retrace 1 (" in run("%tf_explain plain").text
+    assert "`m.other` has not retraced" in refused("%tf_explain m.other")
     assert "m/v   []     float32" in run("%tf_captures m").text
     assert "CPU:0: 2 operations" in run("%tf_placement plain(tf.ones([2]))").text
     assert "Mul" in run("%tf_graph m.step").text

@@ -159,7 +159,7 @@ def test_an_extension_type_by_its_fields(exported, notebook) -> None:
     notebook["f"] = f = nbfn.function(lambda s, x: Scaled(s.value * s.factor + x, s.factor, s.rows))
     f(Scaled(number(9.0), 4, tf.ragged.constant([[1], [2, 3]])), number(1.0))
     made, loaded = exported(f)
-    assert "it takes a Scaled" in made.left_out[0]
+    assert "it takes a value of type Scaled" in made.left_out[0]
     served = loaded.signatures["f"](
         s_value=number(2.0),
         s_rows_values=number([1, 2, 3]),

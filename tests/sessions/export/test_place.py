@@ -76,7 +76,7 @@ def make_link_to_a_folder(path: Path) -> None:
     [
         (make_folder, "`.*model` is a folder that holds no SavedModel, so it is not replaced"),
         (make_empty_folder, "holds no SavedModel"),
-        (make_file, "`.*model` is a file, and no SavedModel"),
+        (make_file, "`.*model` is a file, not a SavedModel"),
         (make_link_to_a_file, "is a file"),
         (make_link_to_a_folder, "holds no SavedModel"),
     ],
@@ -108,7 +108,7 @@ def test_a_model_that_holds_a_file_of_the_users_is_left_alone(export, tmp_path, 
     (path / mine).parent.mkdir(exist_ok=True)
     (path / mine).write_text("mine")
     before = files(tmp_path)
-    with pytest.raises(ExportExistsError, match=f"holds `{mine}`, which is no part of"):
+    with pytest.raises(ExportExistsError, match=f"holds `{mine}`, which is not part of"):
         export(path, 3.0, overwrite=True)
     assert files(tmp_path) == before
 

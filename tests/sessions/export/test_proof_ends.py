@@ -20,7 +20,7 @@ import tensorflow as tf
 import nbfn
 from nbfn.sessions.export import prover, replay, verification
 from nbfn.sessions.export.prover import Prover, VerificationError
-from nbfn.work import under_way as works
+from nbfn.underway.work import under_way as works
 from tests.programs.environments import ROOT
 
 ENDLESS = """

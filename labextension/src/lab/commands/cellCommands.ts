@@ -48,8 +48,8 @@ export function addCellCommands(options: CommandOptions): void {
     label: trans.__('Trace This Cell'),
     caption: () =>
       isActiveTraced()
-        ? trans.__('Run this cell as plain Python again: take %1 out', MAGIC)
-        : trans.__('Run this cell as graphs where it can be: add %1', MAGIC),
+        ? trans.__('Run this cell as plain Python again: remove %1', MAGIC)
+        : trans.__('Run this cell as graphs where possible: add %1', MAGIC),
     icon: nbfnIcon,
     describedBy: NO_ARGUMENTS,
     isEnabled: () => activeCell() !== null,
@@ -62,7 +62,7 @@ export function addCellCommands(options: CommandOptions): void {
       if (magic !== null) {
         Notification.warning(
           trans.__(
-            'This cell begins with %1, and a cell has one magic: take it out first.',
+            'This cell begins with %1, and a cell can have only one cell magic: remove it first.',
             magic
           ),
           TOAST

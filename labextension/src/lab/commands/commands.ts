@@ -4,6 +4,7 @@ import { addCellCommands } from './cellCommands';
 import { CommandIDs, PANEL_ID } from './ids';
 import type { CommandOptions } from './options';
 import { NO_ARGUMENTS } from './options';
+import { addQuestions } from './questions';
 import { addSessionCommands } from './sessionCommands';
 
 /** Adds the commands to the application, and to the palette those that a user may choose. */
@@ -22,6 +23,7 @@ export function addCommands(
     }
   });
   addSessionCommands(options);
+  addQuestions(options);
   addCellCommands(options);
   for (const command of [
     CommandIDs.showPanel,
@@ -30,7 +32,10 @@ export function addCommands(
     CommandIDs.explain,
     CommandIDs.showGraph,
     CommandIDs.exportSession,
-    CommandIDs.runAll
+    CommandIDs.runAll,
+    CommandIDs.dependencies,
+    CommandIDs.placement,
+    CommandIDs.report
   ]) {
     // The palette searches the category too, so the name of the project finds them all.
     palette?.addItem({ command, category: trans.__('nbfn: TensorFlow Functions') });

@@ -10,6 +10,9 @@ export const CommandIDs = {
   showGraph: 'nbfn:show-graph',
   exportSession: 'nbfn:export',
   runAll: 'nbfn:run-all',
+  dependencies: 'nbfn:show-dependencies',
+  placement: 'nbfn:show-devices',
+  report: 'nbfn:write-report',
   insertCell: 'nbfn:insert-cell',
   revealCell: 'nbfn:reveal-cell',
   revealFile: 'nbfn:reveal-file'

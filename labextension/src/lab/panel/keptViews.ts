@@ -1,5 +1,6 @@
 import type { KernelSession } from '../../feed/session';
 import type { Mounted } from '../../views';
+import { HOST } from '../host';
 
 /** So many sessions keep their views; a page rarely has more notebooks that are in use. */
 const MAX_VIEWS = 6;
@@ -95,7 +96,7 @@ export class KeptViews {
   private async _mount(session: KernelSession, view: View): Promise<void> {
     const { mount } = await import('../../views');
     if (this._views.get(session) === view) {
-      view.mounted = mount(view.node, session.store, { view: 'session' });
+      view.mounted = mount(view.node, session.store, { view: 'session' }, HOST);
       view.mounted.setActive(this._active && this._session === session);
     }
   }

@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import type { Line } from '../../feed/lines';
 import { linesOf } from '../../feed/lines';
 import type { Segment, TracedCellRecord } from '../../protocol';
+import { trans } from '../../words';
 import { duration } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { seen } from '../parts/texts';
@@ -11,7 +12,7 @@ export function CellLines({ cell }: { cell: TracedCellRecord }): VNode {
   return (
     <Limited items={linesOf(cell)} step={100}>
       {visible => (
-        <ol class="nbfn-Lines" aria-label="Lines of the cell">
+        <ol class="nbfn-Lines" aria-label={trans.__('Lines of the cell')}>
           {visible.map(line => (
             <CellLine key={line.number} line={line} />
           ))}
@@ -31,7 +32,9 @@ function CellLine({ line }: { line: Line }): VNode {
         {seen(text)}
       </code>{' '}
       <span class="nbfn-Line-reason">
-        {reason === null && <span class={segment ? '' : 'nbfn-mod-unseen'}>graph</span>}
+        {reason === null && (
+          <span class={segment ? '' : 'nbfn-mod-unseen'}>{trans.__('graph')}</span>
+        )}
         {segment && timesOf(segment)}
         {reason && seen(reason)}
       </span>
@@ -43,5 +46,7 @@ function timesOf({ seconds, eager_seconds: eager }: Segment): string {
   if (seconds == null) {
     return '';
   }
-  return `: ${duration(seconds)}${eager == null ? '' : `, eager ${duration(eager)}`}`;
+  return eager == null
+    ? `: ${duration(seconds)}`
+    : `: ${trans.__('%1, eager %2', duration(seconds), duration(eager))}`;
 }

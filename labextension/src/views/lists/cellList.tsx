@@ -3,10 +3,11 @@ import { useMemo } from 'preact/hooks';
 import { functionsOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TracedCellRecord } from '../../protocol';
+import { trans } from '../../words';
 import { CellReference, cellText } from '../parts/cellReference';
 import { Fact } from '../parts/texts';
 import { useFilter } from '../parts/filter';
-import { count, duration, ratio, size } from '../parts/format';
+import { counts, duration, ratio, size } from '../parts/format';
 import { Icon } from '../parts/icons';
 import { Limited } from '../parts/limited';
 import { Section } from '../parts/section';
@@ -22,7 +23,7 @@ export function CellList({ state }: { state: KernelState }): VNode {
   const filtered = useFilter(
     all,
     cell => `${cell.name} ${cell.source}`,
-    'Filter cells'
+    trans.__('Filter cells')
   );
   const orders = useMemo(() => ordersOf(state), [state]);
   const sorted = useSorting(filtered.items, orders, cell => duration(cell.seconds));
@@ -41,12 +42,12 @@ export function CellList({ state }: { state: KernelState }): VNode {
   );
 }
 
-const LAST: Record<ReturnType<typeof cellIcon>, string> = {
-  hit: 'last run: hits only',
-  trace: 'last run: traced',
-  retrace: 'last run: retraced',
-  idle: 'no graphs'
-};
+const last = (): Record<ReturnType<typeof cellIcon>, string> => ({
+  hit: trans.__('last run: hits only'),
+  trace: trans.__('last run: traced'),
+  retrace: trans.__('last run: retraced'),
+  idle: trans.__('no graphs')
+});
 
 /** The orders of cells; what their functions cost is theirs. */
 function ordersOf(state: KernelState): readonly Order<TracedCellRecord>[] {
@@ -56,19 +57,31 @@ function ordersOf(state: KernelState): readonly Order<TracedCellRecord>[] {
   const seconds = (cell: TracedCellRecord) => sum(cell, fn => fn.trace_seconds);
   const nbytes = (cell: TracedCellRecord) => sum(cell, fn => fn.nbytes);
   return [
-    { name: 'runs', value: cell => cell.runs, text: cell => count(cell.runs, 'run') },
-    { name: 'traces', value: traces, text: cell => count(traces(cell), 'trace') },
     {
-      name: 'time of a run',
+      name: trans.__('runs'),
+      value: cell => cell.runs,
+      text: cell => counts.runs(cell.runs)
+    },
+    {
+      name: trans.__('traces'),
+      value: traces,
+      text: cell => counts.traces(traces(cell))
+    },
+    {
+      name: trans.__('time of a run'),
       value: cell => cell.seconds,
       text: cell => duration(cell.seconds)
     },
     {
-      name: 'time lost to tracing',
+      name: trans.__('time lost to tracing'),
       value: seconds,
       text: cell => duration(seconds(cell))
     },
-    { name: 'size of the graphs', value: nbytes, text: cell => size(nbytes(cell)) }
+    {
+      name: trans.__('size of the graphs'),
+      value: nbytes,
+      text: cell => size(nbytes(cell))
+    }
   ];
 }
 
@@ -88,7 +101,7 @@ function CellRow({
       class="nbfn-Row"
       title={
         <>
-          <Icon name={icon} label={LAST[icon]} />
+          <Icon name={icon} label={last()[icon]} />
           <code class="nbfn-Row-name">{cell.name}</code>{' '}
           {cell.cell && <span class="nbfn-Muted">{cellText(cell.cell)}</span>}
         </>
@@ -104,7 +117,7 @@ function CellRow({
               </Fact>
             )}
             <Fact>{cell.sentence}</Fact>
-            <Fact>{count(cell.runs, 'run')}</Fact>
+            <Fact>{counts.runs(cell.runs)}</Fact>
             <Fact>{cellTimes(state, cell)}</Fact>
           </div>
           <CellLines cell={cell} />

@@ -1,11 +1,13 @@
 import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { tracesOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TraceRecord } from '../../protocol';
+import { trans } from '../../words';
 import { CellReference } from '../parts/cellReference';
 import { Fact, seen } from '../parts/texts';
 import { useFilter } from '../parts/filter';
-import { count, duration, integer, size } from '../parts/format';
+import { counts, duration, integer, size } from '../parts/format';
 import { Icon } from '../parts/icons';
 import { Limited } from '../parts/limited';
 import { useDetails } from '../parts/presence';
@@ -22,11 +24,17 @@ export function FunctionList({
   state: KernelState;
   functions: readonly FunctionRecord[];
 }): VNode {
-  const filtered = useFilter(functions, fn => fn.name, 'Filter functions');
-  const sorted = useSorting(filtered.items, ORDERS, fn => count(fn.traces, 'trace'));
+  const filtered = useFilter(functions, fn => fn.name, trans.__('Filter functions'));
+  const choices = useMemo(orders, []);
+  const sorted = useSorting(filtered.items, choices, fn => counts.traces(fn.traces));
   if (functions.length === 0) {
-    const other = state.functions.size === 0 ? '' : ' other';
-    return <p class="nbfn-Empty">{`No${other} function has been traced yet.`}</p>;
+    return (
+      <p class="nbfn-Empty">
+        {state.functions.size === 0
+          ? trans.__('No function has been traced yet.')
+          : trans.__('No other function has been traced yet.')}
+      </p>
+    );
   }
   return (
     <>
@@ -43,39 +51,51 @@ export function FunctionList({
   );
 }
 
-const ORDERS: readonly Order<FunctionRecord>[] = [
-  { name: 'calls', value: fn => fn.calls, text: fn => count(fn.calls, 'call') },
-  { name: 'traces', value: fn => fn.traces, text: fn => count(fn.traces, 'trace') },
+const orders = (): readonly Order<FunctionRecord>[] => [
   {
-    name: 'retraces',
-    value: fn => fn.retraces,
-    text: fn => count(fn.retraces, 'retrace')
+    name: trans.__('calls'),
+    value: fn => fn.calls,
+    text: fn => counts.calls(fn.calls)
   },
   {
-    name: 'time lost to tracing',
+    name: trans.__('traces'),
+    value: fn => fn.traces,
+    text: fn => counts.traces(fn.traces)
+  },
+  {
+    name: trans.__('retraces'),
+    value: fn => fn.retraces,
+    text: fn => counts.retraces(fn.retraces)
+  },
+  {
+    name: trans.__('time lost to tracing'),
     value: fn => fn.trace_seconds,
     text: fn => duration(fn.trace_seconds)
   },
   {
-    name: 'time spent running',
+    name: trans.__('time spent running'),
     value: fn => fn.run_seconds,
     text: fn => duration(fn.run_seconds)
   },
-  { name: 'size of the graphs', value: fn => fn.nbytes, text: fn => size(fn.nbytes) }
+  {
+    name: trans.__('size of the graphs'),
+    value: fn => fn.nbytes,
+    text: fn => size(fn.nbytes)
+  }
 ];
 
-const LAST = {
-  hit: 'last call: hit',
-  trace: 'last call: first trace',
-  retrace: 'last call: retrace',
-  idle: 'not called yet'
-};
+const last = () => ({
+  hit: trans.__('last call: hit'),
+  trace: trans.__('last call: first trace'),
+  retrace: trans.__('last call: retrace'),
+  idle: trans.__('not called yet')
+});
 
 /** A function, and its traces when it is opened. */
 export function FunctionRow({
   state,
   fn,
-  note = count(fn.traces, 'trace')
+  note = counts.traces(fn.traces)
 }: {
   state: KernelState;
   fn: FunctionRecord;
@@ -86,7 +106,7 @@ export function FunctionRow({
       class="nbfn-Row"
       title={
         <>
-          <Icon name={fn.last ?? 'idle'} label={LAST[fn.last ?? 'idle']} />
+          <Icon name={fn.last ?? 'idle'} label={last()[fn.last ?? 'idle']} />
           <code class="nbfn-Row-name" title={fn.name + fn.parameters}>
             {seen(fn.name)}
             <span class="nbfn-Muted">{seen(fn.parameters)}</span>
@@ -113,11 +133,11 @@ function FunctionSummary({
   return (
     <>
       <div class="nbfn-Facts">
-        <Fact>{count(fn.calls, 'call')}</Fact>
-        <Fact>{count(fn.hits, 'hit')}</Fact>
-        <Fact>{count(fn.retraces, 'retrace')}</Fact>
-        <Fact>{`${duration(fn.trace_seconds)} to trace`}</Fact>
-        <Fact title="Size of its graphs">{size(fn.nbytes)}</Fact>
+        <Fact>{counts.calls(fn.calls)}</Fact>
+        <Fact>{counts.hits(fn.hits)}</Fact>
+        <Fact>{counts.retraces(fn.retraces)}</Fact>
+        <Fact>{trans.__('%1 to trace', duration(fn.trace_seconds))}</Fact>
+        <Fact title={trans.__('Size of its graphs')}>{size(fn.nbytes)}</Fact>
         {fn.cell && (
           <Fact>
             <CellReference cell={fn.cell} />
@@ -126,7 +146,7 @@ function FunctionSummary({
       </div>
       <Limited items={traces} step={20}>
         {visible => (
-          <ul class="nbfn-Traces" aria-label="Traces">
+          <ul class="nbfn-Traces" aria-label={trans.__('Traces')}>
             {visible.map(trace => (
               <TraceItem key={trace.id} trace={trace} />
             ))}
@@ -134,7 +154,7 @@ function FunctionSummary({
         )}
       </Limited>
       {left > 0 && (
-        <p class="nbfn-Muted">{`${count(left, 'older trace')} not listed.`}</p>
+        <p class="nbfn-Muted">{trans.__('%1 not listed.', counts.olderTraces(left))}</p>
       )}
     </>
   );
@@ -149,8 +169,8 @@ function TraceItem({ trace }: { trace: TraceRecord }): VNode {
       <div class="nbfn-Trace-body">
         <Signature leaves={trace.signature} />
         <div class="nbfn-Facts">
-          <Fact>{count(trace.hits, 'hit')}</Fact>
-          <Fact>{`${duration(trace.trace_seconds)} to trace`}</Fact>
+          <Fact>{counts.hits(trace.hits)}</Fact>
+          <Fact>{trans.__('%1 to trace', duration(trace.trace_seconds))}</Fact>
           {trace.cell && (
             <Fact>
               <CellReference cell={trace.cell} />

@@ -2,8 +2,9 @@ import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { KernelState } from '../../feed/store';
 import type { Cause, Cell, RetraceRecord } from '../../protocol';
+import { trans } from '../../words';
 import { CellReference, cellText } from '../parts/cellReference';
-import { count, duration, integer } from '../parts/format';
+import { counts, duration, integer } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { Section } from '../parts/section';
 import { Fact, seen } from '../parts/texts';
@@ -38,7 +39,9 @@ export function RetraceGroups({ state }: { state: KernelState }): VNode {
         }
       </Limited>
       {left > 0 && (
-        <p class="nbfn-Muted">{`${count(left, 'older retrace')} not listed.`}</p>
+        <p class="nbfn-Muted">
+          {trans.__('%1 not listed.', counts.olderRetraces(left))}
+        </p>
       )}
     </>
   );
@@ -51,11 +54,11 @@ function GroupRow({ group, name }: { group: Group; name: string }): VNode {
       class="nbfn-Row"
       title={
         <span class="nbfn-Row-name">
-          {cause ? kindOf(cause) : 'unknown'}
+          {cause ? kindOf(cause) : trans.__('unknown')}
           {cause?.path && (
             <>
-              {' of '}
-              <code>{seen(cause.path)}</code>
+              {' '}
+              {trans.__('of')} <code>{seen(cause.path)}</code>
             </>
           )}{' '}
           <code class="nbfn-Muted">{seen(name)}</code>
@@ -75,7 +78,7 @@ function GroupRow({ group, name }: { group: Group; name: string }): VNode {
           <RetraceCauses retrace={last} />
           {!last.settled && last.remedy && (
             <p class="nbfn-Muted">
-              {`It would have saved ${duration(seconds)} of tracing.`}
+              {trans.__('It would have saved %1 of tracing.', duration(seconds))}
             </p>
           )}
         </div>
@@ -118,30 +121,30 @@ function grouped(retraces: ReadonlyMap<string, RetraceRecord>): Group[] {
   return [...groups.values()].sort((a, b) => b.seconds - a.seconds);
 }
 
-const KINDS: Partial<Record<Cause['code'], string>> = {
-  variable_creation: 'creates variables',
-  new_code: 'new code',
-  new_function: 'defined again',
-  new_instance: 'another instance',
-  evicted: 'evicted',
-  after_failure: 'after a failure',
-  shape: 'shape',
-  rank: 'rank',
-  dtype: 'dtype',
-  structure: 'structure',
-  python_value: 'Python value',
-  python_type: 'Python type',
-  object_identity: 'another object',
-  stale: 'stale',
-  device: 'device',
-  strategy: 'strategy',
-  summaries: 'summaries',
-  context: 'context',
-  alias: 'the same tensor twice',
-  widened: 'widened',
-  xla_compile: 'XLA compiles'
-};
+const kinds = (): Partial<Record<Cause['code'], string>> => ({
+  variable_creation: trans.__('creates variables'),
+  new_code: trans.__('new code'),
+  new_function: trans.__('defined again'),
+  new_instance: trans.__('another instance'),
+  evicted: trans.__('evicted'),
+  after_failure: trans.__('after a failure'),
+  shape: trans.__('shape'),
+  rank: trans.__('rank'),
+  dtype: trans.__('dtype'),
+  structure: trans.__('structure'),
+  python_value: trans.__('Python value'),
+  python_type: trans.__('Python type'),
+  object_identity: trans.__('another object'),
+  stale: trans.__('stale'),
+  device: trans.__('device'),
+  strategy: trans.__('strategy'),
+  summaries: trans.__('summaries'),
+  context: trans.__('context'),
+  alias: trans.__('the same tensor twice'),
+  widened: trans.__('widened'),
+  xla_compile: trans.__('XLA compiles')
+});
 
 function kindOf({ code }: Cause): string {
-  return KINDS[code] ?? code.replaceAll('_', ' ');
+  return kinds()[code] ?? code.replaceAll('_', ' ');
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import type { KernelState } from '../../feed/store';
 import type { RetraceRecord } from '../../protocol';
+import { trans } from '../../words';
 import { CauseText } from '../parts/causeText';
 import { CellReference } from '../parts/cellReference';
 import { Fact, seen } from '../parts/texts';
@@ -21,7 +22,7 @@ export function RetraceList({
           {visible.map(retrace => (
             <li key={retrace.id} class="nbfn-Retrace">
               <RetraceFacts retrace={retrace}>
-                <Fact>{`Retrace ${integer(retrace.number)}`}</Fact>
+                <Fact>{trans.__('Retrace %1', integer(retrace.number))}</Fact>
               </RetraceFacts>
               <RetraceCauses retrace={retrace} />
             </li>
@@ -41,7 +42,7 @@ export function LastRetrace({
   retrace: RetraceRecord | null;
 }): VNode {
   if (!retrace) {
-    return <p class="nbfn-Empty">No call has retraced.</p>;
+    return <p class="nbfn-Empty">{trans.__('No call has retraced.')}</p>;
   }
   const name = state.functions.get(retrace.function)?.name;
   return (
@@ -69,7 +70,7 @@ function RetraceFacts({
   return (
     <div class="nbfn-Facts">
       {children}
-      <Fact>{`${duration(retrace.trace_seconds)} to trace`}</Fact>
+      <Fact>{trans.__('%1 to trace', duration(retrace.trace_seconds))}</Fact>
       {retrace.cell && (
         <Fact>
           <CellReference cell={retrace.cell} />
@@ -91,7 +92,7 @@ export function RetraceCauses({ retrace }: { retrace: RetraceRecord }): VNode {
         ))}
       </ul>
       {retrace.settled ? (
-        <p class="nbfn-Muted">Settled: its trace has been replaced.</p>
+        <p class="nbfn-Muted">{trans.__('Settled: its trace has been replaced.')}</p>
       ) : (
         retrace.remedy && (
           <RemedyButton remedy={retrace.remedy} cellId={retrace.cell?.id} />

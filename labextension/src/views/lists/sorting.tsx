@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { trans } from '../../words';
 
 /** A way to sort rows: the largest number first. */
 export interface Order<T> {
@@ -33,13 +34,13 @@ export function useSorting<T>(
   const field =
     items.length > 1 ? (
       <label class="nbfn-Sorting">
-        Sorted by{' '}
+        {trans.__('Sorted by')}{' '}
         <select
           class="nbfn-Sorting-select"
           value={name}
           onChange={event => setName(event.currentTarget.value)}
         >
-          <option value="">age</option>
+          <option value="">{trans.__('age')}</option>
           {orders.map(one => (
             <option key={one.name} value={one.name}>
               {one.name}

@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import type { TraceRecord } from '../../protocol';
+import { trans } from '../../words';
 import { CauseText } from '../parts/causeText';
 import { CellReference } from '../parts/cellReference';
 import { duration, integer, size } from '../parts/format';
@@ -15,25 +16,37 @@ export function TraceTable({ traces }: { traces: readonly TraceRecord[] }): VNod
           <table class="nbfn-Table">
             <thead>
               <tr>
-                <th scope="col">Trace</th>
-                <th scope="col">Signature</th>
+                <th scope="col">{trans.__('Trace')}</th>
+                <th scope="col">{trans.__('Signature')}</th>
                 <th scope="col" class="nbfn-mod-number">
-                  Hits
+                  {trans.__('Hits')}
                 </th>
-                <th scope="col" class="nbfn-mod-number" title="Time to trace">
-                  Trace time
+                <th
+                  scope="col"
+                  class="nbfn-mod-number"
+                  title={trans.__('Time to trace')}
+                >
+                  {trans.__('Trace time')}
                 </th>
-                <th scope="col" class="nbfn-mod-number" title="Time in all its calls">
-                  Run time
+                <th
+                  scope="col"
+                  class="nbfn-mod-number"
+                  title={trans.__('Time in all its calls')}
+                >
+                  {trans.__('Run time')}
                 </th>
                 <th scope="col" class="nbfn-mod-number">
-                  Operations
+                  {trans.__('Operations')}
                 </th>
-                <th scope="col" class="nbfn-mod-number" title="Size of its graph">
-                  Size
+                <th
+                  scope="col"
+                  class="nbfn-mod-number"
+                  title={trans.__('Size of its graph')}
+                >
+                  {trans.__('Size')}
                 </th>
-                <th scope="col">Cause</th>
-                <th scope="col">Cell</th>
+                <th scope="col">{trans.__('Cause')}</th>
+                <th scope="col">{trans.__('Cell')}</th>
               </tr>
             </thead>
             <tbody>

@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import type { VariableRecord } from '../../protocol';
+import { trans } from '../../words';
 import { device, shape, size } from '../parts/format';
 import { Limited } from '../parts/limited';
 
@@ -16,12 +17,12 @@ export function VariableTable({
           <table class="nbfn-Table">
             <thead>
               <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Shape</th>
-                <th scope="col">Type</th>
-                <th scope="col">Device</th>
+                <th scope="col">{trans.__('Name')}</th>
+                <th scope="col">{trans.__('Shape')}</th>
+                <th scope="col">{trans.__('Type')}</th>
+                <th scope="col">{trans.__('Device')}</th>
                 <th scope="col" class="nbfn-mod-number">
-                  Size
+                  {trans.__('Size')}
                 </th>
               </tr>
             </thead>

@@ -3,13 +3,14 @@ import { useContext, useMemo } from 'preact/hooks';
 import { usersOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { VariableRecord } from '../../protocol';
-import { insertCell } from '../parts/actions';
+import { trans } from '../../words';
 import { useFilter } from '../parts/filter';
-import { count, device, shape, size } from '../parts/format';
+import { counts, device, shape, size } from '../parts/format';
 import { Limited } from '../parts/limited';
-import { PresenceContext } from '../parts/presence';
+import { CellsContext, PresenceContext } from '../parts/presence';
 import { Section } from '../parts/section';
 import { Fact, seen } from '../parts/texts';
+import { Question } from './question';
 
 /** Up to this many variables, the branches are open at first. */
 const OPEN_BELOW = 30;
@@ -26,10 +27,10 @@ interface Branch {
 /** The captured variables as a tree, by the notebook's names. */
 export function VariableTree({ state }: { state: KernelState }): VNode {
   const all = useMemo(() => [...state.variables.values()], [state.variables]);
-  const { items, field } = useFilter(all, searchText, 'Filter variables');
+  const { items, field } = useFilter(all, searchText, trans.__('Filter variables'));
   const root = useMemo(() => treeOf(items), [items]);
   if (all.length === 0) {
-    return <p class="nbfn-Empty">No trace has captured a variable.</p>;
+    return <p class="nbfn-Empty">{trans.__('No trace has captured a variable.')}</p>;
   }
   const left = (state.totals.variables ?? 0) - all.length;
   return (
@@ -37,7 +38,9 @@ export function VariableTree({ state }: { state: KernelState }): VNode {
       {field}
       <BranchContent state={state} branch={root} open={all.length <= OPEN_BELOW} />
       {left > 0 && (
-        <p class="nbfn-Muted">{`${count(left, 'other variable')} not listed.`}</p>
+        <p class="nbfn-Muted">
+          {trans.__('%1 not listed.', counts.otherVariables(left))}
+        </p>
       )}
     </>
   );
@@ -86,7 +89,7 @@ function BranchRow({ state, branch, open }: BranchProps): VNode {
     <Section
       class="nbfn-Row"
       title={<code class="nbfn-Row-name">{seen(names.join('/'))}</code>}
-      note={`${count(last.number, 'variable')}, ${size(last.nbytes)}`}
+      note={`${counts.variables(last.number)}, ${size(last.nbytes)}`}
       open={open}
     >
       {() => <BranchContent state={state} branch={last} open={open} />}
@@ -101,7 +104,8 @@ function VariableItem({
   state: KernelState;
   variable: VariableRecord;
 }): VNode {
-  const isLive = useContext(PresenceContext) === 'live';
+  const hasCells = useContext(CellsContext);
+  const isLive = useContext(PresenceContext) === 'live' && hasCells;
   const { kind, name, trainable } = variable;
   const isVariable = !kind || kind === 'variable';
   const users = usersOf(state, variable.id);
@@ -117,26 +121,22 @@ function VariableItem({
         <Fact title={variable.device}>{device(variable.device)}</Fact>
         {variable.nbytes != null && <Fact>{size(variable.nbytes)}</Fact>}
         {!isVariable && <Fact>{kind}</Fact>}
-        {isVariable && !trainable && <Fact>not trainable</Fact>}
+        {isVariable && !trainable && <Fact>{trans.__('not trainable')}</Fact>}
         {users.length > 0 && (
-          <Fact title="The functions that capture it">
-            {'in '}
-            <code>{seen(users.join(', '))}</code>
+          <Fact title={trans.__('The functions that capture it')}>
+            {trans.__('in')} <code>{seen(users.join(', '))}</code>
           </Fact>
         )}
         {isLive && isVariable && (
           <Fact>
-            <button
-              type="button"
-              class="nbfn-CellReference nbfn-mod-link"
-              title="Run a cell that shows its values: mean, extremes, histogram, change"
-              onClick={event => {
-                const code = `%tf_session ${name}`;
-                insertCell(event.currentTarget, { code, run: true });
-              }}
+            <Question
+              code={`%tf_session ${name}`}
+              title={trans.__(
+                'Run a cell that shows its values: mean, extremes, histogram, change'
+              )}
             >
-              values
-            </button>
+              {trans.__('values')}
+            </Question>
           </Fact>
         )}
       </span>

@@ -1,6 +1,9 @@
 import type { VNode } from 'preact';
+import { useContext } from 'preact/hooks';
 import type { Cell } from '../../protocol';
+import { trans } from '../../words';
 import { revealCell } from './actions';
+import { CellsContext } from './presence';
 
 /** A place in the user's code as text, such as "In [5], line 3" or "train.py, line 7". */
 export function cellText(cell: Cell): string {
@@ -10,12 +13,19 @@ export function cellText(cell: Cell): string {
   } else if (cell.file) {
     parts.push(cell.file.split(/[\\/]/).at(-1) ?? cell.file);
   } else if (cell.id) {
-    parts.push('cell');
+    parts.push(trans.__('cell'));
   }
   if (cell.line != null) {
-    parts.push(`line ${cell.line}`);
+    parts.push(trans.__('line %1', cell.line));
   }
   return parts.join(', ');
+}
+
+/** Asks the host to show a place in the user's code; answers whether a host did. */
+export function revealPlace(from: Element, cell: Cell): boolean {
+  const { id: cellId, path, line } = cell;
+  const place = cellId ? { cellId } : path ? { path } : null;
+  return place !== null && revealCell(from, line ? { ...place, line } : place);
 }
 
 /** A reference to a place in the user's code; a button where the host can go there. */
@@ -24,26 +34,26 @@ export function CellReference({
 }: {
   cell: Cell | null | undefined;
 }): VNode | null {
+  const hasCells = useContext(CellsContext);
   const text = cell ? cellText(cell) : '';
   if (!cell || !text) {
     return null;
   }
-  const { id: cellId, path, line } = cell;
-  if (!cellId && !path) {
+  const { id: cellId, path } = cell;
+  if (!hasCells || (!cellId && !path)) {
     return (
       <span class="nbfn-CellReference" title={cell.file ?? undefined}>
         {text}
       </span>
     );
   }
-  const place = cellId ? { cellId } : path ? { path } : {};
   return (
     <button
       type="button"
       class="nbfn-CellReference nbfn-mod-link"
-      title={cellId ? 'Go to this cell' : (path ?? '')}
+      title={cellId ? trans.__('Go to this cell') : (path ?? '')}
       onClick={event => {
-        revealCell(event.currentTarget, line ? { ...place, line } : place);
+        revealPlace(event.currentTarget, cell);
       }}
     >
       {text}

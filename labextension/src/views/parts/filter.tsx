@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { trans } from '../../words';
 import { integer } from './format';
 
 /** Below this many rows, looking is quicker than typing. */
@@ -41,7 +42,7 @@ export function useFilter<T>(
         />
         {query && (
           <span class="nbfn-Note" role="status">
-            {integer(kept.length)} found
+            {trans.__('%1 found', integer(kept.length))}
           </span>
         )}
       </div>

@@ -1,16 +1,42 @@
+import { trans } from '../../words';
+
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-/** A count with its noun, such as "1 trace" or "1,200 traces". */
-export function count(n: number, one: string, many = `${one}s`): string {
-  return `${numbers.format(n)} ${n === 1 ? one : many}`;
-}
+/** Counts with their nouns, such as "1 trace" or "1,200 traces". */
+export const counts = {
+  copies: (n: number) =>
+    trans._n('%2 copy between devices', '%2 copies between devices', n, integer(n)),
+  functions: (n: number) => trans._n('%2 function', '%2 functions', n, integer(n)),
+  otherFunctions: (n: number) =>
+    trans._n('%2 other function', '%2 other functions', n, integer(n)),
+  rows: (n: number) => trans._n('%2 row', '%2 rows', n, integer(n)),
+  watchedCalls: (n: number) =>
+    trans._n('%2 watched call', '%2 watched calls', n, integer(n)),
+  calls: (n: number) => trans._n('%2 call', '%2 calls', n, integer(n)),
+  hits: (n: number) => trans._n('%2 hit', '%2 hits', n, integer(n)),
+  moreCauses: (n: number) => trans._n('%2 more cause', '%2 more causes', n, integer(n)),
+  morePlaces: (n: number) => trans._n('%2 more place', '%2 more places', n, integer(n)),
+  olderRetraces: (n: number) =>
+    trans._n('%2 older retrace', '%2 older retraces', n, integer(n)),
+  olderTraces: (n: number) =>
+    trans._n('%2 older trace', '%2 older traces', n, integer(n)),
+  operations: (n: number) => trans._n('%2 operation', '%2 operations', n, integer(n)),
+  otherRows: (n: number) => trans._n('%2 other row', '%2 other rows', n, integer(n)),
+  otherVariables: (n: number) =>
+    trans._n('%2 other variable', '%2 other variables', n, integer(n)),
+  parameters: (n: number) => trans._n('%2 parameter', '%2 parameters', n, integer(n)),
+  retraces: (n: number) => trans._n('%2 retrace', '%2 retraces', n, integer(n)),
+  runs: (n: number) => trans._n('%2 run', '%2 runs', n, integer(n)),
+  traces: (n: number) => trans._n('%2 trace', '%2 traces', n, integer(n)),
+  variables: (n: number) => trans._n('%2 variable', '%2 variables', n, integer(n))
+};
 
 /** A whole number with separators, such as "12,345". */
 export function integer(n: number): string {
   return numbers.format(n);
 }
 
-/** A duration in seconds as text, such as "0.4 ms", "312 ms", "2.41 s" or "3 min 5 s". */
+/** A duration in seconds as text, such as "0.4 ms", "312 ms", "2.41 s", "3 min 5 s" or "2 h 10 min". */
 export function duration(seconds: number): string {
   if (!(seconds > 0)) {
     return '0 ms';
@@ -26,6 +52,10 @@ export function duration(seconds: number): string {
     return `${significant(seconds, 3)} s`;
   }
   const whole = Math.round(seconds);
+  if (whole >= 3600) {
+    const minutes = Math.round(seconds / 60);
+    return `${integer(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+  }
   return `${integer(Math.floor(whole / 60))} min ${whole % 60} s`;
 }
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { useState } from 'preact/hooks';
+import { trans } from '../../words';
 import { integer } from './format';
 
 /** Properties of a list that shows a limited number of rows. */
@@ -24,7 +25,7 @@ export function Limited<T>({ items, step, children }: LimitedProps<T>): VNode {
           class="nbfn-Button nbfn-mod-more"
           onClick={() => setLimit(limit + step)}
         >
-          {`Show ${integer(Math.min(step, rest))} more of ${integer(rest)}`}
+          {trans.__('Show %1 more of %2', integer(Math.min(step, rest)), integer(rest))}
         </button>
       )}
     </>

@@ -2,12 +2,16 @@ import type { VNode } from 'preact';
 import { createContext } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
 import { retracesOf, tracesOf } from '../../feed/lookup';
-import type { Presence } from '../../feed/source';
+import type { Presence } from '../../feed/store';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord } from '../../protocol';
+import { trans } from '../../words';
 
 /** Whether the kernel behind the view is there; without it, nothing that acts is offered. */
 export const PresenceContext = createContext<Presence>('live');
+
+/** Whether the host can go to cells and insert some. */
+export const CellsContext = createContext(true);
 
 /** Asks for the rows of a function. */
 export const DetailsContext = createContext<(functionId: string) => void>(
@@ -29,5 +33,5 @@ export function useDetails(state: KernelState, fn: FunctionRecord): void {
 
 /** What stands above a view whose kernel is not there any more. */
 export function Gone(): VNode {
-  return <p class="nbfn-Gone">Last state; its kernel is gone.</p>;
+  return <p class="nbfn-Gone">{trans.__('Last state; its kernel is gone.')}</p>;
 }

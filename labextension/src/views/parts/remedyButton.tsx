@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { Remedy } from '../../protocol';
+import { trans } from '../../words';
 import { insertCell } from './actions';
 import { Icon } from './icons';
 import { PresenceContext } from './presence';
@@ -46,7 +47,7 @@ export function RemedyButton({ remedy, cellId }: RemedyButtonProps): VNode {
       <button
         type="button"
         class="nbfn-Button"
-        title={`Insert a cell:\n${code}`}
+        title={trans.__('Insert a cell:\n%1', code)}
         onClick={event => void apply(event.currentTarget)}
       >
         <Icon name="insert" />
@@ -55,8 +56,8 @@ export function RemedyButton({ remedy, cellId }: RemedyButtonProps): VNode {
         </span>
       </button>
       <span class="nbfn-Remedy-outcome" role="status">
-        {outcome === 'copied' && 'Copied: paste it into a cell.'}
-        {outcome === 'shown' && 'Copy this into a cell:'}
+        {outcome === 'copied' && trans.__('Copied: paste it into a cell.')}
+        {outcome === 'shown' && trans.__('Copy this into a cell:')}
       </span>
       {outcome === 'shown' && <pre class="nbfn-Remedy-code">{code}</pre>}
     </span>

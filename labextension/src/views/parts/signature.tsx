@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Leaf } from '../../protocol';
+import { trans } from '../../words';
 import { seen } from './texts';
 
 const FIRST = 3;
@@ -9,7 +10,7 @@ const FIRST = 3;
 export function Signature({ leaves }: { leaves: readonly Leaf[] }): VNode {
   const [all, setAll] = useState(false);
   if (leaves.length === 0) {
-    return <span class="nbfn-Muted">no arguments</span>;
+    return <span class="nbfn-Muted">{trans.__('no arguments')}</span>;
   }
   const rest = leaves.length - FIRST;
   const folded = !all && rest > 1;
@@ -23,7 +24,7 @@ export function Signature({ leaves }: { leaves: readonly Leaf[] }): VNode {
       ))}
       {folded && (
         <button type="button" class="nbfn-mod-link" onClick={() => setAll(true)}>
-          {`${rest} more`}
+          {trans.__('%1 more', rest)}
         </button>
       )}
     </span>

@@ -44,21 +44,21 @@ def test_names_keep_their_objects(notebook, cell: str) -> None:
 @pytest.mark.parametrize(
     ("setup", "cell", "reason"),
     [
-        ("", "y = tf.sin(x)\nz = tf.get_static_value(tf.shape(x))", "`z` is a"),
+        ("", "y = tf.sin(x)\nz = tf.get_static_value(tf.shape(x))", "leaves `z` as a"),
         (
             "def where(z): return 1 if tf.executing_eagerly() else 2",
             "y = tf.sin(x)\nz = where(x)",
-            "`z` is 1, and not always so",
+            "leaves `z` as 1, and a graph as 2",
         ),
         (
             "def kind(z): return z if tf.executing_eagerly() else [z]",
             "y = tf.sin(x)\nz = kind(x + 1.0)",
-            "`z` is",
+            "leaves `z` as an EagerTensor",
         ),
         (
             "def wide(z): return z if tf.executing_eagerly() else tf.cast(z, tf.float64)",
             "y = tf.sin(x)\nz = wide(x * 2.0)",
-            "`z` is of float32, a graph's float64",
+            "leaves `z` as float32, and a graph as float64",
         ),
     ],
 )

@@ -47,8 +47,8 @@ def tries(z):
         ("str(x);", "str() of a value"),
         ("len(x);", "len() of a value"),
         ("x.numpy();", ".numpy()"),
-        ("f'{x}';", "formats a text"),
-        ("'%s' % x;", "formats a text"),
+        ("f'{x}';", "formats a string"),
+        ("'%s' % x;", "formats a string"),
         ("box.a = x", "stores into `box`"),
         ("optimizer.learning_rate = 0.5", "stores into `optimizer`"),
         ("import math", "imports"),
@@ -60,6 +60,7 @@ def tries(z):
         ("n = 3", "no tensor in it"),
         ("made = tf.Variable(x)", "makes a Variable"),
         ("made = tf.keras.layers.Dense(2)", "makes a Dense"),
+        ("made = tf.keras.optimizers.Adam()", "makes an Adam"),
         ("metric.reset_state()", "calls metric.reset_state() of a Mean"),
         ("regular(w);", "keeps a loss of its regularizer"),
         ("np.sin(x);", "calls np.sin() of numpy"),
@@ -93,7 +94,7 @@ def test_python_has_its_reason(notebook, statement: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("cell", "line", "reason"),
     [
-        ("try:\n    y = x * 2.0\nexcept ValueError:\n    pass", 3, "has its errors caught"),
+        ("try:\n    y = x * 2.0\nexcept ValueError:\n    pass", 3, "is inside `try`"),
         ("for i in range(2):\n    print(i)\n    y = x * i", 2, "a loop"),
         ("if n:\n    y = x * 2.0\n    print(1)", 2, "a decision"),
         ("with tf.device('CPU:0'):\n    y = x * 2.0\n    print(y)", 2, "enters a context"),

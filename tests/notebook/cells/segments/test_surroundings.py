@@ -82,7 +82,7 @@ def test_variables_that_the_cell_makes_are_made_anew(ready, shell) -> None:
 
 def test_await_at_the_top_runs_as_a_plain_cell_and_says_so(ready, shell) -> None:
     read = shell.transform_cell("%%tf_function step\ny = await later(x)\ny\n")
-    assert "a cell that awaits runs as a plain one" in read
+    assert "a cell with await runs as plain Python" in read
     assert read.endswith("\ny = await later(x)\ny\n")
 
 

@@ -1,0 +1,29 @@
+import type { Font, Measure } from '../model/sizes';
+import { FONTS } from '../model/sizes';
+
+/** Of a page that cannot measure: about so wide is a letter, in parts of its height. */
+const LETTER = 0.58;
+
+/** Measures texts in the fonts that an element has. */
+export function measureIn(element: Element): Measure {
+  const family = getComputedStyle(element).fontFamily || 'sans-serif';
+  const context = document.createElement('canvas').getContext('2d');
+  const known = new Map<string, number>();
+  return (text, font) => {
+    const key = `${font} ${text}`;
+    let width = known.get(key);
+    if (width === undefined) {
+      width = text.length * FONTS[font] * LETTER;
+      if (context) {
+        context.font = `${weightOf(font)} ${FONTS[font]}px ${family}`;
+        width = context.measureText(text).width;
+      }
+      known.set(key, width);
+    }
+    return width;
+  };
+}
+
+function weightOf(font: Font): number {
+  return font === 'title' ? 600 : 400;
+}

@@ -1,0 +1,131 @@
+import type { RefObject } from 'preact';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Point, Size } from '../model/container';
+import type { View } from './view';
+import { zoomed } from './view';
+
+/** Farther away than this, what stands beside the lines could not be read. */
+const NEAR = 0.6;
+
+/** Pixels that a press may move before it is a drag. */
+const STILL = 4;
+
+/** Moves and scales a picture, by hand and by code. */
+export interface PanZoom {
+  screen: RefObject<SVGSVGElement | null>;
+  content: RefObject<SVGGElement | null>;
+  /** What is seen now. */
+  view: () => View;
+  /** The size of what it is seen through. */
+  size: () => Size;
+  show: (view: View) => void;
+}
+
+/** Lets the user drag, pinch, and turn the wheel with ctrl; a wheel alone scrolls the page. */
+export function usePanZoom(): PanZoom {
+  const screen = useRef<SVGSVGElement>(null);
+  const content = useRef<SVGGElement>(null);
+  const state = useRef<View>({ x: 0, y: 0, scale: 1 });
+  const panZoom = useMemo<PanZoom>(
+    () => ({
+      screen,
+      content,
+      view: () => state.current,
+      size: () => {
+        // What is hidden has no size yet.
+        const { clientWidth = 0, clientHeight = 0 } = screen.current ?? {};
+        return { width: clientWidth || 600, height: clientHeight || 400 };
+      },
+      // Without preact: while one drags, nothing but this changes.
+      show: view => {
+        state.current = view;
+        screen.current?.toggleAttribute('data-far', view.scale < NEAR);
+        const { x, y, scale } = view;
+        content.current?.setAttribute(
+          'transform',
+          `translate(${x} ${y}) scale(${scale})`
+        );
+      }
+    }),
+    []
+  );
+  useEffect(() => listen(panZoom), [panZoom]);
+  return panZoom;
+}
+
+function listen({ screen, view, show }: PanZoom): () => void {
+  const element = screen.current;
+  if (!element) {
+    return () => undefined;
+  }
+  const ends = new AbortController();
+  const { signal } = ends;
+  const fingers = new Map<number, Point>();
+  let start: Point | null = null;
+  let isDragged = false;
+  const at = ({ clientX, clientY }: MouseEvent): Point => {
+    const { left, top } = element.getBoundingClientRect();
+    return { x: clientX - left, y: clientY - top };
+  };
+  const onWheel = (event: WheelEvent): void => {
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault();
+      show(
+        zoomed(
+          view(),
+          Math.exp(-event.deltaY / (event.deltaMode ? 20 : 300)),
+          at(event)
+        )
+      );
+    }
+  };
+  const onDown = (event: PointerEvent): void => {
+    if (event.button === 0) {
+      start = at(event);
+      isDragged = false;
+      fingers.set(event.pointerId, start);
+    }
+  };
+  const onMove = (event: PointerEvent): void => {
+    const before = fingers.get(event.pointerId);
+    if (!before || !start) {
+      return;
+    }
+    const now = at(event);
+    if (!isDragged && distance(now, start) < STILL) {
+      return;
+    }
+    isDragged = true;
+    // Not before: a captured press would be no click on what is under it.
+    element.setPointerCapture(event.pointerId);
+    const other = [...fingers].find(([id]) => id !== event.pointerId)?.[1];
+    fingers.set(event.pointerId, now);
+    if (other) {
+      const factor = distance(now, other) / Math.max(distance(before, other), 1);
+      show(zoomed(view(), factor, other));
+    } else {
+      const { x, y, scale } = view();
+      show({ scale, x: x + now.x - before.x, y: y + now.y - before.y });
+    }
+  };
+  const onUp = (event: PointerEvent): void => {
+    fingers.delete(event.pointerId);
+  };
+  const onClick = (event: MouseEvent): void => {
+    if (isDragged) {
+      event.stopPropagation();
+      isDragged = false;
+    }
+  };
+  element.addEventListener('wheel', onWheel, { passive: false, signal });
+  element.addEventListener('pointerdown', onDown, { signal });
+  element.addEventListener('pointermove', onMove, { signal });
+  element.addEventListener('pointerup', onUp, { signal });
+  element.addEventListener('pointercancel', onUp, { signal });
+  element.addEventListener('click', onClick, { capture: true, signal });
+  return () => ends.abort();
+}
+
+function distance(one: Point, other: Point): number {
+  return Math.hypot(one.x - other.x, one.y - other.y);
+}

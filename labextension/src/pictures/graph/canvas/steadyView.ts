@@ -1,0 +1,100 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Size } from '../model/container';
+import type { Picture } from '../model/layout';
+import type { View } from './view';
+import { centred, fitted, inSight } from './view';
+import type { PanZoom } from './panZoom';
+
+/** Pixels between which the picture is as high as it needs. */
+const [LOW, HIGH] = [180, 560];
+
+/** As long as words can be read all is shown; at first also a little smaller, to see what there is. */
+const [READABLE, SEEN] = [0.6, 0.4];
+
+/** Where one looks closely. */
+const NEAR = 0.8;
+
+/** What is to be seen next: a box where it is now, a box in the middle, or all. */
+export type Move = { to: 'same' | 'middle'; id: string } | { to: 'all' };
+
+/** How high the picture is, and a way to say what is to be seen after it is drawn anew. */
+export interface SteadyView {
+  height: number;
+  move: (move: Move) => void;
+}
+
+/** Keeps in sight what the user looks at while the picture changes around it. */
+export function useSteadyView(panZoom: PanZoom, picture: Picture): SteadyView {
+  const [height, setHeight] = useState(LOW);
+  const [, redraw] = useState(0);
+  const pending = useRef<Move | null>(null);
+  const before = useRef<Picture | null>(null);
+  const lastSize = useRef<Size | null>(null);
+  // As long as the user has not moved it, the picture fits itself to the room that there is.
+  const lastFit = useRef<View | null>(null);
+  useLayoutEffect(() => {
+    const fitting = Math.min(1, Math.max(SEEN, panZoom.size().width / picture.width));
+    const scale = before.current ? Math.max(fitting, panZoom.view().scale) : fitting;
+    const needed = Math.min(HIGH, Math.ceil(picture.height * scale));
+    setHeight(now => Math.max(now, needed));
+  }, [panZoom, picture]);
+  useLayoutEffect(() => {
+    const move = pending.current;
+    const last = before.current;
+    pending.current = null;
+    before.current = picture;
+    const size = panZoom.size();
+    const lastWidth = lastSize.current?.width ?? size.width;
+    lastSize.current = size;
+    const view = panZoom.view();
+    const all = fitted(picture, size);
+    const isUntouched = last === null || lastFit.current === view;
+    const least = move ? READABLE : SEEN;
+    if (move?.to === 'all' || (isUntouched && all.scale >= least)) {
+      panZoom.show(all);
+      lastFit.current = all;
+    } else if (isUntouched && !move) {
+      const x = (size.width - picture.width * SEEN) / 2;
+      lastFit.current = { scale: SEEN, x, y: 0 };
+      panZoom.show(lastFit.current);
+    } else if (!move && size.width !== lastWidth) {
+      // What was in the middle stays there.
+      panZoom.show({ ...view, x: view.x + (size.width - lastWidth) / 2 });
+    } else if (move) {
+      const [was, is] = [last, picture].map(each =>
+        each?.boxes.find(({ node }) => node.id === move.id)
+      );
+      if (move.to === 'middle' && is) {
+        panZoom.show(centred(view, is, size));
+      } else if (is?.isOpen && view.scale < READABLE) {
+        // Who opens a box wants to see what is in it.
+        const middle = (is.x + is.width / 2) * NEAR;
+        panZoom.show({ scale: NEAR, x: size.width / 2 - middle, y: 20 - is.y * NEAR });
+      } else if (was && is) {
+        const { scale } = view;
+        const [x, y] = [
+          view.x + (was.x - is.x) * scale,
+          view.y + (was.y - is.y) * scale
+        ];
+        const kept = { scale, x, y };
+        panZoom.show(is.isOpen ? inSight(kept, is, size) : kept);
+      }
+    }
+  });
+  useEffect(() => {
+    const { current } = panZoom.screen;
+    if (!current || typeof ResizeObserver === 'undefined') {
+      return undefined;
+    }
+    const observer = new ResizeObserver(() => redraw(count => count + 1));
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, [panZoom]);
+  return {
+    height,
+    move: move => {
+      pending.current = move;
+      redraw(count => count + 1);
+    }
+  };
+}

@@ -1,0 +1,50 @@
+import type { Operation } from './operations';
+
+/** A result of an operation; of an operation that has none, the operation itself. */
+export interface End {
+  operation: Operation;
+  result: number;
+}
+
+/** What is to be fed, and what is to be computed. */
+export interface Ends {
+  input: readonly End[];
+  output: readonly End[];
+}
+
+/** The ends with one added, or taken away if it was one; none is both. */
+export function toggled(ends: Ends, side: 'input' | 'output', end: End): Ends {
+  const other = side === 'input' ? 'output' : 'input';
+  const without = (all: readonly End[]): End[] =>
+    all.filter(each => !isSame(each, end));
+  const rest = without(ends[side]);
+  const isNew = rest.length === ends[side].length;
+  return {
+    ...ends,
+    [side]: isNew ? [...rest, end] : rest,
+    [other]: without(ends[other])
+  };
+}
+
+/** Whether it is among these. */
+export function has(ends: readonly End[], end: End): boolean {
+  return ends.some(each => isSame(each, end));
+}
+
+/** What TensorFlow calls it; the only result is called as its operation. */
+export function nameOf({ operation, result }: End): string {
+  const { name, results } = operation;
+  return results.length > 1 ? `${name}:${result}` : name;
+}
+
+/** Python that carves the part between them out of a trace. */
+export function carvingCode(trace: string, { input, output }: Ends): string {
+  const [inputs, outputs] = [input, output].map(
+    ends => `[${ends.map(end => JSON.stringify(nameOf(end))).join(', ')}]`
+  );
+  return `carved = ${trace}.carve(${inputs}, ${outputs})\ncarved`;
+}
+
+function isSame(one: End, other: End): boolean {
+  return one.operation === other.operation && one.result === other.result;
+}

@@ -1,0 +1,138 @@
+import type { Mark, Operation } from './operations';
+import type { Home } from './node';
+import { Node } from './node';
+
+/** All that flows from one box that is seen to another. */
+export interface Edge {
+  id: string;
+  from: Node;
+  to: Node;
+  /** Dtype and shape of each tensor that flows. */
+  specs: readonly string[];
+  /** The mark of what flows, if it all has the same. */
+  mark: Mark | null;
+}
+
+/** What is seen: the edges, and what stands beside those who take it, by the box they are in. */
+export interface Seen {
+  edges: readonly Edge[];
+  copies: ReadonlyMap<Node, ReadonlySet<Node>>;
+}
+
+interface Flow extends Edge {
+  specs: string[];
+  tensors: Set<string>;
+}
+
+/** Finds what flows between the nodes that are seen while some are open. */
+export class Edges {
+  /**
+   * What is seen.
+   *
+   * What was captured has no place of its own in the graph, and often many takers all over it. So
+   * it stands beside each operation that takes it; beside closed boxes it would say little.
+   */
+  between(root: Node, open: ReadonlySet<string>): Seen {
+    const flows = new Map<string, Flow>();
+    const copies = new Map<Node, Set<Node>>();
+    this._collect(root.frame, open, flows, copies);
+    return { edges: [...flows.values()], copies };
+  }
+
+  private _collect(
+    frame: Home,
+    open: ReadonlySet<string>,
+    flows: Map<string, Flow>,
+    copies: Map<Node, Set<Node>>
+  ): void {
+    const boxes: Node[] = [];
+    const walk = (node: Node): void => {
+      const isOpen = node === frame.root || open.has(node.id);
+      if (node.operation) {
+        boxes[node.operation.number] = node;
+        if (isOpen && node.canOpen) {
+          node.children
+            .filter(({ id }) => open.has(id))
+            .forEach(body => this._collect(body.frame, open, flows, copies));
+        }
+      } else if (isOpen) {
+        node.children.forEach(walk);
+      } else {
+        for (const { number } of node.operations) {
+          boxes[number] = node;
+        }
+      }
+    };
+    walk(frame.root);
+    for (const operation of frame.graph.of(frame.part)) {
+      for (const taken of operation.inputs) {
+        const source = frame.graph.source(operation, taken);
+        const to = boxes[operation.number];
+        let from = boxes[taken.source];
+        const isBeside = from?.operation && from.parent === to?.parent;
+        if (source?.role === 'capture' && from && to && !isBeside) {
+          from = to.operation ? this._copy(from, source, to, copies) : undefined;
+        }
+        if (source && from && to && from !== to) {
+          add(flows, from, to, source, operation, taken.result);
+        }
+      }
+    }
+  }
+
+  /** What stands for a captured thing in the box that its taker is in. */
+  private _copy(
+    { frame }: Node,
+    source: Operation,
+    { parent }: Node,
+    copies: Map<Node, Set<Node>>
+  ): Node | undefined {
+    if (!parent) {
+      return undefined;
+    }
+    const id = `${parent.id} ${source.number}`;
+    let copy = this._copies.get(id);
+    if (!copy) {
+      copy = new Node(id, 'operation', source.name, frame, source, []);
+      copy.parent = parent;
+      this._copies.set(id, copy);
+    }
+    const known = copies.get(parent) ?? new Set();
+    copies.set(parent, known.add(copy));
+    return copy;
+  }
+
+  private readonly _copies = new Map<string, Node>();
+}
+
+function add(
+  flows: Map<string, Flow>,
+  from: Node,
+  to: Node,
+  source: Operation,
+  target: Operation,
+  result: number
+): void {
+  const id = `${from.id} ${to.id}`;
+  const mark = markBetween(source, target);
+  let flow = flows.get(id);
+  if (!flow) {
+    flow = { id, from, to, specs: [], tensors: new Set(), mark };
+    flows.set(id, flow);
+  } else if (flow.mark !== mark) {
+    flow.mark = null;
+  }
+  const tensor = `${source.number}:${result}`;
+  if (!flow.tensors.has(tensor)) {
+    flow.tensors.add(tensor);
+    flow.specs.push(source.results[result] ?? '');
+  }
+}
+
+function markBetween(
+  { mark: one }: Operation,
+  { mark: other }: Operation
+): Mark | null {
+  const marks = [one, other];
+  return (['removed', 'added'] as const).find(mark => marks.includes(mark)) ?? null;
+}

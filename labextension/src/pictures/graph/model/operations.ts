@@ -1,0 +1,165 @@
+import type { Cell, GraphRecord } from '../../../protocol';
+
+const VALUE = 'value: ';
+
+/** How an operation differs between two graphs. */
+export type Mark = 'removed' | 'added' | 'changed';
+
+/** What an operation stands for. */
+export type Role = 'input' | 'capture' | 'constant' | 'output' | 'step';
+
+/** A result of another operation that an operation takes. */
+export interface Taken {
+  source: number;
+  result: number;
+}
+
+/** An operation of a part of a graph. */
+export interface Operation {
+  part: number;
+  number: number;
+  name: string;
+  type: string;
+  inputs: readonly Taken[];
+  /** Dtype and shape of each result. */
+  results: readonly string[];
+  device: string;
+  /** Where the user's line stands among the places. */
+  place: number | null;
+  /** The parts that it calls. */
+  calls: readonly number[];
+  role: Role;
+  /** The notebook's name of what was captured, or the value of a constant. */
+  stands: string | null;
+  mark: Mark | null;
+  /** What differs, in words. */
+  changes: readonly string[];
+}
+
+/** The operations of a graph, part by part, made of a record when they are asked for. */
+export class Operations {
+  constructor(readonly record: GraphRecord) {}
+
+  /** The operations of a part. */
+  of(part: number): readonly Operation[] {
+    return (this._parts[part] ??= this._read(part));
+  }
+
+  /** Each operation of each part. */
+  get all(): readonly Operation[] {
+    return (this._all ??= this.record.parts.flatMap((_, part) => this.of(part)));
+  }
+
+  /** The operation of a part that gives a taken result. */
+  source(operation: Operation, taken: Taken): Operation | undefined {
+    return this.of(operation.part)[taken.source];
+  }
+
+  /** The operations that take a result of an operation. */
+  takers(operation: Operation): readonly Operation[] {
+    const { part, number } = operation;
+    this._takers[part] ??= takersOf(this.of(part));
+    return this._takers[part][number] ?? [];
+  }
+
+  /** The user's line that made an operation. */
+  place({ place }: Operation): Cell | null {
+    return place === null ? null : (this.record.places[place] ?? null);
+  }
+
+  private _read(part: number): Operation[] {
+    const { record } = this;
+    const columns = record.parts[part];
+    if (!columns) {
+      return [];
+    }
+    const text = (index: number | undefined): string => record.texts[index ?? -1] ?? '';
+    const isWhole = part === 0;
+    const [inputs, outputs] = [record.inputs, record.outputs].map(
+      numbers => new Set(isWhole ? numbers : [])
+    );
+    const marks = new Map<number, Mark>();
+    if (isWhole) {
+      record.removed.forEach(number => marks.set(number, 'removed'));
+      record.added.forEach(number => marks.set(number, 'added'));
+      Object.keys(record.changed).forEach(number => marks.set(+number, 'changed'));
+    }
+    return columns.names.map((name, number) => {
+      const type = text(columns.types[number]);
+      const changes = (isWhole ? record.changed[number] : null) ?? [];
+      // Of a constant that differs, both values.
+      const changed = changes[0]?.startsWith(VALUE)
+        ? changes[0].slice(VALUE.length)
+        : null;
+      const captured = (isWhole ? record.captures[number] : null) ?? null;
+      return {
+        part,
+        number,
+        name,
+        type,
+        inputs: pairs(columns.inputs[number] ?? []),
+        results: (columns.outputs[number] ?? []).map(text),
+        device: text(columns.devices[number]),
+        place: columns.places[number] ?? null,
+        calls: columns.calls[number] ?? [],
+        role: roleOf(
+          type,
+          captured !== null,
+          inputs?.has(number) === true || (!isWhole && type === 'Placeholder'),
+          outputs?.has(number) === true
+        ),
+        stands: captured ?? changed ?? columns.values[number] ?? null,
+        mark: marks.get(number) ?? null,
+        changes
+      };
+    });
+  }
+
+  private readonly _parts: Operation[][] = [];
+  private readonly _takers: Operation[][][] = [];
+  private _all: readonly Operation[] | null = null;
+}
+
+/** The last part of an operation's name. */
+export function shortName({ name }: Operation): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+function roleOf(
+  type: string,
+  isCapture: boolean,
+  isInput: boolean,
+  isOutput: boolean
+): Role {
+  if (isCapture) return 'capture';
+  if (isInput) return 'input';
+  if (isOutput) return 'output';
+  return type === 'Const' ? 'constant' : 'step';
+}
+
+function pairs(flat: readonly number[]): Taken[] {
+  const found: Taken[] = [];
+  for (let at = 0; at + 1 < flat.length; at += 2) {
+    found.push({ source: flat[at] ?? 0, result: flat[at + 1] ?? 0 });
+  }
+  return found;
+}
+
+function takersOf(operations: readonly Operation[]): Operation[][] {
+  const found: Operation[][] = operations.map(() => []);
+  for (const operation of operations) {
+    for (const source of new Set(operation.inputs.map(taken => taken.source))) {
+      found[source]?.push(operation);
+    }
+  }
+  return found;
+}
+
+/** How often each occurs, the most frequent first. */
+export function counted<T>(items: readonly T[]): (readonly [T, number])[] {
+  const counts = new Map<T, number>();
+  for (const item of items) {
+    counts.set(item, (counts.get(item) ?? 0) + 1);
+  }
+  return [...counts].sort(([, one], [, other]) => other - one);
+}

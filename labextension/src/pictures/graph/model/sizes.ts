@@ -1,0 +1,81 @@
+import { counts, integer } from '../../../views/parts/format';
+import { seen } from '../../../views/parts/texts';
+import type { Operation } from './operations';
+import { shortName } from './operations';
+import type { Node } from './node';
+import { counted } from './operations';
+
+/** How wide a text is. */
+export type Measure = (text: string, font: Font) => number;
+
+/** A font of the picture; the style sheet has the same sizes. */
+export type Font = 'title' | 'note' | 'label';
+
+/** Size in pixels of each font. */
+export const FONTS: Readonly<Record<Font, number>> = {
+  title: 12,
+  note: 10.5,
+  label: 10
+};
+
+/** So many characters of a name are shown; the whole is in the tooltip. */
+const MAX_LENGTH = 30;
+
+/** The words on a box, and its size. */
+export interface Face {
+  title: string;
+  notes: readonly string[];
+  width: number;
+  height: number;
+}
+
+/** What stands on a box that is closed. */
+export function faceOf(node: Node, measure: Measure): Face {
+  const { operation } = node;
+  const [title, ...notes] = operation ? wordsOf(operation, node.label) : boxWords(node);
+  const words = [title ?? '', ...notes].map(text => shortened(seen(text)));
+  const widths = words.map((text, index) => measure(text, index ? 'note' : 'title'));
+  const width = Math.max(48, ...widths) + (node.canOpen ? 40 : 24);
+  return {
+    title: words[0] ?? '',
+    notes: words.slice(1),
+    width: Math.round(width),
+    height: 26 + notes.length * 12 + (operation ? 0 : 8)
+  };
+}
+
+/** What an operation is called first, and then. */
+function wordsOf(operation: Operation, label: string): string[] {
+  const { type, role, stands } = operation;
+  if (role !== 'step' && role !== 'output') {
+    return [stands ?? label];
+  }
+  const name = shortName(operation);
+  const isSame = name === label && name.toLowerCase() === type.toLowerCase();
+  return isSame ? [type] : [type, label];
+}
+
+function boxWords(node: Node): string[] {
+  const steps = counted(
+    node.operations.filter(({ role }) => role === 'step').map(({ type }) => type)
+  );
+  const all = (steps.length > 0 ? steps : node.types).map(
+    ([type, many]) => `${integer(many)} ${type}`
+  );
+  let some = all.slice(0, 3);
+  while (some.length > 1 && some.join(', ').length > MAX_LENGTH - 3) {
+    some = some.slice(0, -1);
+  }
+  const more = some.length < all.length ? ', …' : '';
+  const number = counts.operations(node.operations.length);
+  return [node.label, number, some.join(', ') + more];
+}
+
+/** A text that fits on a box. */
+export function shortened(text: string, most = MAX_LENGTH): string {
+  if (text.length <= most) {
+    return text;
+  }
+  const half = Math.floor((most - 1) / 2);
+  return `${text.slice(0, half)}…${text.slice(-half)}`;
+}

@@ -1,0 +1,136 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { integer } from '../../views/parts/format';
+import { trans } from '../../words';
+import type { ColourBy } from './model/colours';
+
+/** Properties of what stands above the picture. */
+export interface ToolbarProps {
+  text: string;
+  onText: (text: string) => void;
+  /** How many were found, and which of them is shown, from 0; null if nothing is looked for. */
+  found: { many: number; at: number } | null;
+  onStep: (by: number) => void;
+  /** Goes through what differs; null where nothing is compared. */
+  onDifferences: (() => void) | null;
+  colourBy: ColourBy;
+  choices: readonly ColourBy[];
+  onColour: (by: ColourBy) => void;
+  hasLabels: boolean;
+  onLabels: (wanted: boolean) => void;
+  onZoom: (factor: number) => void;
+  onFit: () => void;
+  onWhole: (() => void) | null;
+}
+
+/** What stands above the picture: finding, colours, and how much of it is seen. */
+export function Toolbar(props: ToolbarProps): VNode {
+  const { found, colourBy, hasLabels } = props;
+  return (
+    <div class="nbfn-Graph-toolbar" role="toolbar" aria-label={trans.__('Graph')}>
+      <input
+        type="search"
+        class="nbfn-Filter-input"
+        placeholder={trans.__('Find by name or type')}
+        aria-label={trans.__(
+          'Find operations by name or type; * and ? stand for any letters'
+        )}
+        value={props.text}
+        onInput={event => props.onText(event.currentTarget.value)}
+        onKeyDown={event => {
+          if (event.key === 'Enter') {
+            props.onStep(event.shiftKey ? -1 : 1);
+          } else if (event.key === 'Escape') {
+            props.onText('');
+          }
+        }}
+      />
+      {found && (
+        <span class="nbfn-Graph-steps">
+          <Press
+            label={trans.__('Previous')}
+            text="‹"
+            onPress={() => props.onStep(-1)}
+          />
+          <span class="nbfn-Note" role="status">
+            {found.many === 0
+              ? trans.__('none found')
+              : trans.__('%1 of %2', integer(found.at + 1), integer(found.many))}
+          </span>
+          <Press label={trans.__('Next')} text="›" onPress={() => props.onStep(1)} />
+        </span>
+      )}
+      {props.onDifferences && (
+        <button type="button" class="nbfn-Button" onClick={props.onDifferences}>
+          {trans.__('Differences')}
+        </button>
+      )}
+      <label>
+        {trans.__('Colour')}{' '}
+        <select
+          value={colourBy}
+          onChange={event => props.onColour(event.currentTarget.value as ColourBy)}
+        >
+          {props.choices.map(choice => (
+            <option key={choice} value={choice}>
+              {choice}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <input
+          type="checkbox"
+          checked={hasLabels}
+          onChange={event => props.onLabels(event.currentTarget.checked)}
+        />{' '}
+        {trans.__('Shapes')}
+      </label>
+      <span class="nbfn-Graph-steps nbfn-mod-last">
+        <Press
+          label={trans.__('Smaller')}
+          text="−"
+          onPress={() => props.onZoom(1 / 1.3)}
+        />
+        <Press label={trans.__('Larger')} text="+" onPress={() => props.onZoom(1.3)} />
+        <Press
+          label={trans.__('Show all')}
+          text={trans.__('Fit')}
+          onPress={props.onFit}
+        />
+        {props.onWhole && (
+          <Press
+            label={trans.__('Full screen')}
+            text={<Corners />}
+            onPress={props.onWhole}
+          />
+        )}
+      </span>
+    </div>
+  );
+}
+
+function Corners(): VNode {
+  return (
+    <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+      <path d="M1 4V1h3M8 1h3v3M11 8v3H8M4 11H1V8" fill="none" stroke="currentColor" />
+    </svg>
+  );
+}
+
+function Press(props: {
+  label: string;
+  text: ComponentChildren;
+  onPress: () => void;
+}): VNode {
+  return (
+    <button
+      type="button"
+      class="nbfn-Button nbfn-Graph-press"
+      title={props.label}
+      aria-label={props.label}
+      onClick={props.onPress}
+    >
+      {props.text}
+    </button>
+  );
+}

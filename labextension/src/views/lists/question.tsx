@@ -1,0 +1,31 @@
+import type { VNode } from 'preact';
+import { useContext } from 'preact/hooks';
+import { insertCell } from '../parts/actions';
+import { CellsContext, PresenceContext } from '../parts/presence';
+
+/** Properties of a question. */
+export interface QuestionProps {
+  /** What the cell runs. */
+  code: string;
+  /** What it shows. */
+  title: string;
+  children: string;
+}
+
+/** A link that runs a cell; nothing where no kernel would run it, or no host would insert it. */
+export function Question({ code, title, children }: QuestionProps): VNode | null {
+  const hasCells = useContext(CellsContext);
+  const isLive = useContext(PresenceContext) === 'live';
+  return hasCells && isLive ? (
+    <button
+      type="button"
+      class="nbfn-CellReference nbfn-mod-link"
+      title={title}
+      onClick={event => {
+        insertCell(event.currentTarget, { code, run: true });
+      }}
+    >
+      {children}
+    </button>
+  ) : null;
+}

@@ -1,0 +1,34 @@
+import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
+import type { KernelState } from '../feed/store';
+import { trans } from '../words';
+import { counts, duration } from './parts/format';
+import { Picture } from './picture';
+
+/** What ran when, and where the time went; in words until the picture is there. */
+export function Timeline({ state }: { state: KernelState }): VNode {
+  const { runs, functions, traces, retraces } = state;
+  const data = useMemo(
+    () => ({ runs, functions, traces, retraces }),
+    [runs, functions, traces, retraces]
+  );
+  return (
+    <Picture name="timeline" data={data}>
+      <p class="nbfn-Empty">
+        {runs.size > 0
+          ? timelineNote(state)
+          : trans.__('No cell has run since nbfn was loaded.')}
+      </p>
+    </Picture>
+  );
+}
+
+/** How long all cells took, in words. */
+export function timelineNote({ runs }: KernelState): string {
+  let [seconds, number] = [0, 0];
+  for (const run of runs.values()) {
+    seconds += run.seconds;
+    number += run.runs ?? 1;
+  }
+  return trans.__('%1 in %2', duration(seconds), counts.runs(number));
+}

@@ -1,0 +1,81 @@
+import type { GraphRecord } from '../../src/protocol';
+
+const [TITLE] = ['f, trace 1 (x: float32[2])'];
+
+/** An operation in short: its name, type, and what it takes, such as "x" or "split:1". */
+export interface Step {
+  name: string;
+  type?: string;
+  takes?: readonly string[];
+  results?: readonly string[];
+  place?: number;
+  device?: string;
+  calls?: readonly number[];
+  value?: string;
+}
+
+/** Values of a record beside its parts. */
+export type Rest = Partial<Omit<GraphRecord, 'parts' | 'texts'>>;
+
+/** The record of a graph, whose further parts are functions that it calls. */
+export function graphOf(
+  parts: readonly (readonly Step[])[],
+  rest: Rest = {}
+): GraphRecord {
+  const texts: string[] = [];
+  const text = (value: string): number => {
+    if (!texts.includes(value)) texts.push(value);
+    return texts.indexOf(value);
+  };
+  return {
+    title: TITLE,
+    trace: 'f.traces[0]',
+    save: '%tf_graph f --trace 1 --save',
+    places: [1, 2, 3].map(line => ({ id: 'cell-1', execution_count: 4, line })),
+    inputs: [],
+    outputs: [],
+    captures: {},
+    total: parts.reduce((sum, steps) => sum + steps.length, 0),
+    sides: null,
+    removed: [],
+    added: [],
+    changed: {},
+    ...rest,
+    parts: parts.map((steps, part) => {
+      const numbers = new Map(steps.map(({ name }, number) => [name, number]));
+      const kept = <T>(of: (step: Step) => T | undefined): Record<number, T> =>
+        Object.fromEntries(
+          steps.flatMap((step, number) => {
+            const value = of(step);
+            return value === undefined ? [] : [[number, value]];
+          })
+        );
+      return {
+        name: part === 0 ? '' : `body_${part}`,
+        names: steps.map(({ name }) => name),
+        types: steps.map(({ name, type }) => text(type ?? name)),
+        inputs: steps.map(({ takes = [] }) =>
+          takes.flatMap(taken => {
+            const [name = '', result = '0'] = taken.split(':');
+            return [numbers.get(name) ?? -1, Number(result)];
+          })
+        ),
+        outputs: steps.map(({ results = ['float32[2]'] }) => results.map(text)),
+        devices: steps.map(({ device = '' }) => text(device)),
+        places: steps.map(({ place }) => place ?? null),
+        calls: kept(({ calls }) => calls && [...calls]),
+        values: kept(({ value }) => value)
+      };
+    }),
+    texts
+  };
+}
+
+/** A chain of operations. */
+export function chain(length: number, type = (n: number) => `T${n % 3}`): Step[] {
+  return Array.from({ length }, (_, n) => ({
+    name: `op_${n}`,
+    type: type(n),
+    takes: n > 0 ? [`op_${n - 1}`] : []
+  }));
+}

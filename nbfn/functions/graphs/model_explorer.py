@@ -1,0 +1,59 @@
+"""A graph as Model Explorer reads it: its JSON, which needs none of its converters.
+
+The functions that a graph calls are graphs beside it, to which the operations that call them lead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from nbfn.functions.graphs.operations import Graph, Operation
+
+
+def model_explorer(name: str, graph: Graph) -> str:
+    """The JSON of a graph and of the functions that it calls.
+
+    Args:
+        name: What the graph is called.
+        graph: The graph.
+    """
+    captured = dict(graph.captures)
+    graphs = [{"id": name, "nodes": list(_nodes(graph.operations, captured))}]
+    graphs += [
+        {"id": body, "nodes": list(_nodes(operations, {}))}
+        for body, operations in graph.bodies.items()
+    ]
+    return json.dumps(graphs)
+
+
+def _nodes(operations: Sequence[Operation], captured: dict[str, str]) -> Iterator[dict[str, Any]]:
+    for operation in operations:
+        facts = {
+            "type": operation.type,
+            "device": operation.device,
+            "line": "" if operation.line is None else str(operation.line),
+            "captures": captured.get(operation.name, ""),
+        }
+        yield {
+            "id": operation.name,
+            "label": operation.type,
+            "namespace": operation.name.rpartition("/")[0],
+            "subgraphIds": list(operation.bodies),
+            "attrs": [{"key": key, "value": value} for key, value in facts.items() if value],
+            "incomingEdges": [
+                {
+                    "sourceNodeId": source,
+                    "sourceNodeOutputId": str(which),
+                    "targetNodeInputId": str(number),
+                }
+                for number, (source, which) in enumerate(
+                    zip(operation.inputs, operation.taken, strict=True)
+                )
+            ],
+            "outputsMetadata": [
+                {"id": str(number), "attrs": [{"key": "tensor_shape", "value": spec}]}
+                for number, spec in enumerate(operation.outputs)
+            ],
+        }

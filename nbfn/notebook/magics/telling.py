@@ -1,0 +1,37 @@
+"""Magics without TensorFlow: one line that says what to do."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics
+
+from nbfn.errors import without_tensorflow
+
+
+class TellingMagics(Magics):
+    """Magics that say in one line that TensorFlow is missing, or cannot be imported."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        for table in self.magics.values():
+            for name, magic in table.items():
+                table[name] = _telling(magic)
+
+
+def _telling(magic: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(magic)
+    def run(*arguments: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return magic(*arguments)
+        except Exception as error:
+            told = without_tensorflow(error)
+            if told is None:
+                raise
+            raise UsageError(str(told)) from None
+
+    return run

@@ -1,0 +1,302 @@
+"""A model as a tree: its parts and variables, and what training has done to them.
+
+Models of nbfn describe themselves; of a Keras model or another ``tf.Module`` the tree is read here.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn.functions.traces.variable_names import children, is_leaf, named_leaves
+from nbfn.modules.lifecycle.binding import is_bound
+from nbfn.modules.module.rows import (
+    Row,
+    as_text,
+    show_bytes,
+    show_tensor,
+    total_bytes,
+    variable_row,
+)
+from nbfn.sessions.contents import kinds
+from nbfn.sessions.contents.statistics import difference
+from nbfn.text import count
+
+Path = tuple[str, ...]
+
+TEXT_ROWS = 100
+
+_described: dict[int, tuple[weakref.ReferenceType[Any], tuple[Row, ...]]] = {}
+
+
+@dataclass(frozen=True)
+class Norms:
+    """What training has done to a variable, or to all of a part: sums of squares.
+
+    Attributes:
+        value: Of the values as they were at the last look.
+        change: Of the differences from then; None at the first look.
+        gradient: Of the gradient; None if none was given.
+    """
+
+    value: float = 0.0
+    change: float | None = None
+    gradient: float | None = None
+
+    def __add__(self, other: Norms) -> Norms:
+        return Norms(
+            self.value + other.value,
+            _sum(self.change, other.change),
+            _sum(self.gradient, other.gradient),
+        )
+
+    @property
+    def relative_change(self) -> float | None:
+        """Norm of the change as a share of the norm of the values; None if that was zero."""
+        if self.change is None or (self.change and not self.value):
+            return None
+        return math.sqrt(self.change / self.value) if self.value else 0.0
+
+    @property
+    def gradient_norm(self) -> float | None:
+        """Norm of the gradient."""
+        return None if self.gradient is None else math.sqrt(self.gradient)
+
+
+@dataclass(frozen=True, repr=False)
+class Model:
+    """A model as a tree.
+
+    Attributes:
+        name: The notebook's name for it; empty if it has none.
+        label: Its class.
+        rows: The model, its own variables, and then its parts, parents first.
+        problem: Why there are no rows, in words; empty if there are.
+        norms: What training has done, by the path of each row, if that was asked.
+        unused: The paths of variables that no trace captures; None if that was not asked.
+    """
+
+    name: str
+    label: str
+    rows: tuple[Row, ...] = ()
+    problem: str = ""
+    norms: Mapping[Path, Norms] = field(default_factory=dict)
+    unused: frozenset[Path] | None = None
+
+    @property
+    def title(self) -> str:
+        """The name and the class."""
+        return f"{self.name}: {self.label}" if self.name else self.label
+
+    @property
+    def sizes(self) -> str:
+        """How much there is, in words."""
+        variables = self.variables
+        if self.problem:
+            return self.problem
+        if not variables:
+            return "without variables yet"
+        known = all(row.nbytes is not None for row in variables)
+        size = f", {show_bytes(sum(row.nbytes or 0 for row in variables))}" if known else ""
+        trained = sum(row.trainable for row in variables)
+        return f"{count(len(variables), 'variable')}, {trained} trainable{size}"
+
+    def training(self, row: Row) -> list[str]:
+        """What training has done to a part or a variable, in words."""
+        norms = self.norms.get(row.path, Norms())
+        changed, gradient = norms.relative_change, norms.gradient_norm
+        words = []
+        if changed is None and norms.change:
+            words.append("changed from zero")
+        elif changed is not None:
+            words.append(f"changed by {changed:.2%}" if changed else "unchanged")
+        if gradient is not None:
+            words.append(f"gradient {gradient:.3g}")
+        if row.path in (self.unused or ()):
+            words.append("in no trace")
+        return words
+
+    def __repr__(self) -> str:
+        shown, left = first(self.rows, TEXT_ROWS)
+        told = [
+            "  ".join(filter(None, (line, ", ".join(self.training(row)))))
+            for line, row in zip(as_text(shown).splitlines(), shown, strict=True)
+        ]
+        return "\n".join([f"{self.title}: {self.sizes}", *told, *left])
+
+    @property
+    def variables(self) -> list[Row]:
+        """The rows of variables, each variable once."""
+        return [row for row in self.rows if row.kind == "variable" and row.same_as is None]
+
+    @property
+    def parameters(self) -> dict[Path, int | None]:
+        """Elements of the variables of each row, each variable once; None where one is unknown."""
+        found: dict[Path, int | None] = {row.path: 0 for row in self.rows}
+        for row in self.variables:
+            size = tf.TensorShape(row.shape).num_elements()
+            for n in range(len(row.path) + 1):
+                if row.path[:n] in found:
+                    known = found[row.path[:n]]
+                    found[row.path[:n]] = None if size is None or known is None else known + size
+        return found
+
+
+def first(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], list[str]]:
+    """So many rows, and what there is to say about the others."""
+    left = len(rows) - limit
+    if left <= 0:
+        return rows, []
+    return rows[:limit], [f"... and {left:,} more; module['path'] shows a part of the tree"]
+
+
+def is_model(value: Any) -> bool:
+    """Whether there is a tree to show: of a module, a Keras model or a layer."""
+    return isinstance(value, tf.Module) or kinds.is_layer(value)
+
+
+def model_of(value: Any, name: str = "") -> Model:
+    """Reads the tree of a model, and computes nothing.
+
+    Args:
+        value: A module, a Keras model or a layer.
+        name: What the notebook calls it.
+    """
+    label = type(value).__name__
+    try:
+        return Model(name, label, _rows(value))
+    except Exception as error:  # setup is the user's, and a display never fails
+        return Model(name, label, problem=f"setup cannot run now: {type(error).__name__}: {error}")
+
+
+def trained(
+    model: Model,
+    value: Any,
+    gradients: Iterable[tuple[Any, Any]],
+    is_used: Callable[[tf.Variable], bool],
+) -> Model:
+    """Adds what training has done since somebody looked last.
+
+    Args:
+        model: The tree.
+        value: The module, Keras model or layer that it is of.
+        gradients: Pairs of a gradient and its variable, as optimizers take them.
+        is_used: Whether a trace captures a variable.
+    """
+    given = {id(_plain(variable)): gradient for gradient, variable in gradients}
+    norms: dict[Path, Norms] = {}
+    variables = variables_of(value)
+    for path, variable in variables.items():
+        if variable.dtype.is_floating:
+            own = _norms(variable, given.get(id(variable)))
+            for n in range(len(path) + 1):
+                norms[path[:n]] = norms.get(path[:n], Norms()) + own
+    unused = frozenset(path for path, variable in variables.items() if not is_used(variable))
+    return replace(model, norms=norms, unused=unused)
+
+
+def _plain(variable: Any) -> Any:
+    return getattr(variable, "value", variable) if not is_leaf(variable) else variable
+
+
+def _norms(variable: tf.Variable, gradient: Any) -> Norms:
+    values = np.asarray(variable.numpy(), np.float64).ravel()
+    change = difference(variable, values)
+    squared = None
+    if gradient is not None:
+        squared = float(np.square(np.asarray(tf.convert_to_tensor(gradient), np.float64)).sum())
+    if change is None:
+        return Norms(float(np.square(values).sum()), None, squared)
+    return Norms(change[1] ** 2, change[0] ** 2, squared)
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return other if one is None else one if other is None else one + other
+
+
+def _rows(value: Any) -> tuple[Row, ...]:
+    if not hasattr(type(value), "describe"):
+        return tuple(_walked(value, (), {}, {}))
+    if is_bound(value):
+        return tuple(value.describe())
+    # A module that is not bound is a specification that does not change, and `setup`, which may do
+    # anything, need not run each time that somebody looks.
+    known = _described.get(id(value))
+    if known is None or known[0]() is not value:
+        known = _described[id(value)] = weakref.ref(value), tuple(value.describe())
+        weakref.finalize(value, _described.pop, id(value), None).atexit = False
+    return known[1]
+
+
+def _walked(
+    value: Any, path: Path, models: dict[int, Path], variables: dict[int, Path]
+) -> Iterator[Row]:
+    label = type(value).__name__
+    if id(value) in models:
+        yield Row(path, "module", label, same_as=models[id(value)], depth=len(path))
+        return
+    models[id(value)] = path
+    parts = dict(_parts(value))
+    takes, gives = _shapes(value)
+    found = variables_of(value)
+    nbytes = total_bytes(found.values())
+    yield Row(path, "module", label, nbytes=nbytes, takes=takes, gives=gives, depth=len(path))
+    owned = {id(leaf) for part in parts.values() for leaf in variables_of(part).values()}
+    for at, leaf in found.items():
+        if id(leaf) not in owned:
+            collection = "params" if leaf.trainable else "state"
+            row = variable_row((*path, at[-1]), collection, leaf, variables)
+            yield replace(row, depth=len(path) + 1)
+    for name, part in parts.items():
+        yield from _walked(part, (*path, name), models, variables)
+
+
+def variables_of(value: Any) -> dict[Path, tf.Variable]:
+    """The variables of a model by their paths in its tree."""
+    if kinds.is_layer(value):
+        return {
+            tuple(weight.path.split("/")[1:]) or (weight.name,): weight.value
+            for weight in value.weights
+        }
+    leaves = named_leaves(children(value)) if isinstance(value, tf.Module) else {}
+    return {
+        tuple(name.split("/")): leaf
+        for name, leaf in leaves.items()
+        if isinstance(leaf, tf.Variable)
+    }
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """The modules and layers right below, also those in lists and dicts, by their names."""
+    layers = getattr(value, "layers", None) if kinds.is_layer(value) else None
+    if isinstance(layers, list):
+        yield from ((layer.name, layer) for layer in layers)
+        return
+    waiting = [(name, each) for name, each in vars(value).items() if name[:1] != "_"]
+    while waiting:
+        name, each = waiting.pop(0)
+        if is_model(each):
+            yield name, each
+        elif isinstance(each, list | tuple | Mapping):
+            waiting[:0] = [(f"{name}/{part}", item) for part, item in children(each)]
+
+
+def _shapes(value: Any) -> tuple[str, str]:
+    """What a Keras layer takes and gives, where Keras knows."""
+    if not kinds.is_layer(value):
+        return "", ""
+    try:
+        return _tensors(value.input), _tensors(value.output)
+    except (AttributeError, ValueError):  # it has not been called, or not symbolically
+        return "", ""
+
+
+def _tensors(tensors: Any) -> str:
+    specs = [show_tensor(each.dtype, each.shape) for each in tf.nest.flatten(tensors)]
+    return ", ".join(specs)

@@ -1,0 +1,1 @@
+"""What ran when in a notebook, and where the time went."""

@@ -1,0 +1,108 @@
+"""A view that is alive on any page: the same views and pictures, without a kernel or a network.
+
+The page needs a browser that runs scripts, nothing else: all that it needs stands in it. It is made
+of a record, and imports no TensorFlow.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+
+from nbfn import protocol
+from nbfn._version import __version__
+
+STATIC = Path(__file__).parent / "views" / "static"
+"""The built bundle of the views."""
+
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:; "
+    "img-src data: blob:"
+)
+"""The page loads nothing and sends nothing."""
+
+_SCRIPT = """
+const text = id => document.getElementById(id).textContent;
+const load = source => import(URL.createObjectURL(new Blob([source], {type: 'text/javascript'})));
+const traits = JSON.parse(text('nbfn-traits'));
+const listeners = {};
+const model = {
+  get: name => traits[name],
+  on: (event, listener) => (listeners[event] ??= new Set()).add(listener),
+  off: (event, listener) => listeners[event]?.delete(listener),
+  send: ({ type }) => {
+    if (type === 'request_pictures') {
+      const message = { type: 'pictures', source: text('nbfn-pictures') };
+      setTimeout(() => listeners['msg:custom']?.forEach(listener => listener(message)));
+    }
+  }
+};
+const el = document.getElementById('nbfn-view');
+const { default: widget } = await load(text('nbfn-widget'));
+widget.render({ model, el });
+document.getElementById('nbfn-still').remove();
+"""
+
+
+def is_built() -> bool:
+    """Whether the front end is there; of a source tree it is built by ``make``."""
+    return all((STATIC / name).exists() for name in ("widget.js", "widget.css", "pictures.js"))
+
+
+def fragment(snapshot: protocol.Snapshot, still: str) -> str:
+    """The view of a session as HTML with its scripts, for a page that has `POLICY`.
+
+    Args:
+        snapshot: What the session was.
+        still: HTML that stays where no script runs.
+    """
+    traits = {"view": "session", "target": None, "snapshot": snapshot.model_dump(mode="json")}
+    return "".join(
+        (
+            f"<style>{_file('widget.css')}</style>",
+            f'<div id="nbfn-still">{still}</div><div id="nbfn-view"></div>',
+            _held("nbfn-traits", json.dumps(traits | {"kept": True}), "application/json"),
+            _held("nbfn-widget", _file("widget.js"), "text/plain"),
+            _held("nbfn-pictures", _file("pictures.js"), "text/plain"),
+            f'<script type="module">{_SCRIPT}</script>',
+        )
+    )
+
+
+def document(snapshot: protocol.Snapshot, title: str, still: str) -> str:
+    """A whole page with the view of a session.
+
+    Args:
+        snapshot: What the session was.
+        title: The page's title.
+        still: HTML that stays where no script runs.
+    """
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>{escape(title)}</title>
+<style>body {{ font: 14px/1.5 system-ui, sans-serif; margin: 24px auto; max-width: 960px;
+  padding: 0 16px; }}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+{fragment(snapshot, still) if is_built() else still}
+<footer><p>nbfn {escape(__version__)}</p></footer>
+</body>
+</html>
+"""
+
+
+def _file(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _held(id: str, text: str, type: str) -> str:
+    """A text that a script of the page reads. Nothing in it can end the element."""
+    safe = text.replace("<", "\\u003c") if type.endswith("json") else text
+    return f'<script type="{type}" id="{id}">{safe}</script>'

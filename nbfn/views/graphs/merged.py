@@ -1,0 +1,58 @@
+"""The graphs of two traces as one, in which what differs is marked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from nbfn import protocol
+from nbfn.functions.graphs.operations import Graph, Operation, graph_of
+from nbfn.functions.retraces.diff import TraceDiff
+from nbfn.functions.traces.trace import EvictedError
+from nbfn.views.graphs.record import Difference, graph_record
+from nbfn.views.pages.difference import sides_of
+
+
+def merged_record(diff: TraceDiff) -> protocol.GraphRecord | None:
+    """The record of two graphs as one; None if a graph is gone, or they do not differ."""
+    if not (diff.removed or diff.added or diff.changed or diff.constants):
+        return None
+    try:
+        old, new = map(graph_of, diff.traces)
+    except EvictedError:
+        return None
+    changed: dict[str, list[str]] = defaultdict(list)
+    for change in (*diff.changed, *diff.constants):
+        changed[change.name].append(f"{change.what}: {change.old} \u2192 {change.new}")
+    sides = sides_of(diff)
+    difference = Difference(sides, frozenset(diff.removed), frozenset(diff.added), changed)
+    return graph_record(
+        f"{sides[0]} \u2192 {sides[1]}", _merged(old, new, diff), difference=difference
+    )
+
+
+def _merged(old: Graph, new: Graph, diff: TraceDiff) -> Graph:
+    return Graph(
+        operations=tuple(_interleaved(old.operations, new.operations, diff)),
+        inputs=(*old.inputs, *new.inputs),
+        outputs=(*old.outputs, *new.outputs),
+        captures=(*old.captures, *new.captures),
+        bodies={**old.bodies, **new.bodies},
+    )
+
+
+def _interleaved(
+    old: Sequence[Operation], new: Sequence[Operation], diff: TraceDiff
+) -> Iterator[Operation]:
+    """The second's operations; each that only the first has stands after the one it followed."""
+    following: dict[str, list[Operation]] = defaultdict(list)
+    before = ""
+    for operation in old:
+        if operation.name in diff.removed:
+            following[before].append(operation)
+        else:
+            before = operation.name
+    yield from following[""]
+    for operation in new:
+        yield operation
+        yield from following[operation.name]

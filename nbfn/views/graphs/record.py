@@ -1,0 +1,136 @@
+"""What the picture of a graph is drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from nbfn import protocol
+from nbfn.functions.graphs.operations import Graph, Operation
+from nbfn.sessions.records import cell_of
+from nbfn.site import site_of
+
+MAX_OPERATIONS = 10_000
+"""So many operations does a picture have, and keeps a notebook that is saved: about 1.5 MB."""
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the two graphs differ of which a graph was merged.
+
+    Attributes:
+        sides: What the first is called, and the second.
+        removed: Names of the operations that only the first has.
+        added: Names of the operations that only the second has.
+        changed: What differs in an operation that both have.
+    """
+
+    sides: tuple[str, str]
+    removed: frozenset[str]
+    added: frozenset[str]
+    changed: Mapping[str, Sequence[str]]
+
+
+def graph_record(
+    title: str,
+    graph: Graph,
+    *,
+    trace: str | None = None,
+    save: str | None = None,
+    difference: Difference | None = None,
+) -> protocol.GraphRecord:
+    """The record of a graph.
+
+    Args:
+        title: The headline.
+        graph: The graph.
+        trace: Python that gives the trace, if there is any.
+        save: The line that writes the graph to the file whose name follows.
+        difference: What is marked, if the graph was merged of two.
+    """
+    texts, places = _Interned[str](), _Interned[tuple[str, int]]()
+    every = {"": graph.operations, **graph.bodies}
+    kept = dict(_first(every, MAX_OPERATIONS))
+    numbers = {name: number for number, name in enumerate(kept)}
+    parts = [_part(name, operations, numbers, texts, places) for name, operations in kept.items()]
+    known = {operation.name: number for number, operation in enumerate(kept[""])}
+    changes = difference or Difference(("", ""), frozenset(), frozenset(), {})
+    return protocol.GraphRecord(
+        title=title,
+        trace=trace,
+        save=save,
+        texts=list(texts.items),
+        places=[cell_of(site_of(*place)) for place in places.items],
+        parts=parts,
+        inputs=_numbers(known, (name for name, _ in graph.inputs)),
+        outputs=_numbers(known, (name for name, _ in graph.outputs)),
+        captures={known[name]: value for name, value in graph.captures if name in known},
+        total=sum(map(len, every.values())),
+        sides=None if difference is None else list(difference.sides),
+        removed=_numbers(known, changes.removed),
+        added=_numbers(known, changes.added),
+        changed={
+            known[name]: list(what) for name, what in changes.changed.items() if name in known
+        },
+    )
+
+
+@dataclass
+class _Interned(Generic[_Item]):
+    """Things that stand in a list once, and are then spoken of by where they stand."""
+
+    items: dict[_Item, int] = field(default_factory=dict)
+
+    def __call__(self, item: _Item) -> int:
+        return self.items.setdefault(item, len(self.items))
+
+
+def _first(
+    every: Mapping[str, Sequence[Operation]], most: int
+) -> Iterator[tuple[str, Sequence[Operation]]]:
+    """The graph's operations, and of the functions as many as fit; of the last the beginning."""
+    for name, operations in every.items():
+        if most > 0 or not name:
+            yield name, operations[:most]
+        most -= len(operations)
+
+
+def _part(
+    name: str,
+    operations: Sequence[Operation],
+    numbers: Mapping[str, int],
+    texts: _Interned[str],
+    places: _Interned[tuple[str, int]],
+) -> protocol.GraphPart:
+    known = {operation.name: number for number, operation in enumerate(operations)}
+    calls = {
+        number: [numbers[body] for body in operation.bodies if body in numbers]
+        for number, operation in enumerate(operations)
+        if operation.bodies
+    }
+    return protocol.GraphPart(
+        name=name,
+        names=list(known),
+        types=[texts(each.type) for each in operations],
+        inputs=[list(_taken(each, known)) for each in operations],
+        outputs=[list(map(texts, each.outputs)) for each in operations],
+        devices=[texts(each.device) for each in operations],
+        places=[
+            None if each.line is None else places((each.file, each.line)) for each in operations
+        ],
+        calls={number: bodies for number, bodies in calls.items() if bodies},
+        values={number: each.value for number, each in enumerate(operations) if each.value},
+    )
+
+
+def _taken(operation: Operation, known: Mapping[str, int]) -> Iterator[int]:
+    for name, which in zip(operation.inputs, operation.taken, strict=True):
+        if name in known:
+            yield from (known[name], which)
+
+
+def _numbers(known: Mapping[str, int], names: Iterable[str]) -> list[int]:
+    return sorted({known[name] for name in names if name in known})

@@ -1,0 +1,36 @@
+"""How code in the notebook speaks of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nbfn.functions import Trace
+from nbfn.functions.watching.watched_function import WatchedFunction
+from nbfn.sessions.session import session
+
+
+def spoken_function(trace: Trace) -> str | None:
+    """The expression by which the notebook finds the function of a trace; None if it has none."""
+    return next((name for name, function in _functions() if trace in function.traces), None)
+
+
+def spoken_trace(trace: Trace) -> str | None:
+    """Python that gives the trace, such as ``train_step.traces[0]``; None if no name leads to it.
+
+    It is right as long as no older trace leaves the cache.
+    """
+    for name, function in _functions():
+        if trace in function.traces:
+            watched = isinstance(function, WatchedFunction)
+            owner = f"nbfn.watch({name})" if watched else name
+            return f"{owner}.traces[{function.traces.index(trace)}]"
+    return None
+
+
+def _functions() -> Iterator[tuple[str, Any]]:
+    here = session()
+    yield from here.functions.items()
+    for name, cell in here.cells.items():
+        for number, function in enumerate(cell.functions):
+            yield f"{name}.functions[{number}]", function

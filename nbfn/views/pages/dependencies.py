@@ -1,0 +1,165 @@
+"""What depends on what, and what to run again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nbfn import protocol
+from nbfn.sessions.dependencies import CellReads, Dependencies, FunctionReads, name_of
+from nbfn.site import Cell, Site
+from nbfn.text import count, join
+from nbfn.views.outline import Outline, Table, Words, place
+
+MAX_NODES = 150
+"""A diagram with more boxes than this is left out: nobody could read it."""
+
+_SHOWN = 8
+"""So many names stand in a table's cell."""
+
+_MANY = 4
+"""So many variables of one model are one box."""
+
+
+def dependencies_outline(found: Dependencies) -> Outline:
+    """What the page of the dependencies says."""
+    stale = [each for each in found.functions if each.is_stale]
+    outdated = [each for each in found.cells if each.outdated]
+    again = found.run_again
+    lines: list[Words] = [_at(cell) for cell in again]
+    if again:
+        lines.insert(0, "Run again, in this order:")
+    changes = [
+        (each.name, change.sentence, "" if change.given_by is None else _at(change.given_by))
+        for each in stale
+        for change in each.changes
+    ]
+    functions = [
+        (each.name, "stale" if each.is_stale else "", _named(each.values), _named(each.variables))
+        for each in found.functions
+    ]
+    cells = [
+        (_at(each.cell), ", ".join(map(_read, each.reads.items())), ", ".join(each.outdated))
+        for each in found.cells
+    ]
+    return Outline(
+        f"{count(len(stale), 'stale function')}, {count(len(outdated), 'outdated cell')}",
+        lines,
+        (
+            Table("what has changed", ("function", "change", "by"), changes, open=True),
+            Table("functions", ("function", "", "reads", "captures"), functions, open=True),
+            Table("cells", ("cell", "reads", "changed since"), cells),
+        ),
+        diagram=_diagram(found),
+    )
+
+
+def _read(read: tuple[str, Cell]) -> str:
+    name, cell = read
+    return f"{name} of {name_of(cell)}"
+
+
+def _named(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
+
+
+def _at(cell: Cell) -> Words:
+    return place(Site(None, None, cell))
+
+
+def _diagram(found: Dependencies) -> protocol.Diagram | None:
+    """Cells give names, functions read them, cells call functions."""
+    nodes: dict[str, protocol.DiagramNode] = {}
+    edges: dict[tuple[str, str], protocol.DiagramEdge] = {}
+
+    def link(source: str, target: str, label: str = "", marked: bool = False) -> None:
+        if source in nodes and target in nodes and source != target:
+            known = edges.get((source, target))
+            if known is not None:
+                label = label if label in known.label.split(", ") else f"{known.label}, {label}"
+                marked = marked or known.marked
+            edges[source, target] = protocol.DiagramEdge(
+                source=source, target=target, label=label, marked=marked
+            )
+
+    for each in found.cells:
+        nodes[_id(each.cell)] = _cell_node(each)
+    for function in found.functions:
+        nodes[f"function {function.name}"] = _function_node(function)
+        for name, held in _grouped(function.variables):
+            nodes[f"variable {name}"] = protocol.DiagramNode(
+                id=f"variable {name}", kind="variable", label=name, lines=held
+            )
+    for each in found.cells:
+        for name, cell in each.reads.items():
+            # What leads through a function is drawn so.
+            if name in each.direct and f"function {name}" not in nodes:
+                link(_id(cell), _id(each.cell), name, name in each.outdated)
+    named = {each.name: each for each in found.functions}
+    for function in found.functions:
+        at = f"function {function.name}"
+        roots = {name.split("/")[0] for name in function.variables}
+        if function.cell is not None:
+            link(_id(function.cell), at, "defines")
+        changed = {change.name: change for change in function.changes}
+        givers = {name: cell for each in found.cells for name, cell in each.reads.items()}
+        called = [named[name] for name in function.values if name in named]
+        inner = {name for one in called for name in (*one.values, *one.variables)}
+        for one in called:
+            link(f"function {one.name}", at)
+        for name in function.values:
+            if name in givers and name not in roots | named.keys() | inner:
+                link(_id(givers[name]), at, name, name in changed)
+        for name, _ in _grouped(tuple(each for each in function.variables if each not in inner)):
+            link(f"variable {name}", at)
+            if name.split("/")[0] in givers:
+                link(_id(givers[name.split("/")[0]]), f"variable {name}")
+        for cell in function.calls:
+            link(at, _id(cell), marked=function.is_stale)
+    linked = {id for edge in edges for id in edge}
+    shown = [node for node in nodes.values() if node.id in linked]
+    if not shown or len(shown) > MAX_NODES:
+        return None
+    return protocol.Diagram(nodes=shown, edges=list(edges.values()))
+
+
+def _cell_node(each: CellReads) -> protocol.DiagramNode:
+    lines = [f"{join(each.outdated)} changed since"] if each.outdated else []
+    return protocol.DiagramNode(
+        id=_id(each.cell),
+        kind="cell",
+        label=name_of(each.cell),
+        lines=lines,
+        marked=bool(each.outdated),
+        cell=protocol.Cell(id=each.cell.id, execution_count=each.cell.execution_count),
+    )
+
+
+def _function_node(function: FunctionReads) -> protocol.DiagramNode:
+    cell = function.cell
+    return protocol.DiagramNode(
+        id=f"function {function.name}",
+        kind="function",
+        label=function.name,
+        lines=[change.sentence for change in function.changes],
+        marked=function.is_stale,
+        cell=None
+        if cell is None
+        else protocol.Cell(id=cell.id, execution_count=cell.execution_count),
+    )
+
+
+def _grouped(variables: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
+    """The variables; many of one model as the model."""
+    roots: dict[str, list[str]] = {}
+    for name in variables:
+        roots.setdefault(name.split("/")[0], []).append(name)
+    for root, names in roots.items():
+        if len(names) >= _MANY:
+            yield root, [count(len(names), "variable")]
+        else:
+            yield from ((name, list[str]()) for name in names)
+
+
+def _id(cell: Cell) -> str:
+    return f"cell {cell.id or cell.execution_count}"

@@ -1,0 +1,41 @@
+"""A function that calls itself while it is traced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+
+
+def test_a_recursion_that_a_tensor_would_end_is_refused_in_one_sentence(capfd: Any) -> None:
+    @nbfn.function
+    def factorial(n: Any) -> Any:
+        if n > 1:
+            return n * factorial(n - 1)
+        return tf.constant(1)
+
+    with pytest.raises(RecursionError, match="`factorial` calls itself while it is traced") as told:
+        factorial(tf.constant(5))
+    assert isinstance(told.value, nbfn.NbfnError)
+    assert "(n: int32[])" in str(told.value)
+    assert "AutoGraph could not transform" not in capfd.readouterr().err
+    assert (factorial.calls, factorial.traces) == (0, ())
+    assert factorial(5).numpy() == 120
+
+
+def test_a_recursion_that_python_ends_goes_on_as_in_tensorflow() -> None:
+    def made(decorate: Any) -> Any:
+        left = [3]
+
+        @decorate(autograph=False)
+        def nested(x: Any) -> Any:
+            left[0] -= 1
+            return nested(x) + 1.0 if left[0] else x
+
+        return nested
+
+    expected = made(tf.function)(tf.constant(1.0))
+    assert made(nbfn.function)(tf.constant(1.0)).numpy() == expected.numpy() == 3.0

@@ -1,0 +1,158 @@
+"""The graph view: scopes that open and close, in text and HTML, escaped and of bounded size."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.views import trace_bundle
+from nbfn.views.graphs.outline import MAX_ROWS, found_operations, graph_view
+
+
+def trace_of(fn: Any, *args: Any) -> Any:
+    traced = nbfn.function(fn)
+    traced(*args)
+    return traced.traces[0]
+
+
+@pytest.fixture
+def trace() -> Any:
+    weights = tf.Variable(tf.ones([3, 4]), name="weights")
+
+    def forward(x: Any) -> Any:
+        with tf.name_scope("block"), tf.name_scope("dense"):
+            y = tf.matmul(x, weights)
+        while tf.reduce_sum(y) < 100:
+            y = y * 2
+        return y
+
+    made = nbfn.function(forward)
+    made(tf.ones([2, 3]))
+    forward_alive.append(made)
+    return made.traces[0]
+
+
+forward_alive: list[Any] = []
+
+
+class Closed(HTMLParser):
+    """Checks that elements are closed in order; keeps the summaries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.summaries: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1] == "summary":
+            self.summaries.append(data)
+
+
+def test_text_has_scopes_with_counts_and_operations_with_details(trace) -> None:
+    text = graph_view(trace, "forward").text()
+    assert text.startswith("forward, trace 1 (x: float32[2, 3])\n")
+    assert "inputs: x float32[2, 3]" in text
+    assert "captures: weights as block/dense/MatMul/ReadVariableOp/resource" in text
+    assert re.search(r"^  block/ +3 operations: ", text, re.MULTILINE)
+    assert re.search(r"^    dense/ +3 operations: ", text, re.MULTILINE)
+    assert re.search(
+        r"^      MatMul +MatMul +float32\[2, 4\] +x, block/dense/MatMul/Read", text, re.MULTILINE
+    )
+    assert re.search(r"^    while_body_\w+: +\d+ operations: ", text, re.MULTILINE)
+    assert re.search(r"^ +mul +Mul +float32", text, re.MULTILINE)
+
+
+def test_html_opens_and_closes_by_scope(trace) -> None:
+    parser = Closed()
+    parser.feed(graph_view(trace, "forward").html())
+    assert parser.open == []
+    summaries = " | ".join(parser.summaries)
+    for part in ("block/ 3 operations", "dense/ 3 operations", "while_body_", "while_cond_"):
+        assert part in summaries
+
+
+def test_html_keeps_captures_closed(trace) -> None:
+    parser = Closed()
+    parser.feed(graph_view(trace, "f").html())
+    assert "1 capture" in parser.summaries
+    assert re.search(r"weights</td><td[^>]*>block/dense/MatMul", graph_view(trace, "f").html())
+
+
+def test_both_say_the_same_each_time(trace) -> None:
+    texts = [trace_bundle(trace)["text/html"] for _ in range(20)]
+    assert texts == texts[:1] * 20
+    assert trace_bundle(trace)["text/plain"].startswith("trace 1 (x: float32[2, 3])\n")
+
+
+def test_names_are_escaped() -> None:
+    def named(x: Any) -> Any:
+        return x + 1
+
+    made = nbfn.function(named)
+    made(tf.ones([1]))
+    html = graph_view(made.traces[0], "<script>alert(1)</script>").html()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_a_large_graph_has_its_scopes_closed_in_text() -> None:
+    def large(x: Any) -> Any:
+        for block in range(30):
+            with tf.name_scope(f"block{block}"):
+                for _ in range(20):
+                    x = x + 1.0
+        return x
+
+    made = nbfn.function(large)
+    made(tf.ones([1]))
+    text = graph_view(made.traces[0], "large").text()
+    assert text.count("\n") < MAX_ROWS + 12
+    assert re.search(r"^  block29/ +40 operations: 20 AddV2, 20 Const", text, re.MULTILINE)
+    assert "AddV2         " not in text
+    found = found_operations("large", made.traces[0], "block7/add_3")
+    assert found is not None
+    assert "2 of 1202 operations: `block7/add_3`" in found.text()
+
+
+def test_a_flat_graph_is_cut_and_says_so() -> None:
+    def flat(x: Any) -> Any:
+        for _ in range(300):
+            x = x + 1.0
+        return x
+
+    made = nbfn.function(flat)
+    made(tf.ones([1]))
+    text = graph_view(made.traces[0], "flat").text()
+    assert re.search(r"… \d+ lines more; --op finds an operation by its name$", text)
+
+
+def test_finding(trace) -> None:
+    found = found_operations("forward", trace, "mul")
+    assert found is not None
+    assert re.search(r"while/mul +Mul +float32.* while_body_\w+$", found.text(), re.MULTILINE)
+    assert found_operations("forward", trace, "nothing") is None
+
+
+def test_a_trace_that_has_gone() -> None:
+    made = nbfn.function(lambda x: x + 1)
+    made(tf.ones([2]))
+    trace = made.traces[0]
+    made.free()
+    assert "its graph is gone" in trace_bundle(trace)["text/plain"]
+
+
+def test_results_that_are_the_same_are_counted() -> None:
+    thirds = nbfn.function(lambda x: tf.split(x, 3))
+    thirds(tf.zeros([6, 2]))
+    assert "3 x float32[2, 2]" in graph_view(thirds.traces[0], "f").text()
