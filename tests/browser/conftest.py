@@ -73,16 +73,23 @@ def lab(server: Server, browser: Browser) -> Iterator[Lab]:
 class Server:
     """JupyterLab on loopback, with no settings of the user's."""
 
-    def __init__(self, home: Path, python: Path | None = None, app: str = "jupyterlab") -> None:
+    def __init__(
+        self,
+        home: Path,
+        python: Path | None = None,
+        app: str = "jupyterlab",
+        notebooks: Path | None = None,
+    ) -> None:
         """Starts the server.
 
         Args:
             home: An empty folder for all that JupyterLab writes.
             python: Interpreter of an environment that has nbfn installed; the checkout by default.
             app: The program that serves: ``jupyterlab`` or ``notebook``.
+            notebooks: The folder it serves; one in ``home`` by default.
         """
-        self.notebooks = home / "notebooks"
-        self.notebooks.mkdir()
+        self.notebooks = notebooks or home / "notebooks"
+        self.notebooks.mkdir(exist_ok=True)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

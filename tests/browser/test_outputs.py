@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import expect
 
 from nbfn import protocol
+from tests.browser.conftest import Server
 
 SETUP = "%load_ext nbfn\nimport tensorflow as tf, nbfn"
 SHOW = "@nbfn.function\ndef f(x):\n    return x * 2\n_ = f(tf.ones([2]))\nf"
@@ -81,35 +82,20 @@ def test_a_page_that_runs_nothing_shows_its_end(ran: Any, tmp_path: Path) -> Non
     page.context.close()
 
 
-def test_notebook_7_draws_the_same(ran: Any) -> None:
+def test_notebook_7_draws_the_same(ran: Any, tmp_path: Path) -> None:
     save(ran)
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "notebook", "--no-browser", "--allow-root"),
-            *("--ServerApp.token=", "--ServerApp.password=", "--ServerApp.ip=127.0.0.1"),
-            *("--ServerApp.port=0", "--ServerApp.disable_check_xsrf=True"),
-            f"--ServerApp.root_dir={ran.server.notebooks}",
-        ],
-        env=ran.server.environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    server = Server(tmp_path, app="notebook", notebooks=ran.server.notebooks)
     try:
-        assert process.stderr is not None
-        found = None
-        while found is None:
-            found = re.search(r"http://127\.0\.0\.1:\d+", process.stderr.readline())
         page = ran.page.context.new_page()  # without what is listened for: it has errors of its own
         failures: list[Any] = []
         page.on("pageerror", lambda error: failures.append(error))
-        page.goto(f"{found[0]}/notebooks/outputs.ipynb")
+        page.goto(f"{server.url}/notebooks/outputs.ipynb")
         output = page.locator(".jp-Cell").nth(1)
         expect(output.locator(".nbfn-StatusLine-text")).to_have_text(RETRACED)
         expect(output.locator(".nbfn-Gone")).to_have_text(GONE)
         assert not [each for each in failures if "nbfn" in str(each.stack)]
     finally:
-        process.kill()
-        process.communicate()
+        server.stop()
 
 
 @pytest.mark.parametrize("how", ["restarted", "shut down"])
