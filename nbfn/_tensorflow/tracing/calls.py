@@ -208,6 +208,9 @@ def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
 
 def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
     """Executes a concrete function without what serves gradients and graphs only."""
+    # By its name, as TensorFlow does. The operation StatefulPartitionedCall runs the same function
+    # in two thirds of the time, but its kernel stays in the runtime's cache when the function is
+    # gone: measured, 2.8 MB for each trace of 800 operations, for as long as the process lives.
     inference = getattr(concrete, "_inference_function", None)
     if not _HAS_DIRECT_CALL or inference is None:
         return None
