@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
-from nbfn.functions.guards.guards import Fingerprints, Guards
+from nbfn.functions.guards.guards import Guards
 from nbfn.functions.recording.limit import Limit
 from nbfn.functions.recording.refusal import EndlessTraceError, RefusedError, RunEagerly
 from nbfn.functions.recording.staleness import Staleness
@@ -20,7 +20,7 @@ from nbfn.functions.recording.stance import Stance, obey, stance_of
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
-from nbfn.functions.traces.context import Strategy, here, renumbered, summaries_of
+from nbfn.functions.traces.context import Context, Strategy, here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
@@ -62,10 +62,6 @@ def _count_outermost(call: Call, now: float) -> None:
     if call.counts and call.trace is not None:
         spent.running += now - call.started - tracing
         spent.calls += 1
-
-
-def _chained(first: dict[int, int], then: dict[int, int]) -> dict[int, int]:
-    return {old: then.get(new, 0) for old, new in first.items()}
 
 
 MAX_SELF_CALLS = 8
@@ -179,37 +175,30 @@ class Recorder(Record):
     @_harmless
     def context_key(self, function_type: Any) -> Any:
         """What the key of a trace holds besides the arguments: the call's context."""
-        return here(
-            self.guards.key(_tensorflow.objects(function_type)),
-            summaries_of(self.guards.attributes),
-            self.strategy,
-        )
+        return self._context(_tensorflow.objects(function_type))
 
     @_harmless
     def context_key_after_trace(self, concrete: Any) -> Any:
         """The same after tracing, and how the contexts of the other traces change by that."""
         call = self.current
         objects = tuple(_tensorflow.objects(concrete.function_type))
-        steps: list[dict[int, int]] = []
-        if call is not None and call.missed_at:
-            asked = _tensorflow.by_reference(concrete)
-            exempt = self.guards.exempt(call.fingerprints, self.guards.fingerprints(objects), asked)
-            if exempt is not None:
-                steps.append(exempt)
-                self._renew_fingerprints(self.guards.guarded)
-        learned = self.guards.learn(_tensorflow.graph_time_functions(concrete.graph), objects)
-        if learned is not None:
-            steps.append(learned[0])
-            self._renew_fingerprints(learned[1])
-        summaries = summaries_of(self.guards.attributes)
-        context = here(self.guards.key(objects), summaries, self.strategy)
-        if not steps:
+        missed = call if call is not None and call.missed_at else None
+        renewal = self.guards.learn(
+            objects,
+            missed and missed.fingerprints,
+            _tensorflow.by_reference(concrete) if missed else (),
+            _tensorflow.graph_time_functions(concrete.graph),
+        )
+        context = self._context(objects)
+        if renewal is None:
             return context, None
-        return context, functools.partial(renumbered, functools.reduce(_chained, steps))
-
-    def _renew_fingerprints(self, renewed: Callable[[Fingerprints], Fingerprints]) -> None:
         for trace in self.traces.values():
-            trace.fingerprints = renewed(trace.fingerprints)
+            trace.fingerprints = renewal.fingerprints(trace.fingerprints)
+        return context, functools.partial(renumbered, renewal.numbers)
+
+    def _context(self, objects: Iterable[tuple[str, Any]]) -> Context:
+        summaries = summaries_of(self.guards.attributes)
+        return here(self.guards.key(objects), summaries, self.strategy)
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -274,8 +263,7 @@ class Recorder(Record):
     def wanted(self, function_type: Any) -> Wanted:
         """What a call of this type needs of a trace."""
         objects = tuple(_tensorflow.objects(function_type))
-        summaries = summaries_of(self.guards.attributes)
-        context = here(self.guards.key(objects), summaries, self.strategy)
+        context = self._context(objects)
         return Wanted(key_of(function_type), context, self.guards.fingerprints(objects))
 
     def added(self, concrete: Any) -> None:
