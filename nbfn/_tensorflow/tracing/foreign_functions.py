@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from nbfn._tensorflow.base import Function, degraded
+from nbfn._tensorflow.base import Function, degraded, internal
 from nbfn._tensorflow.tracing.cache import DryCache, TraceCache
 from nbfn.errors import tell_failure
 
-
-def _optional(module: str) -> Any:
-    try:
-        return importlib.import_module(f"tensorflow.python.eager.polymorphic_function.{module}")
-    except ImportError:
-        return None
-
-
-_transform: Any = _optional("transform")
-_tracing_compilation: Any = _optional("tracing_compilation")
+_transform = internal("eager.polymorphic_function.transform")
+_tracing_compilation = internal("eager.polymorphic_function.tracing_compilation")
 TRACES = "_maybe_define_function"
 """The function of TensorFlow's in whose frame each trace is made."""
 

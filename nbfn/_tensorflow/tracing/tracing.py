@@ -12,18 +12,12 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.autograph.conversion import as_statements
-from nbfn._tensorflow.base import Function
+from nbfn._tensorflow.base import Function, internal
 from nbfn._tensorflow.tracing.cache import DryCache, LookedUp
 
-try:
-    from tensorflow.python.eager import context as _context
-except ImportError:
-    _context = None
+_context = internal("eager.context")
 
-try:
-    from tensorflow.python.util import tf_decorator as _tf_decorator
-except ImportError:
-    _tf_decorator = None
+_tf_decorator = internal("util.tf_decorator")
 
 _FRAMES_TO_CALLER = 4
 """More than there are between `schedules` and what calls ``get_concrete_function``."""

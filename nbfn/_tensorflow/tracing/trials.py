@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbfn._tensorflow.base import Function, tf_function
+from nbfn._tensorflow.base import Function, internal, tf_function
 from nbfn._tensorflow.tracing.cache import mute_tracing_warning
 from nbfn._tensorflow.tracing.tracing import ScopedFunction
 
-try:
-    from tensorflow.python.eager import context as _context
-except ImportError:
-    _context = None
+_context = internal("eager.context")
 
 
 class UnlistedFunction(ScopedFunction):
