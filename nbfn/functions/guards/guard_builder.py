@@ -271,7 +271,7 @@ class GuardBuilder:
             held = vars(cls)
             self.named |= self._matched_by(held)
             wanted = {*self._wanted, *specials, *self._others(held, classes)}
-            for attribute in sorted(wanted.intersection(held).difference(own)):
+            for attribute in sorted(held.keys() & wanted - own.keys()):
                 self._class_attribute(cls, attribute)
 
     def _held_by(

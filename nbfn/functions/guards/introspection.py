@@ -59,9 +59,10 @@ def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
     value = holder()
     if cls is not None and type(value) is not cls():
         return -1
-    if is_a(value, type):
+    kind: Any = type(value)
+    if issubclass(kind, type):
         return min(len(vars(value)), 256)
-    own = own_attributes if _has_slots(type(value)) else _dictionary
+    own = own_attributes if _has_slots(kind) else _dictionary
     return min(len(own(value)), 256)
 
 
@@ -122,10 +123,11 @@ def bound_by(holder: Fetch) -> Any:
 def member(holder: Fetch, attribute: str) -> Any:
     """The attribute that an object or a class holds itself; `ABSENT` if it holds none."""
     value = holder()
-    if issubclass(type(value), type):
+    kind: Any = type(value)
+    if issubclass(kind, type):
         return undressed(vars(value).get(attribute, ABSENT))
     found = _tensorflow.unwrapped(_dictionary(value).get(attribute, ABSENT))
-    if found is ABSENT and _has_slots(type(value)):
+    if found is ABSENT and _has_slots(kind):
         return own_attributes(value).get(attribute, ABSENT)
     return found
 

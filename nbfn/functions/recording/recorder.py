@@ -14,17 +14,22 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
 from nbfn.functions.guards.guards import Guards
 from nbfn.functions.recording.limit import Limit
-from nbfn.functions.recording.refusal import EndlessTraceError, RefusedError, RunEagerly
-from nbfn.functions.recording.staleness import Staleness
+from nbfn.functions.recording.refusal import (
+    EndlessTraceError,
+    RefusedError,
+    RunEagerly,
+    StaleTraceError,
+)
 from nbfn.functions.recording.stance import Stance, obey, stance_of
+from nbfn.functions.retraces.explain import stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
-from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_of
+from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
 from nbfn.functions.traces.context import Context, Strategy, here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
-from nbfn.site import Site, call_site
+from nbfn.site import Site, call_site, warn
 
 _UNDER_A_STRATEGY = "pass tensors, and define the function with reduce_retracing=True"
 Roots = Callable[[], Iterator[tuple[str, Any]]]
@@ -47,7 +52,6 @@ def _harmless(method: _Method) -> _Method:
             raise
         except Exception as error:
             self.failed = error
-            self._has_gaps = True
             tell_failure(f"could not note a call of `{self.name}`, which goes on as usual", error)
             return None
 
@@ -76,7 +80,6 @@ class Recorder(Record):
         roots: Gives the names and values from which captures are named.
         limit: How many traces it may have.
         guards: What the function bakes into its traces besides its arguments.
-        staleness: What happens when a trace is found whose guards have changed.
         own_stance: The stance of the function itself, if it has one.
         strategy: The strategy that the function's own traces run under, as contexts name it.
         first_cause: Why its first trace is made.
@@ -93,7 +96,6 @@ class Recorder(Record):
         self.roots = roots
         self.limit = limit
         self.guards = guards
-        self.staleness = Staleness()
         self.own_stance: Stance | None = None
         self.strategy: Strategy | None = None
         self.first_cause = Cause("first_trace", "first call")
@@ -104,7 +106,7 @@ class Recorder(Record):
         self.warns = True
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
-        self._has_gaps = False
+        self._told_stale: set[tuple[int, str]] = set()
 
     # Calls ------------------------------------------------------------------------------
 
@@ -185,7 +187,7 @@ class Recorder(Record):
         missed = call if call is not None and call.missed_at else None
         renewal = self.guards.learn(
             objects,
-            missed and missed.fingerprints,
+            missed.fingerprints if missed else None,
             _tensorflow.by_reference(concrete) if missed else (),
             _tensorflow.graph_time_functions(concrete.graph),
         )
@@ -207,13 +209,26 @@ class Recorder(Record):
         if call is None:
             return
         call.trace = self.traces.get(id(concrete))
-        if call.trace is None and self._has_gaps:
-            call.trace = self._adopt(concrete)
         if call.trace is not None and call.counts:
             check_state(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
-            self.staleness.check(self.name, call.trace, self.guards, objects)
+            self._refuse_stale(call.trace, objects)
             call.runs_next()
+
+    def _refuse_stale(self, trace: Trace, objects: Iterable[tuple[str, Any]]) -> None:
+        """Warns, once for each change, or raises if what a trace has baked in has changed."""
+        if self.guards.on_stale not in ("warn", "raise"):
+            return
+        causes = stale(trace.fingerprints, self.guards.fingerprints(objects))
+        what = "; ".join(cause.sentence for cause in causes)
+        text = f"trace {trace.number} of `{self.name}` is stale: {what}"
+        if causes and self.guards.on_stale == "raise":
+            raise StaleTraceError(
+                f'{text}. Pass it as an argument, make it a tf.Variable, or use on_stale="retrace"'
+            )
+        if causes and (trace.number, what) not in self._told_stale:
+            self._told_stale.add((trace.number, what))
+            warn(f"{text}; the call uses the old value")
 
     @_harmless
     def missed(self, function_type: Any) -> None:
@@ -284,8 +299,13 @@ class Recorder(Record):
                 call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
             )
             key, now = id(concrete), next(clock)
-            trace = self._new_trace(concrete, wanted, causes[0], site, seconds)
-            retrace = self._retrace(causes, nearest, trace, site) if nearest else None
+            number = self._made + 1
+            trace = Trace(number, concrete, wanted.key, causes[0], site, seconds, self.roots())
+            trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
+            watch_state(trace, self.on_cache_change)
+            trace.watch_objects(self._gone)
+            remedy = self.remedy(causes, site, wanted) if nearest else None
+            retrace = self.next_retrace(causes, nearest, trace, remedy) if nearest else None
             # What follows calls nothing, so that no interrupt parts it.
             self._made = trace.number
             this_thread.calls.spent.traces += 1
@@ -306,26 +326,6 @@ class Recorder(Record):
         for listener in list(self.listeners):
             listener(trace)
 
-    def _new_trace(
-        self, concrete: Any, wanted: Wanted, cause: Cause, site: Site, seconds: float
-    ) -> Trace:
-        """A trace that is not listed yet."""
-        number = self._made + 1
-        trace = Trace(number, concrete, wanted.key, cause, site, seconds, self.roots())
-        trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
-        watch_state(trace, self.on_cache_change)
-        trace.watch_objects(self._gone)
-        return trace
-
-    def _adopt(self, concrete: Any) -> Trace:
-        """Lists a trace that was made while nothing could be noted."""
-        with self.lock:
-            wanted = self.wanted(concrete.function_type)
-            trace = self._new_trace(concrete, wanted, UNSEEN, call_site(), 0.0)
-            self._made = trace.number
-            self.traces[id(concrete)] = trace
-        return trace
-
     @property
     def made(self) -> int:
         """How many traces have been made."""
@@ -336,25 +336,6 @@ class Recorder(Record):
         if self._made > (call.added if call is not None else 0):
             return EMPTY
         return FAILED if self.failures else self.first_cause
-
-    def _retrace(
-        self,
-        causes: tuple[Cause, ...],
-        nearest: tuple[Trace, ...],
-        trace: Trace,
-        site: Site,
-        seconds: float | None = None,
-    ) -> Retrace:
-        """The next retrace, which is not kept yet."""
-        return Retrace(
-            number=self.retrace_count + 1,
-            causes=causes,
-            nearest=tuple(each.number for each in nearest),
-            trace=trace.number,
-            site=site,
-            trace_seconds=trace.trace_seconds if seconds is None else seconds,
-            remedy=self.remedy(causes, site, Wanted(trace.key, trace.context)),
-        )
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """What to change so that a call like that at this site does not miss."""
@@ -381,7 +362,9 @@ class Recorder(Record):
         sentence = f"XLA compiled trace {trace.number} again, for {shapes}"
         cause = Cause("xla_compile", sentence, None, None, shapes)
         with self.lock:
-            retrace = self._retrace((cause,), (trace,), trace, call_site(), seconds)
+            site = call_site()
+            remedy = self.remedy((cause,), site, Wanted(trace.key, trace.context))
+            retrace = self.next_retrace((cause,), (trace,), trace, remedy, site, seconds)
             self.retrace_count += 1
             self.retraces.append(retrace)
             self._warn(retrace)

@@ -107,7 +107,11 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             str(self.__dict__.get("_name", "function")),
             functools.partial(roots, self.python_function),
             options.limit(),
-            Guards(self.python_function, functools.partial(owner_of, own), options.on_stale),
+            Guards(
+                self.python_function,
+                lambda: None if (me := own()) is None else me.owner,
+                options.on_stale,
+            ),
         )
         self.recorder.function_id = self.id
         self.recorder.first_cause, self._definition = define(self.python_function)
@@ -116,7 +120,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
         self.known_as: str | None = self.name if self.name.isidentifier() else None
-        self.recorder.spoken_name = functools.partial(spoken_name_of, own)
+        self.recorder.spoken_name = lambda: None if (me := own()) is None else me.spoken_name()
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()
@@ -264,8 +268,10 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             self._definition.reused = True
         for trace in self.recorder.doomed():
             eviction.evict(self, trace)
-        traces = len(self.recorder.traces)
-        excess = self.recorder.limit.excess(traces) if call.added else 0
+        self._evict_excess(call)
+
+    def _evict_excess(self, call: Call) -> None:
+        excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
         if excess:
             eviction.evict_least_recently_used(self, excess)
 
@@ -403,9 +409,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         finally:
             del calls[depth:]
             self.recorder.end(call)
-            excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
-            if excess:
-                eviction.evict_least_recently_used(self, excess)
+            self._evict_excess(call)
 
     @_tensorflow.no_autograph_fast
     def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
@@ -602,15 +606,3 @@ def _invalidate(function: weakref.ReferenceType[TracedFunction]) -> None:
         for clone in alive._clones:
             if (made := clone()) is not None:
                 made._dispatch.invalidate()
-
-
-def owner_of(function: weakref.ReferenceType[Any]) -> Any | None:
-    """The `owner` of a function that is held weakly."""
-    alive = function()
-    return None if alive is None else alive.owner
-
-
-def spoken_name_of(function: weakref.ReferenceType[Any]) -> str | None:
-    """The `spoken_name` of a function that is held weakly."""
-    alive = function()
-    return None if alive is None else alive.spoken_name()
