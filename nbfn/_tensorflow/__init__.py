@@ -119,10 +119,10 @@ from nbfn._tensorflow.tracing.trace_types import (
     Object,
     Tensor,
     Value,
+    below,
     by_reference,
+    nodes,
     objects,
-    parameters,
-    unfold,
     unfold_spec,
 )
 from nbfn._tensorflow.tracing.tracing import (

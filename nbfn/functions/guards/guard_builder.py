@@ -269,7 +269,6 @@ class GuardBuilder:
             if self._is_new("class", id(cls)):
                 self._count(weakref.ref(cls))
             held = vars(cls)
-            self.named |= self._matched_by(held)
             wanted = {*self._wanted, *specials, *self._others(held, classes)}
             for attribute in sorted(held.keys() & wanted - own.keys()):
                 self._class_attribute(cls, attribute)
@@ -293,13 +292,6 @@ class GuardBuilder:
             return
         fetch = functools.partial(member, weakref.ref(cls), attribute)
         self._visit(source, fetch, undressed(value))
-
-    def _matched_by(self, held: Mapping[str, Any]) -> frozenset[str]:
-        """The attributes that a pattern reads by their positions."""
-        names = held.get("__match_args__", ())
-        if "__match_args__" not in self.guards.attributes or type(names) is not tuple:
-            return frozenset()
-        return frozenset(each for each in names if type(each) is str)
 
     def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
         """Attributes that no code names, where code may read any; not those of libraries."""

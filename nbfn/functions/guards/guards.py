@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from nbfn.functions.bytecode.graph_time import NOTHING
 from nbfn.functions.bytecode.reads import Named
@@ -36,13 +36,6 @@ class Renewal(NamedTuple):
 
     numbers: dict[int, int]
     fingerprints: Callable[[Fingerprints], Fingerprints]
-
-
-def check_on_stale(on_stale: str) -> None:
-    """Raises ValueError if it is none of the four policies."""
-    if on_stale not in get_args(OnStale):
-        expected = ", ".join(map(repr, get_args(OnStale)))
-        raise ValueError(f"on_stale is {on_stale!r}, expected one of {expected}")
 
 
 class Guards:
