@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import os
+import io
 import re
 import sys
 from collections import Counter
@@ -298,10 +298,11 @@ _TF_PRINT = inspect.unwrap(tf.print).__code__
 """In a notebook tf.print writes through Python where it runs eagerly: that is no difference."""
 
 
-class _Ear:
+class _Ear(io.StringIO):
     """Stands for a text stream, and counts lines by the place that writes them."""
 
     def __init__(self, printed: Counter[Place], files: set[str] | tuple[()]) -> None:
+        super().__init__()
         self._printed = printed
         self._files = files
 
@@ -316,19 +317,8 @@ class _Ear:
             self._printed[frame.f_code.co_filename, frame.f_lineno] += lines
         return len(text)
 
-    def flush(self) -> None:
-        """Nothing is kept back."""
-
-    def isatty(self) -> bool:
-        return False
-
-    encoding = "utf-8"
-
-    def fileno(self) -> int:
-        raise OSError(os.strerror(9))
-
 
 @contextlib.contextmanager
 def _listening(printed: Counter[Place], files: set[str] | tuple[()]) -> Iterator[None]:
-    with contextlib.redirect_stdout(_Ear(printed, files)):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(_Ear(printed, files)):
         yield

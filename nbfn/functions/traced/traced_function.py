@@ -35,8 +35,12 @@ from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import define
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
-from nbfn.functions.signatures.misfit import plain_misfit
-from nbfn.functions.signatures.pattern import SignatureError, long_form, pattern_of_call
+from nbfn.functions.signatures.pattern import (
+    SignatureError,
+    long_form,
+    pattern_of_call,
+    plain_misfit,
+)
 from nbfn.functions.traced.early_warnings import warn_of_first_trace
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.methods import Instances
@@ -381,11 +385,15 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             reason: Why it is requested, for the trace's cause.
             counts: Whether it stands for a call, which somebody else will make.
         """
-        call, calls = Call(self.recorder, counts=counts, reason=reason), this_thread.calls
+        return self._requested(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
+
+    def _requested(self, call: Call, args: Any, kwargs: Any) -> Any:
+        calls = this_thread.calls
         depth = len(calls)
         try:
             self.recorder.begin(call)
-            return super().get_concrete_function(*args, **kwargs)
+            with call.interruption:
+                return super().get_concrete_function(*args, **kwargs)
         finally:
             del calls[depth:]
             self.recorder.end(call)
@@ -397,18 +405,12 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         Returns:
             The trace; None if the stance or the limit says that such calls stay eager.
         """
-        call, calls = Call(self.recorder, counts=False, explains=True), this_thread.calls
-        depth = len(calls)
+        call = Call(self.recorder, counts=False, explains=True)
         try:
-            self.recorder.begin(call)
-            with call.interruption:
-                concrete = super().get_concrete_function(*args)
-            return self.recorder.traces.get(id(concrete))
+            return self.recorder.traces.get(id(self._requested(call, args, {})))
         except RunEagerly:
             return None
         finally:
-            del calls[depth:]
-            self.recorder.end(call)
             self._evict_excess(call)
 
     @_tensorflow.no_autograph_fast
