@@ -70,24 +70,6 @@ def test_an_object_with_a_permissive_eq_gets_no_other_ones_trace() -> None:
     assert f(tf.constant(1.0), five).numpy() == 5.0
 
 
-def test_autograph_converts_data_dependent_control_flow() -> None:
-    @nbfn.function
-    def collatz(n):
-        steps = 0
-        while n > 1:
-            if n % 2 == 0:
-                n = n // 2
-            else:
-                n = 3 * n
-                n += 1
-            steps += 1
-        return steps
-
-    assert collatz(tf.constant(6)).numpy() == 8
-    assert collatz(tf.constant(7)).numpy() == 16
-    assert len(collatz.traces) == 1
-
-
 def test_methods_have_one_cache_for_each_instance() -> None:
     class Doubler(tf.Module):
         def __init__(self, factor):
@@ -170,16 +152,6 @@ def test_a_call_that_fails_when_it_runs_counts() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError):
         f(tf.constant(-1.0))
     assert (f.calls, f.hits, len(f.traces)) == (2, 1, 1)
-
-
-def test_tf_module_tracks_it_and_saved_model_restores_it(tmp_path) -> None:
-    module = tf.Module()
-    module.v = tf.Variable(3.0)
-    module.f = nbfn.function(lambda x: module.v * x)
-    module.f(tf.constant(2.0))
-    tf.saved_model.save(module, str(tmp_path))
-    loaded = tf.saved_model.load(str(tmp_path))
-    assert loaded.f(tf.constant(2.0)).numpy() == 6.0
 
 
 def test_it_maps_over_a_dataset() -> None:
