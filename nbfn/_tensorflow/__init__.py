@@ -104,7 +104,6 @@ from nbfn._tensorflow.tracing.calls import (
 )
 from nbfn._tensorflow.tracing.foreign_functions import (
     WatchedCache,
-    Watcher,
     building_seconds,
     has_created_variables,
     method_owner,
@@ -128,17 +127,15 @@ from nbfn._tensorflow.tracing.trace_types import (
 from nbfn._tensorflow.tracing.tracing import (
     CAN_SCOPE,
     ScopedFunction,
+    UnlistedFunction,
+    eager_random_state,
     explicit_device,
     holds_lock,
     initialization,
     look_up,
+    put_eager_random_state_back,
     release_lock,
     restore_initialization,
     schedules,
-)
-from nbfn._tensorflow.tracing.trials import (
-    UnlistedFunction,
-    eager_random_state,
-    put_eager_random_state_back,
     unlisted,
 )

@@ -76,16 +76,8 @@ def _is_nested_conditional(node: Node, kinds: Any) -> bool:
     return isinstance(node, kinds.IfExp) and any(
         isinstance(each, kinds.IfExp)
         for way in (node.body, node.orelse)
-        for each in _unscoped(way, kinds)
+        for each in kinds.walk(way)
     )
-
-
-def _unscoped(node: Node, kinds: Any) -> Iterator[Node]:
-    """A node and what is in it, outside lambdas and comprehensions."""
-    yield node
-    if not isinstance(node, tuple(getattr(kinds, name) for name in _SCOPES)):
-        for child in kinds.iter_child_nodes(node):
-            yield from _unscoped(child, kinds)
 
 
 _SCOPES = ("Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp")
@@ -167,8 +159,8 @@ class _Rewriter(_Transformer):  # type: ignore[misc]
             if case.guard is not None:
                 if bound or _binds(case.guard):
                     raise _MeaningError
-                both = [test, case.guard]
-                test = case.guard if test is None else _any_or_all(gast.And(), both, case.guard)
+                both = [test, case.guard] if test is not None else []
+                test = _placed(gast.BoolOp(gast.And(), both), case.guard) if both else case.guard
             chain = body if test is None else [_if(test, body, chain, case.pattern)]
         return [_assigned(subject, node.subject, node), *chain]
 
@@ -190,7 +182,8 @@ class _Rewriter(_Transformer):  # type: ignore[misc]
             tests = [test for test, bound in parts if not bound]
             if len(tests) < len(parts):
                 raise _MeaningError
-            return (None if None in tests else _any_or_all(gast.Or(), tests, pattern)), []
+            either = None if None in tests else _placed(gast.BoolOp(gast.Or(), tests), pattern)
+            return either, []
         raise _MeaningError
 
 
@@ -231,15 +224,17 @@ class _Lifting:
             self.before.append(_if(test, ways[0], ways[1], node))
             return copy.deepcopy(result)
         if isinstance(node, gast.BoolOp | gast.Compare | gast.IfExp):
-            first, *others = [e for e in gast.iter_child_nodes(node) if isinstance(e, gast.expr)]
-            if any(map(_needs_statements, others)):
+            parts = [each for each in gast.iter_child_nodes(node) if isinstance(each, gast.expr)]
+            sure = 2 if isinstance(node, gast.Compare) else 1  # the others may not be evaluated
+            if any(map(_needs_statements, parts[sure:])):
                 raise _MeaningError
-            if isinstance(node, gast.BoolOp):
-                node.values[0] = self.lift(first)
+            lifted = list(map(self.lift, parts[:sure]))
+            if isinstance(node, gast.Compare):
+                node.left, node.comparators[0] = lifted
+            elif isinstance(node, gast.BoolOp):
+                node.values[0] = lifted[0]
             else:
-                setattr(
-                    node, "left" if isinstance(node, gast.Compare) else "test", self.lift(first)
-                )
+                node.test = lifted[0]
             self._called = True
             return node
         if isinstance(node, gast.Name) or type(node).__name__ in _SCOPES:
@@ -329,10 +324,6 @@ def _assigned(name: Node, value: Any, like: Node) -> Node:
         value = gast.Constant(value, None)
     target = _placed(gast.Name(name.id, gast.Store(), None, None), like)
     return _placed(gast.Assign([target], copy.deepcopy(value), None), like)
-
-
-def _any_or_all(sign: Node, tests: list[Node], like: Node) -> Node:
-    return _placed(gast.BoolOp(sign, tests), like)
 
 
 def _if(test: Node, body: list[Node], orelse: list[Node], like: Node) -> Node:

@@ -87,6 +87,15 @@ class Record:
             remedy=remedy,
         )
 
+    def prune(self) -> None:
+        """Forgets traces whose graphs are gone."""
+        with self.lock:
+            gone = [id for id, trace in self.traces.items() if trace._concrete() is None]
+            for id in gone:
+                del self.traces[id]
+            if gone:
+                self.touch()
+
     def touch(self) -> None:
         """Says that something has changed."""
         self.changed = next(clock)
@@ -182,15 +191,6 @@ class Tally(Record):
                 if retrace.trace == trace.number:
                     self.retraces[i] = replace(retrace, trace_seconds=trace.trace_seconds)
             self.touch()
-
-    def prune(self) -> None:
-        """Forgets traces whose graphs are gone."""
-        with self.lock:
-            gone = [id for id, trace in self.traces.items() if trace._concrete() is None]
-            for id in gone:
-                del self.traces[id]
-            if gone:
-                self.touch()
 
 
 class Answers:

@@ -157,12 +157,6 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
                 return f"{name}.{self.name}"
         return None if owner is not None else self.known_as
 
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The traces in the cache, oldest first."""
-        with self.recorder.lock:
-            return tuple(self.recorder.traces.values())
-
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""
         now = self.recorder.guards.fingerprints()

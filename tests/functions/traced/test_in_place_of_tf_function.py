@@ -180,9 +180,7 @@ print([float(v) for v in f(tf.ones([2]))], f.calls, len(f.retraces))
 @pytest.mark.parametrize(
     "cells",
     [
-        [SET, "%load_ext nbfn", USE],
         ["%load_ext nbfn", SET, USE],
-        [SET, USE],
         [SET, SET, "%load_ext nbfn", "%load_ext nbfn", USE],
         ["%load_ext nbfn", SET, "%unload_ext nbfn", "%load_ext nbfn", USE],
         ["%load_ext nbfn", SET, "%%tf_function\ndef g(x):\n    return x", "g(tf.ones([1]))", USE],
