@@ -8,16 +8,8 @@ cancels, samples and collects metadata. What nbfn knows of Keras is where layers
 (``modules/layers``).
 """
 
-from nbfn._tensorflow.autograph.redefinition import (
-    convert_anew,
-    renew_parameters,
-)
-from nbfn._tensorflow.autograph.source_map import (
-    Conversion,
-    converting,
-    original_line,
-    origins,
-)
+from nbfn._tensorflow.autograph.redefinition import convert_anew, renew_parameters
+from nbfn._tensorflow.autograph.source_map import Conversion, converting, original_line, origins
 from nbfn._tensorflow.base import (
     Function,
     degraded,
@@ -26,11 +18,11 @@ from nbfn._tensorflow.base import (
     saving,
     tf_function,
 )
-from nbfn._tensorflow.graphs.bodies import called_graphs
 from nbfn._tensorflow.graphs.captures import (
     HIDDEN_STATE,
     Captured,
     assigns,
+    called_graphs,
     captured,
     changing_resource_operations,
     drawn_in,
@@ -47,13 +39,8 @@ from nbfn._tensorflow.graphs.capturing import (
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
-from nbfn._tensorflow.graphs.python_calls import (
-    graph_time_functions,
-)
-from nbfn._tensorflow.graphs.recording import (
-    is_recording,
-    record_gradient,
-)
+from nbfn._tensorflow.graphs.python_calls import graph_time_functions
+from nbfn._tensorflow.graphs.recording import is_recording, record_gradient
 from nbfn._tensorflow.graphs.saved_model import (
     SavedModel,
     called,
@@ -61,9 +48,6 @@ from nbfn._tensorflow.graphs.saved_model import (
     definitions,
     difference,
     is_as_written,
-)
-from nbfn._tensorflow.graphs.tensors import (
-    is_tensor_by_class,
 )
 from nbfn._tensorflow.graphs.variables import (
     LocalVariable,
@@ -74,11 +58,7 @@ from nbfn._tensorflow.graphs.variables import (
     summary_state,
     user_line,
 )
-from nbfn._tensorflow.graphs.wrappers import (
-    WRAPPERS,
-    truncate,
-    unwrapped,
-)
+from nbfn._tensorflow.graphs.wrappers import WRAPPERS, is_tensor_by_class, truncate, unwrapped
 from nbfn._tensorflow.running.cancellation import (
     CAN_CANCEL,
     Cancellation,
@@ -86,9 +66,7 @@ from nbfn._tensorflow.running.cancellation import (
     has_other_canceller,
 )
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
-from nbfn._tensorflow.running.runs import (
-    run_collecting,
-)
+from nbfn._tensorflow.running.runs import run_collecting
 from nbfn._tensorflow.running.sampling import (
     Sample,
     compiles_with_xla,
@@ -126,7 +104,6 @@ from nbfn._tensorflow.tracing.calls import (
 )
 from nbfn._tensorflow.tracing.foreign_functions import (
     WatchedCache,
-    Watcher,
     building_seconds,
     has_created_variables,
     method_owner,
@@ -141,26 +118,24 @@ from nbfn._tensorflow.tracing.trace_types import (
     Object,
     Tensor,
     Value,
+    below,
     by_reference,
+    nodes,
     objects,
-    parameters,
-    unfold,
     unfold_spec,
 )
 from nbfn._tensorflow.tracing.tracing import (
     CAN_SCOPE,
     ScopedFunction,
+    UnlistedFunction,
+    eager_random_state,
     explicit_device,
     holds_lock,
     initialization,
     look_up,
+    put_eager_random_state_back,
     release_lock,
     restore_initialization,
     schedules,
-)
-from nbfn._tensorflow.tracing.trials import (
-    UnlistedFunction,
-    eager_random_state,
-    put_eager_random_state_back,
     unlisted,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,11 +12,16 @@ import tensorflow as tf
 
 from nbfn.errors import NbfnWarning
 
-try:
-    from tensorflow.python.saved_model import save_context as _save_context
-except ImportError:
-    _save_context = None
 
+def internal(module: str) -> Any:
+    """A module of TensorFlow's internals by its path; None where there is none."""
+    try:
+        return importlib.import_module(f"tensorflow.python.{module}")
+    except ImportError:
+        return None
+
+
+_save_context = internal("saved_model.save_context")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 tf_function: Any = tf.function

@@ -16,13 +16,11 @@ from types import CodeType
 from typing import Any
 
 from nbfn._tensorflow.autograph.rewriting import is_readable, rewritten
+from nbfn._tensorflow.base import internal
 
-try:
-    from tensorflow.python.autograph.impl import api as _api
-    from tensorflow.python.util import tf_decorator as _tf_decorator
-    from tensorflow.python.util import tf_stack as _tf_stack
-except ImportError:
-    _api = _tf_decorator = _tf_stack = None
+_api = internal("autograph.impl.api")
+_tf_decorator = internal("util.tf_decorator")
+_tf_stack = internal("util.tf_stack")
 
 _PyToTF: Any = getattr(_api, "PyToTF", None)
 _CAN_CONVERT = (
@@ -67,7 +65,7 @@ def as_statements(fn: Any, options: Any) -> Any:
     """
     if not _CAN_CONVERT:
         return fn
-    target = _tf_decorator.unwrap(fn)[1]  # type: ignore[union-attr]
+    target = _tf_decorator.unwrap(fn)[1]
     if _is_readable(target):
         return fn
 
@@ -76,7 +74,7 @@ def as_statements(fn: Any, options: Any) -> Any:
 
     functools.update_wrapper(converted, target)
     converted.autograph_info__ = None  # type: ignore[attr-defined]
-    return _tf_decorator.rewrap(fn, target, converted)  # type: ignore[union-attr]
+    return _tf_decorator.rewrap(fn, target, converted)
 
 
 def _is_readable(target: Any) -> bool:
@@ -108,7 +106,7 @@ def _call(target: Any, args: Any, kwargs: Mapping[str, Any], options: Any) -> An
     if inspect.ismethod(target):
         # TensorFlow binds methods to an object that holds their owner weakly.
         args = (getattr(target.__self__, "target", target.__self__), *args)
-    with api.StackTraceMapper(converted), _tf_stack.CurrentModuleFilter():  # type: ignore[union-attr]
+    with api.StackTraceMapper(converted), _tf_stack.CurrentModuleFilter():
         try:
             return converted(*args, **kwargs)
         except Exception as error:

@@ -6,17 +6,11 @@ import contextlib
 from types import FunctionType
 from typing import Any
 
-try:
-    from tensorflow.python.autograph.impl import conversion as _conversion
-except ImportError:
-    _conversion = None
+from nbfn._tensorflow.base import internal
 
-try:
-    from tensorflow.python.eager.polymorphic_function import (
-        function_type_utils as _function_type_utils,
-    )
-except ImportError:
-    _function_type_utils = None
+_conversion = internal("autograph.impl.conversion")
+
+_function_type_utils = internal("eager.polymorphic_function.function_type_utils")
 
 _unconverted: Any = getattr(getattr(_conversion, "_ALLOWLIST_CACHE", None), "_cache", None)
 _make_type: Any = getattr(_function_type_utils, "make_function_type", None)

@@ -1,7 +1,8 @@
 """Expressions that AutoGraph cannot convert, put as statements of the same meaning and lines.
 
-What cannot be put so without changing the order in which the user's code runs stays as it is, and
-AutoGraph refuses it as it always does.
+These are ``:=`` and nested conditionals where nothing but names, constants and operators comes
+before, ``match`` on values, and ``else`` of loops. What cannot be put so without changing the order
+in which the user's code runs stays as it is, and AutoGraph refuses it as it always does.
 """
 
 from __future__ import annotations
@@ -10,15 +11,21 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from nbfn._tensorflow.autograph.nodes import (
-    Node,
-    assigned,
-    compared,
-    gast,
-    if_statement,
-    name_of,
-    placed,
-)
+from nbfn._tensorflow.base import internal
+
+try:
+    import gast as _gast  # type: ignore[import-untyped]
+except ImportError:
+    _gast = None
+_anno = internal("autograph.pyct.anno")
+
+gast: Any = _gast
+"""The syntax trees that AutoGraph reads, in every Python; None where there is no such module."""
+
+Node = Any
+"""A node of a syntax tree, of ``gast``."""
+
+_Transformer: Any = getattr(gast, "NodeTransformer", object)
 
 
 class _MeaningError(Exception):
@@ -35,10 +42,7 @@ def rewritten(function: Node, namer: Any) -> Node:
     if gast is None or not isinstance(function, gast.FunctionDef) or is_readable(function, gast):
         return function
     try:
-        changed = copy.deepcopy(function)
-        if _says_nothing(changed):
-            changed.body.append(placed(gast.Pass(), changed.body[-1]))
-        changed.body = list(_Rewriter(namer).block(changed.body))
+        changed = _Rewriter(namer).visit(copy.deepcopy(function))
     except Exception:  # AutoGraph says what it cannot convert
         return function
     return changed
@@ -60,7 +64,7 @@ def is_readable(tree: Node, kinds: Any) -> bool:
     )
 
 
-def _says_nothing(node: Node, kinds: Any = gast) -> bool:
+def _says_nothing(node: Node, kinds: Any) -> bool:
     """Whether a function has no statement but constants, such as ``...``, which AutoGraph drops."""
     return isinstance(node, kinds.FunctionDef) and all(
         isinstance(each, kinds.Expr) and isinstance(each.value, kinds.Constant)
@@ -68,142 +72,118 @@ def _says_nothing(node: Node, kinds: Any = gast) -> bool:
     )
 
 
-def _is_nested_conditional(node: Node, kinds: Any = gast) -> bool:
+def _is_nested_conditional(node: Node, kinds: Any) -> bool:
     return isinstance(node, kinds.IfExp) and any(
         isinstance(each, kinds.IfExp)
         for way in (node.body, node.orelse)
-        for each in _unscoped(way, kinds)
+        for each in kinds.walk(way)
     )
 
 
-def _unscoped(node: Node, kinds: Any) -> Iterator[Node]:
-    """A node and what is in it, outside lambdas and comprehensions."""
-    yield node
-    if not isinstance(
-        node, kinds.Lambda | kinds.ListComp | kinds.SetComp | kinds.DictComp | kinds.GeneratorExp
-    ):
-        for child in kinds.iter_child_nodes(node):
-            yield from _unscoped(child, kinds)
+_SCOPES = ("Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp")
+_FIRST_EVALUATED = {
+    **dict.fromkeys(("Assign", "AugAssign", "AnnAssign", "Expr", "Return"), "value"),
+    **dict.fromkeys(("If", "While", "Assert"), "test"),
+    "For": "iter",
+    "Match": "subject",
+    "Raise": "exc",
+    "withitem": "context_expr",
+}
+"""The expression that a statement evaluates first, by the statement's name."""
 
 
-class _Rewriter:
-    """Rewrites the statements of one function."""
+class _Rewriter(_Transformer):  # type: ignore[misc]
+    """Rewrites the statements of one function, the innermost first."""
 
     def __init__(self, namer: Any) -> None:
         self._namer = namer
 
-    def block(self, statements: Iterable[Node]) -> Iterator[Node]:
-        """The statements that stand for these."""
-        for statement in statements:
-            try:
-                yield from self._statement(copy.deepcopy(statement))
-            except _MeaningError:
-                yield statement
+    def visit(self, node: Node) -> Any:
+        """What stands for a node: a list of statements, or the node."""
+        self.generic_visit(node)
+        if not isinstance(node, gast.stmt):
+            return node
+        if _says_nothing(node, gast):
+            node.body.append(_placed(gast.Pass(), node.body[-1]))
+            return node
+        try:
+            found = self._statements(copy.deepcopy(node))
+        except _MeaningError:
+            return node
+        return found if len(found) > 1 else found[0]
 
-    def _statement(self, node: Node) -> list[Node]:
-        if isinstance(node, gast.While):
-            return self._while(node)
-        if isinstance(node, gast.For):
-            before, node.iter = self._lifted(node.iter)
-            return [*before, *self._loop(node)]
+    def _statements(self, node: Node) -> list[Node]:
+        lifting = _Lifting(self)
+        if isinstance(node, gast.AugAssign):  # reads its target before its value
+            lifting.passes(node.target)
+        first = node.items[0] if isinstance(node, gast.With) else node
+        field = _FIRST_EVALUATED.get(type(first).__name__)
+        if field is not None and getattr(first, field) is not None:
+            setattr(first, field, lifting.lift(getattr(first, field)))
+        before = lifting.before
         if isinstance(node, gast.Match):
-            before, node.subject = self._lifted(node.subject)
             return [*before, *self._match(node)]
-        before = []
-        field = _FIRST_EVALUATED.get(type(node).__name__)
-        if isinstance(node, gast.With):
-            before, node.items[0].context_expr = self._lifted(node.items[0].context_expr)
-        elif field is not None and getattr(node, field) is not None:
-            if isinstance(node, gast.AugAssign):
-                _must_not_be_bound(node.target, node.value)
-            before, value = self._lifted(getattr(node, field))
-            setattr(node, field, value)
-        for name in ("body", "orelse", "finalbody"):
-            if isinstance(getattr(node, name, None), list):
-                setattr(node, name, list(self.block(getattr(node, name))))
-        for handler in getattr(node, "handlers", ()):
-            handler.body = list(self.block(handler.body))
-        if _says_nothing(node):
-            node.body.append(placed(gast.Pass(), node.body[-1]))
+        if isinstance(node, gast.While) and before:
+            if any(_exits(node.body, gast.Continue)):
+                raise _MeaningError
+            node.body += copy.deepcopy(before)
+        if isinstance(node, gast.For | gast.While) and node.orelse:
+            return [*before, *self._loop(node)]
         return [*before, node]
 
-    # Expressions ----------------------------------------------------------------------
-
-    def _lifted(self, expression: Node) -> tuple[list[Node], Node]:
-        """What must run before an expression, and what is left of it."""
-        lifting = _Lifting(self)
-        left = lifting.lift(expression)
-        return lifting.before, left
+    def assigning(self, name: Node, value: Node, like: Node) -> list[Node]:
+        """An assignment of an expression, rewritten."""
+        found = self.visit(_assigned(name, value, like))
+        return found if isinstance(found, list) else [found]
 
     def fresh(self, stem: str, like: Node) -> Node:
         """A name that the function does not use."""
-        return placed(gast.Name(self._namer.new_symbol(stem, ()), gast.Load(), None, None), like)
-
-    # Loops -----------------------------------------------------------------------------
-
-    def _while(self, node: Node) -> list[Node]:
-        before, node.test = self._lifted(node.test)
-        if before and any(_exits(node.body, gast.Continue)):
-            raise _MeaningError
-        again = copy.deepcopy(before)
-        rest = self._loop(node)
-        node.body += again
-        return [*before, *rest]
+        return _name(self._namer.new_symbol(stem, ()), like)
 
     def _loop(self, node: Node) -> list[Node]:
         """A loop, and after it what its ``else`` does."""
-        node.body = list(self.block(node.body))
-        if not node.orelse:
-            return [node]
-        otherwise, node.orelse = list(self.block(node.orelse)), []
+        otherwise, node.orelse = node.orelse, []
         if not any(_exits(node.body, gast.Break)):
             return [node, *otherwise]
         left = self.fresh("left_early", node)
         node.body = _marking(node.body, left)
-        test = placed(gast.UnaryOp(gast.Not(), copy.deepcopy(left)), node)
-        return [assigned(left, False, node), node, if_statement(test, otherwise, [], node)]
-
-    # Match -----------------------------------------------------------------------------
+        test = _placed(gast.UnaryOp(gast.Not(), copy.deepcopy(left)), node)
+        return [_assigned(left, False, node), node, _if(test, otherwise, [], node)]
 
     def _match(self, node: Node) -> list[Node]:
         subject = self.fresh("matched", node)
         chain: list[Node] = []
         for case in reversed(node.cases):
             test, bound = self._pattern(case.pattern, subject)
-            body = [*(assigned(n, subject, case.pattern) for n in bound), *self.block(case.body)]
+            body = [*(_assigned(name, subject, case.pattern) for name in bound), *case.body]
             if case.guard is not None:
                 if bound or _binds(case.guard):
                     raise _MeaningError
-                both = [each for each in (test, case.guard) if each is not None]
-                test = (
-                    both[0] if len(both) == 1 else placed(gast.BoolOp(gast.And(), both), case.guard)
-                )
-            chain = body if test is None else [if_statement(test, body, chain, case.pattern)]
-        return [assigned(subject, node.subject, node), *chain]
+                both = [test, case.guard] if test is not None else []
+                test = _placed(gast.BoolOp(gast.And(), both), case.guard) if both else case.guard
+            chain = body if test is None else [_if(test, body, chain, case.pattern)]
+        return [_assigned(subject, node.subject, node), *chain]
 
     def _pattern(self, pattern: Node, subject: Node) -> tuple[Node | None, list[Node]]:
         """The condition under which a pattern matches, None if always, and the names it binds."""
         own = copy.deepcopy(subject)
         if isinstance(pattern, gast.MatchValue):
-            return compared(own, gast.Eq(), pattern.value, pattern), []
+            return _placed(gast.Compare(own, [gast.Eq()], [pattern.value]), pattern), []
         if isinstance(pattern, gast.MatchSingleton):
-            value = placed(gast.Constant(pattern.value, None), pattern)
-            return compared(own, gast.Is(), value, pattern), []
+            value = gast.Constant(pattern.value, None)
+            return _placed(gast.Compare(own, [gast.Is()], [value]), pattern), []
         if isinstance(pattern, gast.MatchAs):
             test, bound = None, list[Node]()
             if pattern.pattern is not None:
                 test, bound = self._pattern(pattern.pattern, subject)
-            if pattern.name is not None:
-                bound = [*bound, name_of(pattern.name, pattern)]
-            return test, bound
+            return test, [*bound, _name(pattern.name, pattern)] if pattern.name else bound
         if isinstance(pattern, gast.MatchOr):
             parts = [self._pattern(each, subject) for each in pattern.patterns]
-            if any(bound for _, bound in parts):
+            tests = [test for test, bound in parts if not bound]
+            if len(tests) < len(parts):
                 raise _MeaningError
-            tests = [test for test, _ in parts]
-            if any(test is None for test in tests):
-                return None, []
-            return placed(gast.BoolOp(gast.Or(), tests), pattern), []
+            either = None if None in tests else _placed(gast.BoolOp(gast.Or(), tests), pattern)
+            return either, []
         raise _MeaningError
 
 
@@ -223,26 +203,42 @@ class _Lifting:
         self._read: set[str] = set()
         self._called = False
 
+    def passes(self, node: Node) -> None:
+        """Says that an expression is evaluated before what follows."""
+        self._read |= {each.id for each in gast.walk(node) if isinstance(each, gast.Name)}
+        self._called = self._called or not isinstance(node, gast.Name | gast.Constant)
+
     def lift(self, node: Node) -> Node:
         """What is left of an expression that is surely evaluated now."""
         if isinstance(node, gast.NamedExpr):
             self._may_move(node.target.id)
             value = self._moved(node.value)
-            self.before.append(assigned(name_of(node.target.id, node), value, node))
+            self.before.append(_assigned(node.target, value, node))
             self._read.add(node.target.id)
-            return name_of(node.target.id, node)
-        if isinstance(node, gast.IfExp):
-            return self._conditional(node)
-        if isinstance(node, gast.BoolOp):
-            return self._partly(node, "values", 1)
-        if isinstance(node, gast.Compare):
-            node.left = self.lift(node.left)
-            return self._partly(node, "comparators", 1)
-        if isinstance(node, gast.Name):
-            self._read.add(node.id)
+            return _name(node.target.id, node)
+        if isinstance(node, gast.IfExp) and _needs_statements(node):
+            self._may_move(None)
+            test = self._moved(node.test)
+            result = self._rewriter.fresh("chosen", node)
+            ways = [self._rewriter.assigning(result, way, way) for way in (node.body, node.orelse)]
+            self.before.append(_if(test, ways[0], ways[1], node))
+            return copy.deepcopy(result)
+        if isinstance(node, gast.BoolOp | gast.Compare | gast.IfExp):
+            parts = [each for each in gast.iter_child_nodes(node) if isinstance(each, gast.expr)]
+            sure = 2 if isinstance(node, gast.Compare) else 1  # the others may not be evaluated
+            if any(map(_needs_statements, parts[sure:])):
+                raise _MeaningError
+            lifted = list(map(self.lift, parts[:sure]))
+            if isinstance(node, gast.Compare):
+                node.left, node.comparators[0] = lifted
+            elif isinstance(node, gast.BoolOp):
+                node.values[0] = lifted[0]
+            else:
+                node.test = lifted[0]
+            self._called = True
             return node
-        if any(True for _ in _scopes(node)):
-            self._called = True  # its generators run code
+        if isinstance(node, gast.Name) or type(node).__name__ in _SCOPES:
+            self.passes(node)
             return node
         for name, value in gast.iter_fields(node):
             if isinstance(value, gast.AST):
@@ -264,49 +260,17 @@ class _Lifting:
         if self._called or target in self._read:
             raise _MeaningError
 
-    def _partly(self, node: Node, field: str, sure: int) -> Node:
-        """Lifts the parts that are surely evaluated; the others may hold nothing to lift."""
-        parts = getattr(node, field)
-        if any(_binds(part) or _is_nested_conditional(part) for part in parts[sure:]):
-            raise _MeaningError
-        setattr(node, field, [self.lift(part) for part in parts[:sure]] + parts[sure:])
-        self._called = self._called or len(parts) > sure
-        return node
-
-    def _conditional(self, node: Node) -> Node:
-        if not (_is_nested_conditional(node) or _binds(node.body) or _binds(node.orelse)):
-            node.test = self.lift(node.test)
-            self._called = True
-            return node
-        self._may_move(None)
-        node.test = self._moved(node.test)
-        result = self._rewriter.fresh("chosen", node)
-        ways = [
-            list(self._rewriter.block([assigned(result, way, way)]))
-            for way in (node.body, node.orelse)
-        ]
-        self.before.append(if_statement(node.test, ways[0], ways[1], node))
-        return copy.deepcopy(result)
-
-
-def _scopes(node: Node) -> Iterator[Node]:
-    if isinstance(
-        node, gast.Lambda | gast.ListComp | gast.SetComp | gast.DictComp | gast.GeneratorExp
-    ):
-        yield node
-
 
 def _binds(node: Node) -> bool:
     """Whether an expression holds a ``:=``."""
     return any(isinstance(each, gast.NamedExpr) for each in gast.walk(node))
 
 
-def _must_not_be_bound(target: Node, value: Node) -> None:
-    """Refuses ``x += (x := 1)``, which reads the old value."""
-    names = {each.id for each in gast.walk(target) if isinstance(each, gast.Name)}
-    bound = {each.target.id for each in gast.walk(value) if isinstance(each, gast.NamedExpr)}
-    if (names & bound) or (bound and not isinstance(target, gast.Name)):
-        raise _MeaningError
+def _needs_statements(node: Node) -> bool:
+    """Whether an expression holds what has to be a statement; the test of a conditional may."""
+    if isinstance(node, gast.IfExp):
+        return _is_nested_conditional(node, gast) or _binds(node.body) or _binds(node.orelse)
+    return _binds(node) or any(_is_nested_conditional(each, gast) for each in gast.walk(node))
 
 
 def _exits(body: Sequence[Node], kind: Any) -> Iterator[Node]:
@@ -320,35 +284,47 @@ def _exits(body: Sequence[Node], kind: Any) -> Iterator[Node]:
             yield from _exits(list(gast.iter_child_nodes(node)), kind)
 
 
-def _marking(body: Sequence[Node], flag: Node) -> list[Node]:
+def _marking(body: Iterable[Node], flag: Node) -> list[Node]:
     """A loop's body that says in a flag that it is left by ``break``."""
     marked: list[Node] = []
     for node in body:
         if isinstance(node, gast.Break):
-            marked.append(assigned(flag, True, node))
-        for name in ("body", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            own = name == "orelse" or not isinstance(node, gast.For | gast.While)
-            if (
-                isinstance(inner, list)
-                and own
-                and not isinstance(node, gast.FunctionDef | gast.ClassDef)
-            ):
-                setattr(node, name, _marking(inner, flag))
-        for handler in getattr(node, "handlers", ()):
-            handler.body = _marking(handler.body, flag)
+            marked.append(_assigned(flag, True, node))
+        inner = ["orelse"] if isinstance(node, gast.For | gast.While) else _BLOCKS
+        for name in () if isinstance(node, gast.FunctionDef | gast.ClassDef) else inner:
+            if isinstance(getattr(node, name, None), list):
+                setattr(node, name, _marking(getattr(node, name), flag))
         marked.append(node)
     return marked
 
 
-_FIRST_EVALUATED = {
-    "Assign": "value",
-    "AugAssign": "value",
-    "AnnAssign": "value",
-    "Expr": "value",
-    "Return": "value",
-    "If": "test",
-    "Assert": "test",
-    "Raise": "exc",
-}
-"""The expression that a statement evaluates first, by the statement's name."""
+_BLOCKS = ["body", "orelse", "finalbody", "handlers"]
+"""Where a statement holds others; handlers of exceptions have a body themselves."""
+
+
+def _placed(node: Node, like: Node) -> Node:
+    """A new node at the place of another, for AutoGraph's lines."""
+    gast.copy_location(node, like)
+    for each in gast.walk(node):
+        if not hasattr(each, "lineno"):
+            gast.copy_location(each, like)
+        origin = _anno.getanno(like, _anno.Basic.ORIGIN, default=None)
+        if origin is not None and not _anno.hasanno(each, _anno.Basic.ORIGIN):
+            _anno.setanno(each, _anno.Basic.ORIGIN, origin)
+    return node
+
+
+def _name(name: str, like: Node) -> Node:
+    return _placed(gast.Name(name, gast.Load(), None, None), like)
+
+
+def _assigned(name: Node, value: Any, like: Node) -> Node:
+    """An assignment of an expression, or of a constant."""
+    if not isinstance(value, gast.AST):
+        value = gast.Constant(value, None)
+    target = _placed(gast.Name(name.id, gast.Store(), None, None), like)
+    return _placed(gast.Assign([target], copy.deepcopy(value), None), like)
+
+
+def _if(test: Node, body: list[Node], orelse: list[Node], like: Node) -> Node:
+    return _placed(gast.If(test, body or [gast.Pass()], orelse), like)

@@ -10,12 +10,10 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn._tensorflow.autograph import conversion
+from nbfn._tensorflow.base import internal
 
-try:
-    from tensorflow.python.autograph.core import ag_ctx as _ag_ctx
-    from tensorflow.python.autograph.impl import api as _api
-except ImportError:
-    _ag_ctx = _api = None
+_ag_ctx = internal("autograph.core.ag_ctx")
+_api = internal("autograph.impl.api")
 
 _autograph: Any = getattr(getattr(tf, "__internal__", None), "autograph", None)
 _KNOWN = all(hasattr(_autograph, name) for name in ("control_status_ctx", "tf_convert"))

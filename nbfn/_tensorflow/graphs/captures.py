@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -111,3 +112,15 @@ def trackable_children(value: Any) -> dict[str, Any]:
         return dict(read())
     except Exception:  # a user's class may do anything here, and naming must not fail
         return {}
+
+
+def called_graphs(graph: Any) -> Iterator[tuple[str, Any]]:
+    """Name and graph of each function that was traced for a graph, as far as they are at hand.
+
+    A function that was loaded, or that this TensorFlow keeps elsewhere, is not among them: its
+    definition tells less, since it has neither lines nor the shapes of all results.
+    """
+    for name, function in getattr(graph, "_functions", {}).items():
+        traced = getattr(function, "_cached_graph", None)
+        if traced is not None:
+            yield str(name), traced

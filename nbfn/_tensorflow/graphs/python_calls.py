@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
-try:
-    from tensorflow.python.ops import script_ops as _script_ops
-except ImportError:
-    _script_ops = None
+from nbfn._tensorflow.base import internal
+
+_script_ops = internal("ops.script_ops")
 
 _OPERATIONS = frozenset({"EagerPyFunc", "PyFunc", "PyFuncStateless"})
 _registry: Any = getattr(_script_ops, "_py_funcs", None)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-try:
-    from tensorflow.python.eager import record as _record
-except ImportError:
-    _record = None
-try:
-    from tensorflow.python import pywrap_tfe as _tfe
-except ImportError:
-    _tfe = None
+from nbfn._tensorflow.base import internal
+
+_record = internal("eager.record")
+_tfe = internal("pywrap_tfe")
 
 _no_tape: Callable[[], bool] | None = getattr(_tfe, "TFE_Py_TapeSetIsEmpty", None)
 

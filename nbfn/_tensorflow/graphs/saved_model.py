@@ -8,19 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow.base import internal
 from nbfn._tensorflow.graphs.captures import trackable_children
 
-try:
-    from tensorflow.python.saved_model import nested_structure_coder as _coder
+_can_encode = getattr(internal("saved_model.nested_structure_coder"), "can_encode", None)
 
-    _can_encode: Any = _coder.can_encode
-except (ImportError, AttributeError):
-    _can_encode = None
-
-try:
-    from tensorflow.python.saved_model.pywrap_saved_model import fingerprinting as _fingerprinting
-except ImportError:
-    _fingerprinting = None
+_fingerprinting = getattr(internal("saved_model.pywrap_saved_model"), "fingerprinting", None)
 
 if not hasattr(_fingerprinting, "CreateFingerprintDef"):
     _fingerprinting = None

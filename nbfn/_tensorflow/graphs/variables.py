@@ -8,20 +8,13 @@ from typing import Any
 
 import tensorflow as tf
 
-try:
-    from tensorflow.python.ops import resource_variable_ops as _resource_variables
-except ImportError:
-    _resource_variables = None
+from nbfn._tensorflow.base import internal
 
-try:
-    from tensorflow.python.ops import summary_ops_v2 as _summary_ops
-except ImportError:
-    _summary_ops = None
+_resource_variables = internal("ops.resource_variable_ops")
 
-try:
-    from tensorflow.python.util import tf_stack as _tf_stack
-except ImportError:
-    _tf_stack = None
+_summary_ops = internal("ops.summary_ops_v2")
+
+_tf_stack = internal("util.tf_stack")
 
 _ResourceVariable: Any = getattr(_resource_variables, "BaseResourceVariable", object)
 

@@ -1,8 +1,18 @@
-"""The containers that TensorFlow's modules keep in place of the user's lists and dictionaries."""
+"""TensorFlow's own classes: of tensors, and those that stand for the user's lists and dicts."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import tensorflow as tf
+
+try:
+    from tensorflow.python.types.core import Tensor as _Tensor
+    from tensorflow.python.types.internal import NativeObject as _NativeObject
+
+    _CLASSES: tuple[type, ...] = (_Tensor, _NativeObject)
+except ImportError:
+    _CLASSES = (tf.Tensor, tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices, tf.Variable)
 
 try:
     from tensorflow.python.trackable.data_structures import (
@@ -39,3 +49,12 @@ def truncate(items: list[Any], size: int) -> None:
         if could_be_saved and hasattr(items, "_update_snapshot"):
             items._non_append_mutation = False  # type: ignore[attr-defined]
             items._update_snapshot()
+
+
+def is_tensor_by_class(value: Any) -> bool:
+    """As ``tf.is_tensor``, but by the value's class alone.
+
+    ``tf.is_tensor`` asks any object for an attribute, which runs the ``__getattr__`` of a user's
+    class. Without the internals only the tensors of the public API are known.
+    """
+    return issubclass(type(value), _CLASSES)

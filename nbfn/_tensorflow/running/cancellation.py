@@ -7,10 +7,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-try:
-    from tensorflow.python.eager import cancellation as _cancellation
-except ImportError:
-    _cancellation = None
+from nbfn._tensorflow.base import internal
+
+_cancellation = internal("eager.cancellation")
 
 _LOOPS = frozenset({"While", "StatelessWhile", "ReduceDataset"})
 _OVER_DATA = "ReduceDataset"
@@ -23,9 +22,9 @@ _WITHOUT_EFFECT = frozenset({"ReadVariableOp"})
 
 def _has_cancellation() -> bool:
     try:
-        manager = _cancellation.CancellationManager()  # type: ignore[union-attr]
-        entered = _cancellation.CancellationManagerContext  # type: ignore[union-attr]
-        known = _cancellation.context()  # type: ignore[union-attr]
+        manager = _cancellation.CancellationManager()
+        entered = _cancellation.CancellationManagerContext
+        known = _cancellation.context()
         return known is None and not manager.is_cancelled and manager._impl and bool(entered)
     except AttributeError:
         return False
@@ -106,15 +105,15 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._manager = _cancellation.CancellationManager()  # type: ignore[union-attr]
+        self._manager = _cancellation.CancellationManager()
 
     def enter(self) -> None:
         """Lets it stop what its thread runs from now on, in place of what held before."""
-        _cancellation.CancellationManagerContext(self).__enter__()  # type: ignore[union-attr]
+        _cancellation.CancellationManagerContext(self).__enter__()
 
     def leave(self) -> None:
         """Lets nothing stop what runs from now on."""
-        _cancellation.CancellationManagerContext(self).__exit__(None, None, None)  # type: ignore[union-attr]
+        _cancellation.CancellationManagerContext(self).__exit__(None, None, None)
 
     def cancel(self) -> None:
         """Stops what runs; from any thread."""
@@ -125,7 +124,7 @@ class Cancellation:
     def _impl(self) -> Any:
         """What TensorFlow asks for when a function begins to run."""
         if threading.get_ident() != self._thread or self._manager.is_cancelled:
-            return _cancellation.CancellationManager()._impl  # type: ignore[union-attr]
+            return _cancellation.CancellationManager()._impl
         return self._manager._impl
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-try:
-    from tensorflow.python.autograph.operators import control_flow as _control_flow
-except ImportError:
-    _control_flow = None
+from nbfn._tensorflow.base import internal
+
+_control_flow = internal("autograph.operators.control_flow")
 
 
 class Counter:
@@ -73,7 +72,7 @@ def register_loop(kind: type, loop: Loop) -> bool:
 
     def statement(iterated: Any, extra_test: Any, body: Any, *state: Any) -> None:
         def over(known: Any, counted: Callable[[Any], None]) -> None:
-            _control_flow.for_stmt(known, extra_test, counted, *state)  # type: ignore[union-attr]
+            _control_flow.for_stmt(known, extra_test, counted, *state)
 
         loop(iterated, body, over)
 

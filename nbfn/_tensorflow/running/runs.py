@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nbfn._tensorflow.base import degraded
+from nbfn._tensorflow.base import degraded, internal
 
-try:
-    from tensorflow.python.eager import context as _context
-except ImportError:
-    _context = None
+_context = internal("eager.context")
 
 
 def run_collecting(call: Callable[[], Any]) -> tuple[Any, Any]:

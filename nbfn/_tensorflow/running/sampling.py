@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -107,12 +108,10 @@ def operation_count(graph: Any) -> int:
 
 def compiles_with_xla() -> bool:
     """Whether what is traced on this thread will be compiled with XLA; False if that is unknown."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
         if _is_tensorflows(frame, TRACES):
             options = frame.f_locals.get("tracing_options")
             attributes = getattr(options, "attributes", None) or {}
             if attributes.get("_XlaMustCompile"):
                 return True
-        frame = frame.f_back
     return False

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from nbfn._tensorflow.base import degraded, saving, tf_function
-from nbfn._tensorflow.tracing.trace_types import Container, Object, Tensor, Value, parameters
+from nbfn._tensorflow.tracing.trace_types import Container, Object, Tensor, Value, nodes
 
 
 class CacheObserver(Protocol):
@@ -173,12 +173,12 @@ class ObservedCache(DryCache):
 
 
 def _without_names(function_type: Any) -> list[Any]:
-    return [(name, _unnamed(node)) for name, node in parameters(function_type)]
+    return [(path, _unnamed(node)) for path, node in nodes(function_type)]
 
 
 def _unnamed(node: Any) -> Any:
     if isinstance(node, Container):
-        return node.kind, [(suffix, _unnamed(child)) for suffix, child in node.children.items()]
+        return node.kind
     if isinstance(node, Tensor) and isinstance(node.spec, tf.TensorSpec):
         return tf.TensorSpec(node.spec.shape, node.spec.dtype)
     if isinstance(node, Value):
@@ -213,20 +213,13 @@ def _values(function_type: Any) -> Iterator[Any]:
     The values are here, where they are hashed, as TensorFlow compares a call with each trace of a
     context in turn.
     """
-    for _, node in parameters(function_type):
-        stack = [node]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, Value):
-                yield type(node.value)
-                number = isinstance(node.value, float) and (
-                    node.value == 0 or math.isnan(node.value)
-                )
-                yield str(node.value) if number else node.value
-            elif isinstance(node, Object):
-                yield id(node.reference())
-            elif isinstance(node, Container):
-                stack.extend(node.children.values())
+    for _, node in nodes(function_type):
+        if isinstance(node, Value):
+            yield type(node.value)
+            is_odd = isinstance(node.value, float) and (node.value == 0 or math.isnan(node.value))
+            yield str(node.value) if is_odd else node.value
+        elif isinstance(node, Object):
+            yield id(node.reference())
 
 
 def observe(function: Any, observer: CacheObserver) -> bool:

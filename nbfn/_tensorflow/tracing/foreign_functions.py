@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
+import itertools
 import sys
+import traceback
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from nbfn._tensorflow.base import Function, degraded
+from nbfn._tensorflow.base import Function, degraded, internal
 from nbfn._tensorflow.tracing.cache import DryCache, TraceCache
 from nbfn.errors import tell_failure
 
-
-def _optional(module: str) -> Any:
-    try:
-        return importlib.import_module(f"tensorflow.python.eager.polymorphic_function.{module}")
-    except ImportError:
-        return None
-
-
-_transform: Any = _optional("transform")
-_tracing_compilation: Any = _optional("tracing_compilation")
+_transform = internal("eager.polymorphic_function.transform")
+_tracing_compilation = internal("eager.polymorphic_function.tracing_compilation")
 TRACES = "_maybe_define_function"
 """The function of TensorFlow's in whose frame each trace is made."""
 
 
-class Watcher(Protocol):
-    """What is told of the look-ups in the trace cache of a function that nbfn did not make."""
-
-    def found(self, concrete: Any, call: bool) -> None:
-        """A look-up found this trace; for a call, or for a request."""
-
-    def missed(self, function_type: Any, call: bool) -> None:
-        """A look-up found nothing; a trace is made next."""
-
-    def added(self, concrete: Any) -> None:
-        """A new trace is in the cache."""
-
-
 class WatchedCache(DryCache):
-    """A trace cache that tells a watcher, and shares its traces with the one it stands for."""
+    """A trace cache that tells a watcher, and shares its traces with the one it stands for.
 
-    def __init__(self, original: Any, watcher: Watcher) -> None:
+    The watcher is told of ``found(concrete, call)`` and ``missed(function_type, call)``, for a call
+    or for a request, and of ``added(concrete)``.
+    """
+
+    def __init__(self, original: Any, watcher: Any) -> None:
         super().__init__()
         self._primary = original._primary
         self._dispatch_dict = original._dispatch_dict
@@ -69,17 +53,11 @@ class WatchedCache(DryCache):
 
 def _within(names: set[str], depth: int) -> bool:
     """Whether one of TensorFlow's own functions of these names has asked."""
-    frame = sys._getframe(2)
-    for _ in range(depth):
-        if frame.f_code.co_name in names:
-            return True
-        if frame.f_back is None:
-            return False
-        frame = frame.f_back
-    return False
+    near = itertools.islice(traceback.walk_stack(sys._getframe(2)), depth)
+    return any(frame.f_code.co_name in names for frame, _ in near)
 
 
-def watch_cache(function: Any, watcher: Watcher) -> bool:
+def watch_cache(function: Any, watcher: Any) -> bool:
     """Lets a watcher see the look-ups of one function, whose traces stay as they are.
 
     Returns:
@@ -125,10 +103,10 @@ def tracing_function() -> Any | None:
     Returns:
         None if that trace goes into no function's cache, such as the initialisation of variables.
     """
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != TRACES:
-        frame = frame.f_back
-    return None if frame is None else owner_of_trace(frame)
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
+        if frame.f_code.co_name == TRACES:
+            return owner_of_trace(frame)
+    return None
 
 
 def owner_of_trace(frame: Any) -> Any | None:
@@ -138,12 +116,11 @@ def owner_of_trace(frame: Any) -> Any | None:
     if cache is None:
         return None
     file = Function._initialize.__code__.co_filename if hasattr(Function, "_initialize") else None
-    while frame is not None:
-        if frame.f_code.co_filename == file:
-            found = frame.f_locals.get("self")
+    for around, _ in traceback.walk_stack(frame):
+        if around.f_code.co_filename == file:
+            found = around.f_locals.get("self")
             if isinstance(found, Function) and getattr(found, "_function_cache", None) is cache:
                 return found
-        frame = frame.f_back
     return None
 
 

@@ -45,7 +45,10 @@ class Container:
     children: dict[str, Any]
 
 
-def unfold(trace_type: Any) -> Tensor | Value | Object | Container:
+Node = Tensor | Value | Object | Container
+
+
+def unfold(trace_type: Any) -> Node:
     """A trace type as a plain tree; what is not recognised is a `Tensor` of itself."""
     if isinstance(trace_type, tf.TypeSpec):
         return Tensor(trace_type)
@@ -77,7 +80,7 @@ def _sequence(kind: str, items: Any) -> Container:
     return Container(kind, {f"[{i}]": unfold(item) for i, item in enumerate(items)})
 
 
-def unfold_spec(spec: Any) -> Tensor | Value | Object | Container:
+def unfold_spec(spec: Any) -> Node:
     """A specification that holds others as a tree of them: a data set, an ExtensionType, ...
 
     Paths are attributes that the user's own value has: ``.element_spec`` of data sets, iterators
@@ -98,7 +101,7 @@ def unfold_spec(spec: Any) -> Tensor | Value | Object | Container:
     return _unfold_part(tuple(held)) if held else Tensor(spec)
 
 
-def _unfold_part(part: Any) -> Tensor | Value | Object | Container:
+def _unfold_part(part: Any) -> Node:
     if isinstance(part, tf.TypeSpec):
         return unfold_spec(part)
     if isinstance(part, Mapping):
@@ -117,22 +120,26 @@ def _holds_specs(part: Any) -> bool:
     return any(isinstance(leaf, tf.TypeSpec) for leaf in tf.nest.flatten(part))
 
 
-def parameters(function_type: Any) -> Iterator[tuple[str, Tensor | Value | Object | Container]]:
-    """The parameters of a function type, each with its unfolded trace type."""
+def nodes(function_type: Any) -> Iterator[tuple[str, Node]]:
+    """The trace types of a function's parameters and all that is in them, each with its path."""
     for name, parameter in function_type.parameters.items():
         constraint = getattr(parameter, "type_constraint", None)
         if constraint is not None:
-            yield name, unfold(constraint)
+            yield from below(name, unfold(constraint))
+
+
+def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
+    """A node and all that is in it, each with its path."""
+    yield path, node
+    if isinstance(node, Container):
+        for suffix, child in node.children.items():
+            yield from below(path + suffix, child)
 
 
 def objects(function_type: Any) -> Iterator[tuple[str, Any]]:
     """The arguments, or parts of them, that are keyed by identity and still alive, by path."""
-    stack = list(parameters(function_type))
-    while stack:
-        path, node = stack.pop()
-        if isinstance(node, Container):
-            stack.extend((path + suffix, child) for suffix, child in node.children.items())
-        elif isinstance(node, Object) and (target := node.reference()) is not None:
+    for path, node in nodes(function_type):
+        if isinstance(node, Object) and (target := node.reference()) is not None:
             yield path, target
 
 

@@ -1,29 +1,25 @@
-"""How a tf.function traces: in which scope, under which lock, and a look-up that ends before it."""
+"""How a tf.function traces: in which scope, under which lock; look-ups that end before it."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import inspect
+import itertools
 import sys
+import traceback
 import weakref
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn._tensorflow.autograph.conversion import as_statements
-from nbfn._tensorflow.base import Function
-from nbfn._tensorflow.tracing.cache import DryCache, LookedUp
+from nbfn._tensorflow.base import Function, internal, tf_function
+from nbfn._tensorflow.tracing.cache import DryCache, LookedUp, mute_tracing_warning
 
-try:
-    from tensorflow.python.eager import context as _context
-except ImportError:
-    _context = None
+_context = internal("eager.context")
 
-try:
-    from tensorflow.python.util import tf_decorator as _tf_decorator
-except ImportError:
-    _tf_decorator = None
+_tf_decorator = internal("util.tf_decorator")
 
 _FRAMES_TO_CALLER = 4
 """More than there are between `schedules` and what calls ``get_concrete_function``."""
@@ -104,14 +100,11 @@ def schedules() -> bool:
 
     It calls ``get_concrete_function`` once for each call that it schedules.
     """
-    frame: Any = sys._getframe(1)
-    for _ in range(_FRAMES_TO_CALLER):
-        frame = frame.f_back
-        if frame is None:
-            return False
-        if frame.f_globals.get("__name__", "").endswith("coordinator.cluster_coordinator"):
-            return True
-    return False
+    near = itertools.islice(traceback.walk_stack(sys._getframe(2)), _FRAMES_TO_CALLER)
+    return any(
+        str(frame.f_globals.get("__name__")).endswith("coordinator.cluster_coordinator")
+        for frame, _ in near
+    )
 
 
 def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
@@ -163,3 +156,35 @@ def restore_initialization(function: Any, state: dict[str, Any]) -> None:
     for name, value in state.items():
         if hasattr(function, name):
             setattr(function, name, value)
+
+
+class UnlistedFunction(ScopedFunction):
+    """A tf.function that nbfn makes for its own use, and that is shown nowhere."""
+
+
+def unlisted(function: Any, kind: type) -> Any:
+    """A function of the same Python function with the same options, and no traces.
+
+    Args:
+        function: The function.
+        kind: The class of the new one, an `UnlistedFunction`.
+    """
+    if hasattr(Function, "_clone"):
+        made = Function._clone(function, None)
+    else:
+        made = tf_function(function.python_function, input_signature=function.input_signature)
+    made.__class__ = kind
+    mute_tracing_warning(made)
+    return made
+
+
+def eager_random_state() -> Any:
+    """The state from which eager operations draw their seeds; None where it cannot be told."""
+    numbers: Any = getattr(_context.context(), "_rng", None) if _context is not None else None
+    return numbers.getstate() if hasattr(numbers, "getstate") else None
+
+
+def put_eager_random_state_back(state: Any) -> None:
+    """Puts back what `eager_random_state` gave."""
+    if state is not None and _context is not None:
+        _context.context()._rng.setstate(state)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
 from dis import Instruction
 
 ANY = "*"
 _BY_TEXT = frozenset({"getattr", "hasattr", "attrgetter", "methodcaller", "__getattribute__"})
 _BY_NAME = _BY_TEXT - {"hasattr", "__getattribute__"}
-_FORMATS = frozenset({"format", "format_map"})
-_FIELD = re.compile(r"\.([^\W\d]\w*)")
 _ALL = frozenset({"vars", "dir", "__dict__", "asdict", "astuple"})
 _COPYING = frozenset({"copy", "dataclasses"})
 _COPIES = frozenset({"copy", "deepcopy", "replace"})
@@ -33,12 +30,12 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
     """
     attributes: set[str] = set()
     roots: set[str] = set()
-    texts = [
-        each.argval
+    names = {
+        name
         for each in instructions
-        if each.opname == "LOAD_CONST" and isinstance(each.argval, str)
-    ]
-    names = {name for text in texts if _is_path(text) for name in text.split(".")}
+        if each.opname == "LOAD_CONST" and isinstance(each.argval, str) and _is_path(each.argval)
+        for name in each.argval.split(".")
+    }
     for i, each in enumerate(instructions):
         if each.opname not in _NAMES:
             continue
@@ -46,8 +43,6 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
         copies = each.opname in _GLOBALS or before in _COPYING
         if each.argval in _ALL or (each.argval in _COPIES and copies):
             attributes.add(ANY)
-        elif each.argval in _FORMATS:
-            attributes |= {name for text in texts for name in _FIELD.findall(text)}
         elif each.argval in _BY_TEXT:
             attributes |= names
             if each.argval in _BY_NAME and name not in ("__getattr__", "__getattribute__"):

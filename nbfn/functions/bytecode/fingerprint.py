@@ -50,12 +50,9 @@ def _drop(key: int, gone: weakref.ReferenceType[CodeType]) -> None:
 
 def _without_docstring(code: CodeType) -> tuple[Any, ...]:
     """The constants of code, with a placeholder for what only documents it."""
-    flag = getattr(inspect, "CO_HAS_DOCSTRING", 0)  # from Python 3.14 on
-    if flag:
-        has_docstring = bool(code.co_flags & flag)
-    else:  # lambdas and comprehensions, whose names begin with "<", have none
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
-        has_docstring = bool(is_function) and isinstance(code.co_consts[0], str)
+    # Lambdas and comprehensions, whose names begin with "<", have none.
+    is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+    has_docstring = is_function and isinstance(code.co_consts[0], str)
     return (None, *code.co_consts[1:]) if has_docstring else code.co_consts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from types import (
     BuiltinMethodType,
@@ -51,8 +51,10 @@ class GraphTime:
         """Whether what this object holds may change at graph time."""
         return id(value) in self.holders
 
-    def and_of(self, functions: Iterable[Callable[..., Any]]) -> GraphTime:
+    def and_of(self, functions: Collection[Callable[..., Any]]) -> GraphTime:
         """This, and what these functions run and change."""
+        if not functions:
+            return self
         codes, lines, holders = set(self.codes), set(self.lines), set(self.holders)
         for part in (part for function in functions for part in _parts(function)):
             if issubclass(type(part), FunctionType):

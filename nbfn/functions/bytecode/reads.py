@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 
-from nbfn.functions.bytecode.dynamic_attributes import dynamic
+from nbfn.functions.bytecode.dynamic_attributes import ANY, dynamic
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.functions.bytecode.parts import Part, part_read
 from nbfn.functions.bytecode.shown import shown
@@ -92,8 +92,9 @@ def reads(
             elif name == "IMPORT_NAME":
                 modules.add(value)
             elif name == "MATCH_CLASS":
-                attributes.add("__match_args__")
                 attributes |= set(instructions[i - 1].argval or ())
+                if instruction.arg:  # which attributes the positions stand for, the class says
+                    attributes.add(ANY)
             elif name == "STORE_GLOBAL" or (name == "STORE_DEREF" and value in code.co_freevars):
                 written.add(value)
     for name, found in used_attributes.items():

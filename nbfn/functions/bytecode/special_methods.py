@@ -38,8 +38,6 @@ MAKING = _dunders("init new post_init set_name")
 """What code runs that calls a class."""
 STORES = _dunders("setattr setitem set delitem delattr delete")
 IF_DONE = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES
-BASES = "super()"
-"""Stands for the methods that others of a class hide."""
 
 _BY_OPERATION = {
     **dict.fromkeys(("STORE_ATTR", "STORE_SUBSCR", "DELETE_ATTR", "DELETE_SUBSCR"), STORES),
@@ -51,7 +49,6 @@ _NEUTRAL = ("COPY", "TO_BOOL", "NOP", "PUSH_NULL", "CACHE", "SWAP")
 _BY_NAME = {
     **dict.fromkeys(("sorted", "min", "max", "sort"), ORDER),
     **dict.fromkeys(("index", "count", "remove"), EQUALITY),
-    "super": frozenset({BASES}),
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.traces.capture import short_device
+from nbfn.functions.traces.capture import nbytes_of, short_device
 from nbfn.spent import spent_here
 
 _PLUMBING = {"_Arg", "_Retval", "NoOp", "_HostSend", "_HostRecv", "_Send", "_Recv"}
@@ -119,20 +119,14 @@ def run(concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
     value, metadata = _tensorflow.run_collecting(watched)
     operations = concrete.graph.get_operations()
     requested = {op.name: op.device for op in operations if op.device}
-    sizes = {tensor.name: _nbytes(tensor) for op in operations for tensor in op.outputs}
+    outputs = [tensor for op in operations for tensor in op.outputs]
+    sizes = {tensor.name: nbytes_of(tensor.shape, tensor.dtype) for tensor in outputs}
     placement = placement_of(metadata, requested, sizes, concrete.inputs)
     spent = spent_here()
     spent.watched += metadata is not None
     spent.copies += len(placement.copies)
     spent.copied_nbytes += sum(copy.nbytes or 0 for copy in placement.copies)
     return Run(value, metadata, placement)
-
-
-def _nbytes(tensor: Any) -> int | None:
-    number = tensor.shape.num_elements()
-    if number is None or tensor.dtype in (tf.string, tf.resource, tf.variant):
-        return None
-    return int(number * tensor.dtype.size)
 
 
 def placement_of(

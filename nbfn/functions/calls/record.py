@@ -67,6 +67,35 @@ class Record:
         self.placement: Placement | None = None
         self._made = 0
 
+    def next_retrace(
+        self,
+        causes: tuple[Cause, ...],
+        nearest: tuple[Trace, ...],
+        trace: Trace,
+        remedy: Remedy | None,
+        site: Site | None = None,
+        seconds: float | None = None,
+    ) -> Retrace:
+        """The next retrace, which is not kept yet; `site` and `seconds` are the trace's if None."""
+        return Retrace(
+            number=self.retrace_count + 1,
+            causes=causes,
+            nearest=tuple(each.number for each in nearest),
+            trace=trace.number,
+            site=site or trace.site,
+            trace_seconds=trace.trace_seconds if seconds is None else seconds,
+            remedy=remedy,
+        )
+
+    def prune(self) -> None:
+        """Forgets traces whose graphs are gone."""
+        with self.lock:
+            gone = [id for id, trace in self.traces.items() if trace._concrete() is None]
+            for id in gone:
+                del self.traces[id]
+            if gone:
+                self.touch()
+
     def touch(self) -> None:
         """Says that something has changed."""
         self.changed = next(clock)
@@ -134,18 +163,8 @@ class Tally(Record):
     ) -> None:
         """Says that a trace was made although there were others."""
         with self.lock:
+            self.retraces.append(self.next_retrace(causes, nearest, trace, remedy))
             self.retrace_count += 1
-            self.retraces.append(
-                Retrace(
-                    number=self.retrace_count,
-                    causes=causes,
-                    nearest=tuple(each.number for each in nearest),
-                    trace=trace.number,
-                    site=trace.site,
-                    trace_seconds=trace.trace_seconds,
-                    remedy=remedy,
-                )
-            )
             self.last = "retrace"
             self.touch()
 
@@ -172,15 +191,6 @@ class Tally(Record):
                 if retrace.trace == trace.number:
                     self.retraces[i] = replace(retrace, trace_seconds=trace.trace_seconds)
             self.touch()
-
-    def prune(self) -> None:
-        """Forgets traces whose graphs are gone."""
-        with self.lock:
-            gone = [id for id, trace in self.traces.items() if trace._concrete() is None]
-            for id in gone:
-                del self.traces[id]
-            if gone:
-                self.touch()
 
 
 class Answers:

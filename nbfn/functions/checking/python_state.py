@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,41 +15,43 @@ import tensorflow as tf
 
 from nbfn.code import is_user_module
 from nbfn.functions.effects.reach import named
+from nbfn.functions.guards.fingerprints import content_of, is_immutable
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, frozenset)
 _MAX_DEPTH = 6
 _MAX_ITEMS = 10_000
 _MISSING = object()
 
 
 @dataclass(frozen=True)
-class Holder:
+class _Holder:
     """Something whose content can change.
 
     Attributes:
         name: How the code reaches it.
-        owner: The object itself.
         read: Gives its content, copied.
         put: Puts a content back.
         joint: What stands between its name and that of a part, for parts that have names.
     """
 
     name: str
-    owner: Any
     read: Callable[[], Any]
     put: Callable[[Any], None]
     joint: str | None = None
 
-    def changes(self, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
-        """Each part that differs: its name, before and after."""
+    def place(self, key: Any) -> str:
+        """How the code reaches a part."""
+        return f"{self.name}{self.joint}{key}" if self.name else str(key)
+
+    def changes(self, before: Any, after: Any) -> Iterator[tuple[str, Any]]:
+        """Each part that differs: its name, and what it is now."""
         if self.joint is None:
             if fingerprint(before) != fingerprint(after):
-                yield self.name, before, after
+                yield self.name, after
             return
         for key in {**before, **after}:
             old, new = before.get(key, _MISSING), after.get(key, _MISSING)
             if old is not new and fingerprint(old) != fingerprint(new):
-                yield (f"{self.name}{self.joint}{key}" if self.name else str(key)), old, new
+                yield self.place(key), new
 
 
 class PythonState:
@@ -58,7 +61,7 @@ class PythonState:
     """
 
     def __init__(self, functions: Iterable[Any], reachable: Mapping[str, Any]) -> None:
-        self._holders: list[Holder] = []
+        self._holders: list[_Holder] = []
         self._seen: set[int] = set()
         for function in functions:
             self._add_names(function)
@@ -67,12 +70,12 @@ class PythonState:
         self._saved = [holder.read() for holder in self._holders]
         self._random = random_state()
 
-    def changes(self) -> dict[str, tuple[Any, Any]]:
-        """What has changed since, by the name of the place."""
-        found: dict[str, tuple[Any, Any]] = {}
+    def changes(self) -> dict[str, Any]:
+        """What has changed since, by the name of the place, as it is now."""
+        found: dict[str, Any] = {}
         for holder, before in zip(self._holders, self._saved, strict=True):
-            for name, old, new in holder.changes(before, holder.read()):
-                found.setdefault(name, (old, new))
+            for name, new in holder.changes(before, holder.read()):
+                found.setdefault(name, new)
         return found
 
     def drawn(self) -> list[str]:
@@ -91,34 +94,28 @@ class PythonState:
         found: dict[str, Any] = {}
         for holder in self._holders:
             content = holder.read()
-            items = (
-                content.items()
-                if isinstance(content, dict)
-                else [(None, each) for each in content]
-                if isinstance(content, (list, tuple, set, deque))
-                else []
-            )
-            for key, value in items:
+            held = content if isinstance(content, dict) else {}
+            items = content if isinstance(content, (list, set)) else ()
+            named = [
+                (holder.place(key) if holder.joint is not None else holder.name, item)
+                for key, item in held.items()
+            ]
+            for place, value in [*named, *((holder.name, item) for item in items)]:
                 if tf.is_tensor(value) and tf.is_symbolic_tensor(value):
-                    joint = holder.joint if key is not None and holder.joint is not None else None
-                    place = holder.name if joint is None else f"{holder.name}{joint}{key}"
-                    found.setdefault(place if holder.name else str(key), value)
+                    found.setdefault(place, value)
         return found
 
     def _add_names(self, function: Any) -> None:
-        names = set(function.__code__.co_names)
-        namespace = function.__globals__
-        known = named(function)
+        names, namespace = set(function.__code__.co_names), function.__globals__
 
         def read() -> dict[str, Any]:
             return {name: namespace[name] for name in names if name in namespace}
 
-        self._holders.append(Holder("", function, read, lambda saved: _put(namespace, saved), ""))
-        for name, cell in zip(
-            function.__code__.co_freevars, function.__closure__ or (), strict=False
-        ):
+        self._holders.append(_Holder("", read, lambda saved: _put(namespace, saved), ""))
+        cells = function.__closure__ or ()
+        for name, cell in zip(function.__code__.co_freevars, cells, strict=False):
             self._add_cell(name, cell)
-        for name, value in known.items():
+        for name, value in named(function).items():
             self._walk(name, value, 0)
 
     def _add_cell(self, name: str, cell: CellType) -> None:
@@ -134,12 +131,12 @@ class PythonState:
 
         if id(cell) not in self._seen:
             self._seen.add(id(cell))
-            self._holders.append(Holder("", cell, read, put, ""))
+            self._holders.append(_Holder("", read, put, ""))
 
     def _walk(self, name: str, value: Any, depth: int) -> None:
-        if depth > _MAX_DEPTH or isinstance(value, (*_PLAIN, ModuleType, FunctionType, type)):
+        if depth > _MAX_DEPTH or isinstance(value, (ModuleType, FunctionType, type)):
             return
-        if id(value) in self._seen or tf.is_tensor(value) or isinstance(value, tf.Variable):
+        if is_immutable(value) or id(value) in self._seen or tf.is_tensor(value):
             return
         self._seen.add(id(value))
         holder = _holder(name, value)
@@ -149,33 +146,25 @@ class PythonState:
             self._walk(part, child, depth + 1)
 
 
-def _holder(name: str, value: Any) -> Holder | None:
-    if isinstance(value, (list, deque, set, bytearray)) and len(value) > _MAX_ITEMS:
+def _holder(name: str, value: Any) -> _Holder | None:
+    if isinstance(value, (list, deque, set, bytearray, dict)) and len(value) > _MAX_ITEMS:
         return None
-    if isinstance(value, (list, bytearray)):
-        return Holder(name, value, lambda: list(value), lambda old: _assign(value, old))
-    if isinstance(value, deque):
-        return Holder(
-            name, value, lambda: list(value), lambda old: _refill(value, value.extend, old)
-        )
     if isinstance(value, set):
-        return Holder(
-            name, value, lambda: set(value), lambda old: _refill(value, value.update, old)
-        )
-    if isinstance(value, dict) and len(value) <= _MAX_ITEMS:
-        return Holder(name, value, lambda: dict(value), lambda old: _put(value, old, clear=True))
+        return _Holder(name, lambda: set(value), lambda old: _refill(value, value.update, old))
+    if isinstance(value, (list, deque, bytearray)):
+        return _Holder(name, lambda: list(value), lambda old: _refill(value, value.extend, old))
+    if isinstance(value, dict):
+        return _Holder(name, lambda: dict(value), lambda old: _put(value, old, clear=True))
     if isinstance(value, np.ndarray) and value.flags.writeable and value.dtype != object:
-        return Holder(name, value, value.copy, lambda old: np.copyto(value, old))
+        return _Holder(name, value.copy, lambda old: np.copyto(value, old))
     if isinstance(value, np.random.Generator):
         bits = value.bit_generator
-        return Holder(name, value, lambda: bits.state, lambda old: setattr(bits, "state", old))
+        return _Holder(name, lambda: bits.state, lambda old: setattr(bits, "state", old))
     if _is_object(value):
-        attributes = vars(value)
-        return Holder(
+        return _Holder(
             name,
-            value,
-            lambda: {key: item for key, item in attributes.items() if not _is_tracking(key)},
-            lambda old: _put(attributes, old, clear=True),
+            lambda: {key: item for key, item in vars(value).items() if not _is_tracking(key)},
+            lambda old: _put(vars(value), old, clear=True),
             ".",
         )
     return None
@@ -202,14 +191,11 @@ def _is_tracking(name: str) -> bool:
     return name.startswith(("_self_", "_tf_", "_keras_", "_obj_reference", "_tracker"))
 
 
-def _assign(value: Any, old: Any) -> None:
-    if not (len(value) == len(old) and all(a is b for a, b in zip(value, old, strict=True))):
-        value[:] = old
-
-
 def _refill(value: Any, fill: Callable[[Any], Any], old: Any) -> None:
-    value.clear()
-    fill(old)
+    same = isinstance(value, set) and value == old
+    if not same and list(map(id, value)) != list(map(id, old)):
+        value.clear()
+        fill(old)
 
 
 def _put(target: dict[str, Any], saved: Mapping[str, Any], *, clear: bool = False) -> None:
@@ -233,24 +219,10 @@ def _keeps(value: Any) -> bool:
 
 def fingerprint(value: Any) -> Any:
     """Something that is equal if the values are alike; the identity of what cannot be compared."""
-    if isinstance(value, _PLAIN):
-        return type(value), repr(value)
-    if isinstance(value, Mapping):
-        return dict, tuple((repr(key), fingerprint(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple, deque)):
-        return type(value), tuple(fingerprint(item) for item in value)
-    if isinstance(value, set):
-        return set, frozenset(fingerprint(item) for item in value)
     if tf.is_tensor(value) and not isinstance(value, tf.Variable) and hasattr(value, "numpy"):
-        try:
+        with contextlib.suppress(AttributeError, NotImplementedError, tf.errors.OpError):
             value = value.numpy()
-        except (AttributeError, NotImplementedError, tf.errors.OpError):
-            return "object", id(value)
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return "array", str(value.dtype), value.shape, value.tobytes()
-    if isinstance(value, np.generic):
-        return type(value), repr(value)
-    return "object", id(value)
+    return content_of(value)
 
 
 def random_state() -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import os
+import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,6 @@ from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.checking.agreement import disagreement, disagreements
 from nbfn.functions.checking.python_state import PythonState, fingerprint
-from nbfn.functions.checking.variable_state import VariableState
 from nbfn.functions.effects.reach import named, with_helpers
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.traces.variable_names import named_leaves, names_for
@@ -89,6 +88,51 @@ class _Traced(_tensorflow.UnlistedFunction):
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
         return self.original.within_trace(call)
+
+
+class VariableState:
+    """The values of some variables at one moment."""
+
+    def __init__(self, variables: Iterable[Any]) -> None:
+        self._saved: list[tuple[Any, Any]] = []
+        self.add(variables)
+
+    def add(self, variables: Iterable[Any]) -> None:
+        """Takes in more variables, with the values that they have now."""
+        known = {id(variable) for variable, _ in self._saved}
+        parts = {id(part): part for variable in variables for part in _parts(variable)}
+        for part in parts.values():
+            value = None if id(part) in known else _value(part)
+            if value is not None:
+                self._saved.append((part, value))
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """Each variable and its value."""
+        return iter(self._saved)
+
+    def __len__(self) -> int:
+        return len(self._saved)
+
+    def put_back(self) -> None:
+        """Gives every variable its value again."""
+        for variable, value in self._saved:
+            variable.assign(value)
+
+
+def _parts(variable: Any) -> list[Any]:
+    """The variables that really hold values: one for each replica, under a strategy."""
+    values = getattr(variable, "values", None)
+    if isinstance(values, (list, tuple)) and values:
+        return list(values)
+    return [variable]
+
+
+def _value(variable: Any) -> Any | None:
+    """A copy of the value; None if the variable has none yet."""
+    try:
+        return tf.identity(variable.read_value())
+    except tf.errors.OpError:
+        return None
 
 
 class Trial:
@@ -186,7 +230,7 @@ class Trial:
             except Exception as error:
                 run.error = error
         changes = self._python.changes()
-        run.written = {place: fingerprint(new) for place, (_, new) in changes.items()}
+        run.written = {place: fingerprint(new) for place, new in changes.items()}
         run.drawn = dict.fromkeys(self._python.drawn(), True)
         return run, result, [tf.identity(variable) for variable, _ in self._variables]
 
@@ -254,10 +298,11 @@ _TF_PRINT = inspect.unwrap(tf.print).__code__
 """In a notebook tf.print writes through Python where it runs eagerly: that is no difference."""
 
 
-class _Ear:
+class _Ear(io.StringIO):
     """Stands for a text stream, and counts lines by the place that writes them."""
 
     def __init__(self, printed: Counter[Place], files: set[str] | tuple[()]) -> None:
+        super().__init__()
         self._printed = printed
         self._files = files
 
@@ -272,19 +317,8 @@ class _Ear:
             self._printed[frame.f_code.co_filename, frame.f_lineno] += lines
         return len(text)
 
-    def flush(self) -> None:
-        """Nothing is kept back."""
-
-    def isatty(self) -> bool:
-        return False
-
-    encoding = "utf-8"
-
-    def fileno(self) -> int:
-        raise OSError(os.strerror(9))
-
 
 @contextlib.contextmanager
 def _listening(printed: Counter[Place], files: set[str] | tuple[()]) -> Iterator[None]:
-    with contextlib.redirect_stdout(_Ear(printed, files)):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(_Ear(printed, files)):
         yield

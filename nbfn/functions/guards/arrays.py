@@ -41,15 +41,6 @@ def fingerprint_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
         return fingerprint_of_array(np.frombuffer(items, np.uint8))
 
 
-def is_frozen(values: np.ndarray[Any, Any]) -> bool:
-    """Whether an array says that nothing writes to it, nor to the memory that it shares."""
-    while isinstance(values, np.ndarray):
-        if values.flags.writeable:
-            return False
-        values = values.base  # type: ignore[assignment]
-    return values is None or isinstance(values, bytes)
-
-
 def _sums(items: np.ndarray[Any, Any]) -> tuple[bytes, ...]:
     """The sums of the rows and of the columns of some bytes, and those of the last row."""
     whole = items.size - items.size % (8 * _ROW)

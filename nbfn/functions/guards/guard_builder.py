@@ -19,8 +19,6 @@ from dataclasses import replace
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
-import numpy as np
-
 from nbfn import _tensorflow
 from nbfn.code import is_user_module
 from nbfn.functions.bytecode import special_methods
@@ -42,7 +40,6 @@ from nbfn.functions.guards.fingerprints import (
 from nbfn.functions.guards.guard_set import GuardSet, Source
 from nbfn.functions.guards.introspection import (
     Fetch,
-    as_frozen,
     bound_by,
     closed_over,
     count_attributes,
@@ -67,86 +64,55 @@ _MAX_ROUNDS = 4
 
 
 class GuardBuilder:
-    """One walk, with the attributes that the code found so far names."""
+    """One walk, with the attributes that the code found so far names.
+
+    What the code reads at a source is visited: it gets a fingerprint, and a look at each call. What
+    lies on the way only is followed.
+    """
 
     def __init__(self, attributes: frozenset[Named], graph_time: GraphTime) -> None:
         self._graph_time = graph_time
         self.guards = GuardSet(attributes=attributes)
         self.named: frozenset[Named] = frozenset()
-        names = {name if isinstance(name, str) else name[0] for name in attributes}
-        self._wanted = sorted(name for name in names if not name.startswith("__"))
         self._parts: dict[str, set[Part]] = defaultdict(set)
         for name in attributes:
             if not isinstance(name, str) and name[0] not in attributes:
                 self._parts[name[0]].add(name[1])
+        names = {name if isinstance(name, str) else name[0] for name in attributes}
+        self._wanted = sorted(name for name in names if not name.startswith("__"))
         self._specials = special_methods.ALWAYS | (attributes & special_methods.IF_DONE)
         self._seen: set[Any] = set()
-        self._looked_at: set[int] = set()
-        self._counted: set[int] = set()
-        self._items_left = _MAX_ITEMS
+        self._objects_left, self._items_left = _MAX_OBJECTS, _MAX_ITEMS
         self._found: deque[tuple[str, str, Any, Fetch]] = deque()
 
     def follow(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
-        """Notes that `walk` is to visit what a value leads to."""
+        """Notes that `walk` is to look at what a value leads to."""
         if value is not None and value is not ABSENT and not is_immutable(value):
             self._found.append((name, route, value, fetch))
 
     def walk(self) -> None:
-        """Visits what the values lead to, the nearest first."""
+        """Looks at what the values lead to, the nearest first."""
         while self._found:
             name, route, value, fetch = self._found.popleft()
             self._leads_of(name, route, value, fetch)
+            self.named |= names_in(value)
             items = items_of(value)
             if items is not None:
                 self._items_of(name, route, value, items)
-            self.named |= names_in(value)
             functions = [] if items is not None else list(unwrapped(value))
             if functions:
                 self._functions(name, route, value, functions)
             else:
                 self._attributes_of(name, route, value, fetch)
 
-    def _leads_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
-        seen = "leads", id(value)
-        for text, lead in leads(value, fetch) if seen not in self._seen else ():
-            self._seen.add(seen)
-            self._visit(Source("attribute", name + text, route + text), lead, lead())
+    def _is_new(self, *key: Any) -> bool:
+        """Whether this is looked at for the first time."""
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
 
-    # Code -------------------------------------------------------------------------------
-
-    def _names_of(self, function: FunctionType, route: str) -> None:
-        """Visits the globals and closures that a function of the user's reads."""
-        if id(function) in self._seen:
-            return
-        self._seen.add(id(function))
-        read = reads(function.__code__, self._graph_time, _loggers(function))
-        self.named |= read.attributes
-        namespace = function.__globals__
-        if any(not _is_library(namespace.get(root)) for root in read.roots):
-            self.named |= {ANY}
-        module = namespace.get("__name__", "")
-        hidden = {name for name in read.globals if name not in namespace}
-        for name in sorted(read.globals):
-            fetch = functools.partial(namespace.get, name, ABSENT)
-            value = namespace.get(name)
-            if name in read.written:
-                hidden.discard(name)
-            elif name in namespace or not hasattr(builtins, name):
-                source = Source("global", name, f"{module}:{name}")
-                self._visit_read(source, fetch, value, read.parts.get(name, ()))
-                hidden.discard(name)
-        if hidden:
-            probe = functools.partial(hides_none, namespace, frozenset(hidden))
-            self.guards._same.append((probe, True))
-        for name in sorted(read.modules):
-            fetch = functools.partial(sys.modules.get, name, ABSENT)
-            self._visit(Source("module", name, f"import {name}"), fetch, fetch())
-        reference = weakref.ref(function)
-        for i, name in enumerate(function.__code__.co_freevars):
-            fetch = functools.partial(closed_over, reference, i)
-            if name not in read.written:
-                source = Source("closure", name, f"{route}<{name}>")
-                self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
+    # Values -----------------------------------------------------------------------------
 
     def _visit_read(
         self, source: Source, fetch: Fetch, value: Any, parts: Collection[Part]
@@ -162,99 +128,46 @@ class GuardBuilder:
                 self._visit(at, found, found())
             else:  # lengths and shapes are other objects at each look
                 self.guards.fingerprints[at] = fingerprint(found())
-                self.guards._content.append((found, content_of(found())))
-
-    # Values -----------------------------------------------------------------------------
+                self.guards.content.append((found, content_of(found())))
 
     def _visit(self, source: Source, fetch: Fetch, value: Any) -> None:
         """Fingerprints the value at a source, and follows it."""
+        guards = self.guards
         if is_a(value, ModuleType):
-            if is_user_module(value.__name__):
-                self._put(
-                    source, fetch, value, Fingerprint(("module", serial(value)), value.__name__)
-                )
-                self._attributes_of(source.name, source.route, value, fetch)
+            if not is_user_module(value.__name__):
+                return
+            known = Fingerprint(("module", serial(value)), value.__name__)
+        elif value is not ABSENT and self._graph_time.changes(value):
+            known = Fingerprint(("holder", id(value)), f"another {type(value).__name__}")
+            guards.fingerprints[source] = known
+            guards.content.append((lambda: id(fetch()), id(value)))
             return
-        functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
-        if value is ABSENT:
-            known = ABSENT
-        elif self._graph_time.changes(value):
-            self._put_identity(source, fetch, value)
-            return
-        elif functions:
-            known = fingerprint_of_functions(functions, value, self._graph_time)
         else:
-            known = fingerprint(value)
-        self._put(source, fetch, value, known)
+            functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
+            if functions:
+                known = fingerprint_of_functions(functions, value, self._graph_time)
+            else:
+                known = ABSENT if value is ABSENT else fingerprint(value)
+        guards.fingerprints[source] = known
+        reference = None if is_content(value) else reference_to(value)
+        if value is ABSENT or is_immutable(value):
+            guards.same.append((fetch, value))
+        elif reference is not None:
+            guards.weak.append((fetch, reference))
+        else:
+            guards.content.append((fetch, content_of(value)))
         self.follow(source.name, source.route, value, fetch)
 
-    def _put(self, source: Source, fetch: Fetch, value: Any, known: Fingerprint) -> None:
-        self.guards.fingerprints[source] = known
-        if value is ABSENT or is_immutable(value):
-            self.guards._same.append((fetch, value))
-            return
-        if is_a(value, np.ndarray) and as_frozen(fetch) is not ABSENT:
-            self.guards._weak.append((functools.partial(as_frozen, fetch), weakref.ref(value)))
-            return
-        reference = None if is_content(value) else reference_to(value)
-        if reference is None:
-            self.guards._content.append((fetch, content_of(value)))
-        else:
-            self.guards._weak.append((fetch, reference))
-
-    def _put_identity(self, source: Source, fetch: Fetch, value: Any) -> None:
-        """Fingerprints a value by which object it is, whatever it holds."""
-
-        def which() -> int:
-            return id(fetch())
-
-        self.guards.fingerprints[source] = Fingerprint(
-            ("holder", id(value)), f"another {type(value).__name__}"
-        )
-        self.guards._content.append((which, id(value)))
-
-    def _functions(self, name: str, route: str, value: Any, functions: list[FunctionType]) -> None:
-        """Visits what a function of the user's leads to, and what is bound to its arguments."""
-        for each in functions:
-            self._probe_code(name, route, each)
-        if any(self._graph_time.runs(each.__code__) for each in functions):
-            return
-        if is_a(value, MethodType):
-            owner = name.rpartition(".")[0] or "self"
-            self.follow(owner, f"{route}.__self__", value.__self__, late(value.__self__))
-        while is_a(value, PARTIALS):
-            bound = (*value.args, *value.keywords.values())
-            holder = late(value)
-            self.guards._content.append(
-                (functools.partial(bound_by, holder), content_of(bound_by(holder)))
-            )
-            for i, item in enumerate(bound):
-                self.follow(f"{name}({i})", f"{route}({i})", item, late(item))
-            value = value.func
-        for i, each in enumerate(functions):
-            self._names_of(each, f"{route}/{i}")
-            self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
-
-    def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
-        reference = weakref.ref(function)
-        self.guards._same.append(
-            (functools.partial(part_of, reference, "__code__"), function.__code__)
-        )
-        if self._graph_time.runs(function.__code__):
-            return
-        for part in ("__defaults__", "__kwdefaults__"):
-            value, fetch = getattr(function, part), functools.partial(part_of, reference, part)
-            if value is None or is_immutable(value):
-                self.guards._same.append((fetch, value))
-            else:
-                self.guards._content.append((fetch, content_of(value)))
-                self.follow(name, f"{route}.{part}", value, fetch)
+    def _leads_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
+        found = list(leads(value, fetch))
+        if found and self._is_new("leads", id(value)):
+            for text, lead in found:
+                self._visit(Source("attribute", name + text, route + text), lead, lead())
 
     def _items_of(self, name: str, route: str, value: Any, items: Iterable[Any]) -> None:
-        seen = "items", id(value)
-        if seen in self._seen:
+        """Follows what a container holds; its content is in its own fingerprint."""
+        if not self._is_new("items", id(value)):
             return
-        self._seen.add(seen)
         is_dict = is_a(_tensorflow.unwrapped(value), dict)
         key: Any = None
         for i, item in enumerate(itertools.islice(items, min(self._items_left, MAX_PARTS))):
@@ -266,6 +179,69 @@ class GuardBuilder:
                 path = f"[{at!r}]" if type(at) in (int, str) else "[…]"
                 self.follow(name + path, f"{route}[{i}]", item, late(item))
 
+    # Code -------------------------------------------------------------------------------
+
+    def _functions(self, name: str, route: str, value: Any, functions: list[FunctionType]) -> None:
+        """Visits what a function of the user's leads to, and what is bound to its arguments."""
+        for each in functions:
+            self._probe_code(name, route, each)
+        if any(self._graph_time.runs(each.__code__) for each in functions):
+            return
+        if is_a(value, MethodType):
+            owner = name.rpartition(".")[0] or "self"
+            self.follow(owner, f"{route}.__self__", value.__self__, late(value.__self__))
+        while is_a(value, PARTIALS):
+            bound = functools.partial(bound_by, late(value))
+            self.guards.content.append((bound, content_of(bound())))
+            for i, item in enumerate((*value.args, *value.keywords.values())):
+                self.follow(f"{name}({i})", f"{route}({i})", item, late(item))
+            value = value.func
+        for i, each in enumerate(functions):
+            if self._is_new("code", id(each)):
+                self._names_of(each, f"{route}/{i}")
+            self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
+
+    def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
+        """Has the code and the defaults looked at, which are in the function's fingerprint."""
+        for part in ("__code__", "__defaults__", "__kwdefaults__"):
+            fetch = functools.partial(part_of, weakref.ref(function), part)
+            value = fetch()
+            if value is None or is_immutable(value) or value is function.__code__:
+                self.guards.same.append((fetch, value))
+            elif not self._graph_time.runs(function.__code__):
+                self.guards.content.append((fetch, content_of(value)))
+                self.follow(name, f"{route}.{part}", value, fetch)
+
+    def _names_of(self, function: FunctionType, route: str) -> None:
+        """Visits the globals, modules and closures that a function of the user's reads."""
+        read = reads(function.__code__, self._graph_time, _loggers(function))
+        self.named |= read.attributes
+        namespace = function.__globals__
+        if any(not _is_library(namespace.get(root)) for root in read.roots):
+            self.named |= {ANY}
+        module = namespace.get("__name__", "")
+        hidden: set[str] = set()
+        for name in sorted(read.globals - read.written):
+            if name not in namespace and hasattr(builtins, name):
+                hidden.add(name)
+                continue
+            fetch = functools.partial(namespace.get, name, ABSENT)
+            source = Source("global", name, f"{module}:{name}")
+            self._visit_read(source, fetch, namespace.get(name), read.parts.get(name, ()))
+        if hidden:
+            probe = functools.partial(hides_none, namespace, frozenset(hidden))
+            self.guards.same.append((probe, True))
+        for name in sorted(read.modules):
+            fetch = functools.partial(sys.modules.get, name, ABSENT)
+            self._visit(Source("module", name, f"import {name}"), fetch, fetch())
+        for i, name in enumerate(function.__code__.co_freevars):
+            fetch = functools.partial(closed_over, weakref.ref(function), i)
+            if name not in read.written:
+                source = Source("closure", name, f"{route}<{name}>")
+                self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
+
+    # Objects, classes and modules ---------------------------------------------------------
+
     def _attributes_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
         """Visits the named attributes of an object, a class or a module of the user's."""
         is_class, is_module = is_a(value, type), is_a(value, ModuleType)
@@ -276,59 +252,26 @@ class GuardBuilder:
         storage = storage_of(classes)
         if not (users or storage or is_module or is_a(value, HOLDERS)):
             return
-        if id(value) in self._looked_at or len(self._looked_at) > _MAX_OBJECTS:
+        if self._objects_left < 0 or not self._is_new("object", id(value)):
             return
-        self._looked_at.add(id(value))
+        self._objects_left -= 1
         holder = reference_to(value) or fetch
         own = {} if is_class else own_attributes(value)
-        others = self._others(own, classes)
-        self._held_by(name, route, holder, own, [*self._wanted, *storage, *others])
+        self._held_by(
+            name, route, holder, own, [*self._wanted, *storage, *self._others(own, classes)]
+        )
         # An attribute that appears later, or hides one of the class, makes the number differ.
         self._count(holder, weakref.ref(type(value)) if users else None)
-        self._held_by_classes(users, own, classes, is_class=is_class)
-
-    def _held_by_classes(
-        self,
-        users: list[type],
-        own: Mapping[str, Any],
-        classes: tuple[type, ...],
-        *,
-        is_class: bool,
-    ) -> None:
-        """Visits what classes of the user's hold: named attributes, and methods run unnamed.
-
-        Args:
-            users: Those of the classes that are the user's.
-            own: What the object itself holds, which hides what its classes do.
-            classes: All its classes.
-            is_class: Whether the object is a class, whose making and entering code may run.
-        """
         specials = self._specials
-        if is_class:
+        if is_class:  # the code may make instances, and enter them
             specials |= special_methods.MAKING | special_methods.CONTEXTS
         for cls in users:
-            self.named |= self._matched_by(cls)
-            if id(cls) not in self._counted:
-                self._counted.add(id(cls))
+            if self._is_new("class", id(cls)):
                 self._count(weakref.ref(cls))
-        more = {name for cls in users for name in vars(cls) if name in specials}
-        more |= {name for cls in users for name in self._others(vars(cls), classes)}
-        hides = special_methods.BASES not in self.guards.attributes
-        for attribute in [*self._wanted, *sorted(more)]:
-            if attribute in own:
-                continue
-            for cls in users:
-                if attribute in vars(cls):
-                    self._class_attribute(cls, attribute)
-                    if hides:
-                        break
-
-    def _matched_by(self, cls: type) -> frozenset[str]:
-        """The attributes that a pattern reads by their positions."""
-        names = vars(cls).get("__match_args__", ())
-        if "__match_args__" not in self.guards.attributes or type(names) is not tuple:
-            return frozenset()
-        return frozenset(each for each in names if type(each) is str)
+            held = vars(cls)
+            wanted = {*self._wanted, *specials, *self._others(held, classes)}
+            for attribute in sorted(held.keys() & wanted - own.keys()):
+                self._class_attribute(cls, attribute)
 
     def _held_by(
         self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]
@@ -340,6 +283,15 @@ class GuardBuilder:
                 source = Source("attribute", f"{name}.{attribute}", f"{route}.{attribute}")
                 parts = self._parts.get(attribute, ())
                 self._visit_read(source, found, own[attribute], parts)
+
+    def _class_attribute(self, cls: type, attribute: str) -> None:
+        value = vars(cls)[attribute]
+        route = f"{cls.__module__}.{cls.__qualname__}.{attribute}"
+        source = Source("attribute", f"{cls.__name__}.{attribute}", route)
+        if source in self.guards.fingerprints or is_a(value, MemberDescriptorType):
+            return
+        fetch = functools.partial(member, weakref.ref(cls), attribute)
+        self._visit(source, fetch, undressed(value))
 
     def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
         """Attributes that no code names, where code may read any; not those of libraries."""
@@ -356,16 +308,7 @@ class GuardBuilder:
 
     def _count(self, holder: Fetch, cls: Fetch | None = None) -> None:
         probe = functools.partial(count_attributes, holder, cls)
-        self.guards._same.append((probe, probe()))
-
-    def _class_attribute(self, cls: type, attribute: str) -> None:
-        value = vars(cls)[attribute]
-        route = f"{cls.__module__}.{cls.__qualname__}.{attribute}"
-        source = Source("attribute", f"{cls.__name__}.{attribute}", route)
-        if source in self.guards.fingerprints or is_a(value, MemberDescriptorType):
-            return
-        fetch = functools.partial(member, weakref.ref(cls), attribute)
-        self._visit(source, fetch, undressed(value))
+        self.guards.same.append((probe, probe()))
 
 
 def _is_library(value: Any) -> bool:

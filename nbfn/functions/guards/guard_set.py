@@ -36,20 +36,23 @@ class GuardSet:
     Attributes:
         fingerprints: The fingerprint of each source.
         attributes: Every attribute that the walked code names.
+        same: How to fetch what must be the same object, and that object, which is immutable.
+        weak: The same of an object that is held weakly.
+        content: How to fetch what must have the same content, and that content.
     """
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
     attributes: frozenset[Named] = frozenset()
-    _same: list[tuple[Fetch, Any]] = field(default_factory=list)
-    _weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
-    _content: list[tuple[Fetch, Any]] = field(default_factory=list)
+    same: list[tuple[Fetch, Any]] = field(default_factory=list)
+    weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
+    content: list[tuple[Fetch, Any]] = field(default_factory=list)
 
     def is_valid(self) -> bool:
         """Whether nothing has changed since, by looking as little as possible."""
-        for fetch, value in self._same:
+        for fetch, value in self.same:
             if fetch() is not value:
                 return False
-        for fetch, reference in self._weak:
+        for fetch, reference in self.weak:
             if fetch() is not reference():
                 return False
-        return all(content_of(fetch()) == known for fetch, known in self._content)
+        return all(content_of(fetch()) == known for fetch, known in self.content)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple
 
 from nbfn.functions.bytecode.graph_time import NOTHING
 from nbfn.functions.bytecode.reads import Named
@@ -26,11 +26,16 @@ Change = tuple[Source, tuple[Fingerprint, Fingerprint]]
 Exemptions = tuple[frozenset[Source], Numbers]
 
 
-def check_on_stale(on_stale: str) -> None:
-    """Raises ValueError if it is none of the four policies."""
-    if on_stale not in get_args(OnStale):
-        expected = ", ".join(map(repr, get_args(OnStale)))
-        raise ValueError(f"on_stale is {on_stale!r}, expected one of {expected}")
+class Renewal(NamedTuple):
+    """What becomes of earlier keys when less is guarded.
+
+    Attributes:
+        numbers: The new number of each old one.
+        fingerprints: Makes new fingerprints of old ones.
+    """
+
+    numbers: dict[int, int]
+    fingerprints: Callable[[Fingerprints], Fingerprints]
 
 
 class Guards:
@@ -117,9 +122,9 @@ class Guards:
                 fingerprints.update(fingerprints_of_objects(objects, attributes, self._graph_time))
             except Exception as error:
                 self._give_up(error)
-            return self.guarded(fingerprints)
+            return self._guarded(fingerprints)
 
-    def guarded(self, fingerprints: Fingerprints) -> Fingerprints:
+    def _guarded(self, fingerprints: Fingerprints) -> Fingerprints:
         """The fingerprints without those of exempt sources."""
         return {
             source: fingerprint
@@ -135,66 +140,47 @@ class Guards:
         return self._number(self.fingerprints(objects)) if objects else self.state
 
     def learn(
-        self, functions: Collection[Callable[..., Any]], objects: tuple[tuple[str, Any], ...]
-    ) -> tuple[dict[int, int], Callable[[Fingerprints], Fingerprints]] | None:
-        """Leaves out what some functions read, which a trace has given to ``py_function``.
+        self,
+        objects: tuple[tuple[str, Any], ...],
+        before: Fingerprints | None,
+        asked: Iterable[Callable[[], Any]],
+        at_graph_time: Collection[Callable[..., Any]],
+    ) -> Renewal | None:
+        """Takes in what a new trace has shown: on some of what was guarded it does not depend.
+
+        That is what the traced code itself has changed, what the trace asks for at each call, and
+        what Python does at graph time.
 
         Args:
-            functions: The functions.
             objects: As for `fingerprints`.
+            before: The fingerprints before it was traced; None if nobody looked.
+            asked: Functions that the trace asks at each call; what they read is read anew.
+            at_graph_time: Functions that the trace has given to ``py_function``.
 
         Returns:
-            The new number of each old one, and what makes new fingerprints of old ones; None if
-            nothing is newly left out.
+            How earlier keys change; None if nothing new was learned.
         """
-        if not functions:
-            return None
         with self._lock:
-            before = self.fingerprints(objects)
-            self._graph_time, self._guard_set = self._graph_time.and_of(functions), None
-            after = self.fingerprints(objects)
-            if not changes(before, after):
+            now = self.fingerprints(objects)
+            free = set() if before is None else {source for source, _ in changes(before, now)}
+            names = {(s.kind, s.name) for each in asked for s in guard_set_of(each).fingerprints}
+            free |= {source for source in now if (source.kind, source.name) in names}
+            graph_time = self._graph_time.and_of(at_graph_time)
+            if not free and graph_time == self._graph_time:
                 return None
+            self._exempt, self._graph_time, self._guard_set = self._exempt | free, graph_time, None
+            old, self._numbers = self._numbers, {}
+            after = self.fingerprints(objects)
 
             def renewed(fingerprints: Fingerprints) -> Fingerprints:
                 return {
-                    source: after[source] if before.get(source) == fingerprint else fingerprint
-                    for source, fingerprint in fingerprints.items()
-                    if source in after or source not in before
+                    source: after[source] if now.get(source) == fingerprint else fingerprint
+                    for source, fingerprint in self._guarded(fingerprints).items()
+                    if source in after or source not in now
                 }
 
-            old, self._numbers, self._guard_set = self._numbers, {}, None
-            numbers = {
-                number: self._number(renewed(dict(fingerprints)))
-                for fingerprints, number in old.items()
-            }
-            return numbers | {0: 0}, renewed
-
-    def exempt(
-        self, before: Fingerprints, after: Fingerprints, asked: Iterable[Callable[[], Any]] = ()
-    ) -> dict[int, int] | None:
-        """Exempts what a trace does not bake in.
-
-        Args:
-            before: The fingerprints before it was traced.
-            after: The fingerprints after that; the traced code itself changes what differs.
-            asked: Functions that the trace asks at each call; what they read is read anew.
-
-        Returns:
-            The new number of each old one; None if nothing is newly exempt.
-        """
-        free = {source for source, _ in changes(before, after)}
-        for each in asked:
-            free |= self._same_names(guard_set_of(each).fingerprints, after)
-        free -= self._exempt
-        if not free:
-            return None
-        with self._lock:
-            old = self._numbers
-            self._exempt, self._numbers, self._guard_set = self._exempt | free, {}, None
-            return {
-                number: self._number(dict(fingerprints)) for fingerprints, number in old.items()
-            } | {0: 0}
+            numbers = {number: self._number(renewed(dict(known))) for known, number in old.items()}
+            return Renewal(numbers | {0: 0}, renewed)
 
     def exemptions(self) -> Exemptions:
         """What is exempt now, for `restore`."""
@@ -209,14 +195,9 @@ class Guards:
         with self._lock:
             self._exempt, self._numbers, self._guard_set = exemptions[0], {}, None
 
-    @staticmethod
-    def _same_names(asked: Fingerprints, known: Fingerprints) -> set[Source]:
-        names = {(source.kind, source.name) for source in asked}
-        return {source for source in known if (source.kind, source.name) in names}
-
     def _number(self, fingerprints: Fingerprints) -> int:
         with self._lock:
-            known = frozenset(self.guarded(fingerprints).items())
+            known = frozenset(self._guarded(fingerprints).items())
             return self._numbers.setdefault(known, len(self._numbers) + 1)
 
 

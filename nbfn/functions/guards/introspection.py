@@ -13,7 +13,6 @@ import numpy as np
 
 from nbfn import _tensorflow
 from nbfn.functions.bytecode.parts import Part
-from nbfn.functions.guards.arrays import is_frozen
 from nbfn.functions.guards.fingerprints import ABSENT, is_a
 
 Fetch = Callable[[], Any]
@@ -60,12 +59,11 @@ def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
     value = holder()
     if cls is not None and type(value) is not cls():
         return -1
-    if issubclass(type(value), type):
+    kind: Any = type(value)
+    if issubclass(kind, type):
         return min(len(vars(value)), 256)
-    if _has_slots(_class_of(value)):
-        return min(len(own_attributes(value)), 256)
-    attributes = _dictionary(value)
-    return min(len(attributes), 256)
+    own = own_attributes if _has_slots(kind) else _dictionary
+    return min(len(own(value)), 256)
 
 
 def _dictionary(value: Any) -> dict[str, Any]:
@@ -79,10 +77,6 @@ def _dictionary(value: Any) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
-def _class_of(value: Any) -> Any:
-    return type(value)
-
-
 @functools.lru_cache(4096)
 def _has_slots(cls: Any) -> bool:
     return any(map(_slots, cls.__mro__))
@@ -91,12 +85,6 @@ def _has_slots(cls: Any) -> bool:
 def hides_none(namespace: dict[str, Any], names: frozenset[str]) -> bool:
     """Whether a module has none of these names of builtins."""
     return namespace.keys().isdisjoint(names)
-
-
-def as_frozen(fetch: Fetch) -> Any:
-    """An array that nothing writes to; `ABSENT` if it is another value by now."""
-    value = fetch()
-    return value if is_a(value, np.ndarray) and is_frozen(value) else ABSENT
 
 
 def reference_to(value: Any) -> Fetch | None:
@@ -135,10 +123,11 @@ def bound_by(holder: Fetch) -> Any:
 def member(holder: Fetch, attribute: str) -> Any:
     """The attribute that an object or a class holds itself; `ABSENT` if it holds none."""
     value = holder()
-    if issubclass(type(value), type):
+    kind: Any = type(value)
+    if issubclass(kind, type):
         return undressed(vars(value).get(attribute, ABSENT))
     found = _tensorflow.unwrapped(_dictionary(value).get(attribute, ABSENT))
-    if found is ABSENT and _has_slots(_class_of(value)):
+    if found is ABSENT and _has_slots(kind):
         return own_attributes(value).get(attribute, ABSENT)
     return found
 

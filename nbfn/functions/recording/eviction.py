@@ -79,13 +79,9 @@ def _malloc_trim() -> ctypes._NamedFuncPointer | None:
 def _resident() -> int:
     """Resident memory of this process in bytes; 0 where the system does not tell."""
     try:
+        import resource
+
         with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * _page_size()
-    except (OSError, ValueError, IndexError):
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError, IndexError):
         return 0
-
-
-def _page_size() -> int:
-    import resource
-
-    return resource.getpagesize()

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from nbfn.functions.calls.record import Observed
 from nbfn.functions.recording.recorder import Recorder
 from nbfn.functions.traces.cause import Cause, Retrace
 from nbfn.functions.traces.trace import Trace
-from nbfn.site import Site
 
 
-class Recorded(Protocol):
+class Recorded(Observed, Protocol):
     """The part of a `TracedFunction` that eviction, relaxing and explanation use.
 
     It is a protocol so that they need not import the class, which imports them.
 
     Attributes:
-        site: Where it was defined.
         converts: Signatures by which Python numbers of a call become tensors.
+        remarked: Whether its side effects have been told.
     """
 
-    site: Site
     converts: tuple[Any, ...]
+    remarked: bool
     _pattern: Any
 
     @property
@@ -39,14 +39,6 @@ class Recorded(Protocol):
     @property
     def retraces(self) -> tuple[Retrace, ...]:
         """Every miss after the first trace, newest last."""
-
-    @property
-    def owner(self) -> Any | None:
-        """The instance whose method it is."""
-
-    @property
-    def python_function(self) -> Any:
-        """The user's Python function."""
 
     @property
     def input_signature(self) -> Any:

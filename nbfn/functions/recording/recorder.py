@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -12,19 +12,24 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
-from nbfn.functions.guards.guards import Fingerprints, Guards
+from nbfn.functions.guards.guards import Guards
 from nbfn.functions.recording.limit import Limit
-from nbfn.functions.recording.refusal import EndlessTraceError, RefusedError, RunEagerly
-from nbfn.functions.recording.staleness import Staleness
+from nbfn.functions.recording.refusal import (
+    EndlessTraceError,
+    RefusedError,
+    RunEagerly,
+    StaleTraceError,
+)
 from nbfn.functions.recording.stance import Stance, obey, stance_of
+from nbfn.functions.retraces.explain import stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
-from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, UNSEEN, causes_of
+from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
-from nbfn.functions.traces.context import Strategy, here, renumbered, summaries_of
+from nbfn.functions.traces.context import Context, Strategy, here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
-from nbfn.site import Site, call_site
+from nbfn.site import Site, call_site, warn
 
 _UNDER_A_STRATEGY = "pass tensors, and define the function with reduce_retracing=True"
 Roots = Callable[[], Iterator[tuple[str, Any]]]
@@ -47,7 +52,6 @@ def _harmless(method: _Method) -> _Method:
             raise
         except Exception as error:
             self.failed = error
-            self._has_gaps = True
             tell_failure(f"could not note a call of `{self.name}`, which goes on as usual", error)
             return None
 
@@ -64,10 +68,6 @@ def _count_outermost(call: Call, now: float) -> None:
         spent.calls += 1
 
 
-def _chained(first: dict[int, int], then: dict[int, int]) -> dict[int, int]:
-    return {old: then.get(new, 0) for old, new in first.items()}
-
-
 MAX_SELF_CALLS = 8
 """So often a function may call itself within its own trace with one key. Python values that are no
 arguments may end such a recursion, so the first time proves nothing."""
@@ -80,7 +80,6 @@ class Recorder(Record):
         roots: Gives the names and values from which captures are named.
         limit: How many traces it may have.
         guards: What the function bakes into its traces besides its arguments.
-        staleness: What happens when a trace is found whose guards have changed.
         own_stance: The stance of the function itself, if it has one.
         strategy: The strategy that the function's own traces run under, as contexts name it.
         first_cause: Why its first trace is made.
@@ -97,7 +96,6 @@ class Recorder(Record):
         self.roots = roots
         self.limit = limit
         self.guards = guards
-        self.staleness = Staleness()
         self.own_stance: Stance | None = None
         self.strategy: Strategy | None = None
         self.first_cause = Cause("first_trace", "first call")
@@ -108,7 +106,7 @@ class Recorder(Record):
         self.warns = True
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
-        self._has_gaps = False
+        self._told_stale: set[tuple[int, str]] = set()
 
     # Calls ------------------------------------------------------------------------------
 
@@ -179,37 +177,30 @@ class Recorder(Record):
     @_harmless
     def context_key(self, function_type: Any) -> Any:
         """What the key of a trace holds besides the arguments: the call's context."""
-        return here(
-            self.guards.key(_tensorflow.objects(function_type)),
-            summaries_of(self.guards.attributes),
-            self.strategy,
-        )
+        return self._context(_tensorflow.objects(function_type))
 
     @_harmless
     def context_key_after_trace(self, concrete: Any) -> Any:
         """The same after tracing, and how the contexts of the other traces change by that."""
         call = self.current
         objects = tuple(_tensorflow.objects(concrete.function_type))
-        steps: list[dict[int, int]] = []
-        if call is not None and call.missed_at:
-            asked = _tensorflow.by_reference(concrete)
-            exempt = self.guards.exempt(call.fingerprints, self.guards.fingerprints(objects), asked)
-            if exempt is not None:
-                steps.append(exempt)
-                self._renew_fingerprints(self.guards.guarded)
-        learned = self.guards.learn(_tensorflow.graph_time_functions(concrete.graph), objects)
-        if learned is not None:
-            steps.append(learned[0])
-            self._renew_fingerprints(learned[1])
-        summaries = summaries_of(self.guards.attributes)
-        context = here(self.guards.key(objects), summaries, self.strategy)
-        if not steps:
+        missed = call if call is not None and call.missed_at else None
+        renewal = self.guards.learn(
+            objects,
+            missed.fingerprints if missed else None,
+            _tensorflow.by_reference(concrete) if missed else (),
+            _tensorflow.graph_time_functions(concrete.graph),
+        )
+        context = self._context(objects)
+        if renewal is None:
             return context, None
-        return context, functools.partial(renumbered, functools.reduce(_chained, steps))
-
-    def _renew_fingerprints(self, renewed: Callable[[Fingerprints], Fingerprints]) -> None:
         for trace in self.traces.values():
-            trace.fingerprints = renewed(trace.fingerprints)
+            trace.fingerprints = renewal.fingerprints(trace.fingerprints)
+        return context, functools.partial(renumbered, renewal.numbers)
+
+    def _context(self, objects: Iterable[tuple[str, Any]]) -> Context:
+        summaries = summaries_of(self.guards.attributes)
+        return here(self.guards.key(objects), summaries, self.strategy)
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -218,13 +209,26 @@ class Recorder(Record):
         if call is None:
             return
         call.trace = self.traces.get(id(concrete))
-        if call.trace is None and self._has_gaps:
-            call.trace = self._adopt(concrete)
         if call.trace is not None and call.counts:
             check_state(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
-            self.staleness.check(self.name, call.trace, self.guards, objects)
+            self._refuse_stale(call.trace, objects)
             call.runs_next()
+
+    def _refuse_stale(self, trace: Trace, objects: Iterable[tuple[str, Any]]) -> None:
+        """Warns, once for each change, or raises if what a trace has baked in has changed."""
+        if self.guards.on_stale not in ("warn", "raise"):
+            return
+        causes = stale(trace.fingerprints, self.guards.fingerprints(objects))
+        what = "; ".join(cause.sentence for cause in causes)
+        text = f"trace {trace.number} of `{self.name}` is stale: {what}"
+        if causes and self.guards.on_stale == "raise":
+            raise StaleTraceError(
+                f'{text}. Pass it as an argument, make it a tf.Variable, or use on_stale="retrace"'
+            )
+        if causes and (trace.number, what) not in self._told_stale:
+            self._told_stale.add((trace.number, what))
+            warn(f"{text}; the call uses the old value")
 
     @_harmless
     def missed(self, function_type: Any) -> None:
@@ -274,8 +278,7 @@ class Recorder(Record):
     def wanted(self, function_type: Any) -> Wanted:
         """What a call of this type needs of a trace."""
         objects = tuple(_tensorflow.objects(function_type))
-        summaries = summaries_of(self.guards.attributes)
-        context = here(self.guards.key(objects), summaries, self.strategy)
+        context = self._context(objects)
         return Wanted(key_of(function_type), context, self.guards.fingerprints(objects))
 
     def added(self, concrete: Any) -> None:
@@ -296,8 +299,13 @@ class Recorder(Record):
                 call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
             )
             key, now = id(concrete), next(clock)
-            trace = self._new_trace(concrete, wanted, causes[0], site, seconds)
-            retrace = self._retrace(causes, nearest, trace, site) if nearest else None
+            number = self._made + 1
+            trace = Trace(number, concrete, wanted.key, causes[0], site, seconds, self.roots())
+            trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
+            watch_state(trace, self.on_cache_change)
+            trace.watch_objects(self._gone)
+            remedy = self.remedy(causes, site, wanted) if nearest else None
+            retrace = self.next_retrace(causes, nearest, trace, remedy) if nearest else None
             # What follows calls nothing, so that no interrupt parts it.
             self._made = trace.number
             this_thread.calls.spent.traces += 1
@@ -318,26 +326,6 @@ class Recorder(Record):
         for listener in list(self.listeners):
             listener(trace)
 
-    def _new_trace(
-        self, concrete: Any, wanted: Wanted, cause: Cause, site: Site, seconds: float
-    ) -> Trace:
-        """A trace that is not listed yet."""
-        number = self._made + 1
-        trace = Trace(number, concrete, wanted.key, cause, site, seconds, self.roots())
-        trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
-        watch_state(trace, self.on_cache_change)
-        trace.watch_objects(self._gone)
-        return trace
-
-    def _adopt(self, concrete: Any) -> Trace:
-        """Lists a trace that was made while nothing could be noted."""
-        with self.lock:
-            wanted = self.wanted(concrete.function_type)
-            trace = self._new_trace(concrete, wanted, UNSEEN, call_site(), 0.0)
-            self._made = trace.number
-            self.traces[id(concrete)] = trace
-        return trace
-
     @property
     def made(self) -> int:
         """How many traces have been made."""
@@ -348,25 +336,6 @@ class Recorder(Record):
         if self._made > (call.added if call is not None else 0):
             return EMPTY
         return FAILED if self.failures else self.first_cause
-
-    def _retrace(
-        self,
-        causes: tuple[Cause, ...],
-        nearest: tuple[Trace, ...],
-        trace: Trace,
-        site: Site,
-        seconds: float | None = None,
-    ) -> Retrace:
-        """The next retrace, which is not kept yet."""
-        return Retrace(
-            number=self.retrace_count + 1,
-            causes=causes,
-            nearest=tuple(each.number for each in nearest),
-            trace=trace.number,
-            site=site,
-            trace_seconds=trace.trace_seconds if seconds is None else seconds,
-            remedy=self.remedy(causes, site, Wanted(trace.key, trace.context)),
-        )
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """What to change so that a call like that at this site does not miss."""
@@ -393,7 +362,9 @@ class Recorder(Record):
         sentence = f"XLA compiled trace {trace.number} again, for {shapes}"
         cause = Cause("xla_compile", sentence, None, None, shapes)
         with self.lock:
-            retrace = self._retrace((cause,), (trace,), trace, call_site(), seconds)
+            site = call_site()
+            remedy = self.remedy((cause,), site, Wanted(trace.key, trace.context))
+            retrace = self.next_retrace((cause,), (trace,), trace, remedy, site, seconds)
             self.retrace_count += 1
             self.retraces.append(retrace)
             self._warn(retrace)

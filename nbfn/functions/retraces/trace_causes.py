@@ -20,7 +20,6 @@ VARIABLE_CREATION = Cause("variable_creation", "first call: traced once to creat
 EMPTY = Cause("evicted", "the cache was empty: its traces were evicted")
 FAILED = Cause("after_failure", "the trace before this one failed, and was not kept")
 REQUESTED = Cause("requested", "requested with get_concrete_function")
-UNSEEN = Cause("unknown", "made by a call that nbfn could not note")
 EXPORT = Cause("export", "traced again to be saved")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.effects.remarks import remarks
@@ -13,17 +11,7 @@ from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
 
 
-class Warned(Recorded, Protocol):
-    """A traced function that is warned of.
-
-    Attributes:
-        remarked: Whether its side effects have been told already.
-    """
-
-    remarked: bool
-
-
-def warn_of_first_trace(function: Warned, definition: Definition | None, trace: Trace) -> None:
+def warn_of_first_trace(function: Recorded, definition: Definition | None, trace: Trace) -> None:
     """Warns of side effects that no later call repeats, and of functions made in a loop."""
     try:
         _warn(function, definition, trace)
@@ -33,7 +21,7 @@ def warn_of_first_trace(function: Warned, definition: Definition | None, trace: 
         tell_failure(f"could not look for what `{function.label}` does only while traced", error)
 
 
-def _warn(function: Warned, definition: Definition | None, trace: Trace) -> None:
+def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> None:
     if definition is not None and definition.note_first_trace(trace.site):
         warn(
             f"`{function.label}` ({function.site}) was made {MAX_IN_A_LOOP} times, and each was "

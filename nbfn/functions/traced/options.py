@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
-from nbfn.functions.guards.guards import OnStale, check_on_stale
+from nbfn.functions.guards.guards import OnStale
 from nbfn.functions.recording.limit import Limit, OnLimit
 from nbfn.functions.signatures.pattern import Pattern
 
@@ -26,7 +27,9 @@ class Options:
 
     def __post_init__(self) -> None:
         self.limit()
-        check_on_stale(self.on_stale)
+        if self.on_stale not in get_args(OnStale):
+            expected = ", ".join(map(repr, get_args(OnStale)))
+            raise ValueError(f"on_stale is {self.on_stale!r}, expected one of {expected}")
 
     def limit(self) -> Limit:
         """A limit of its own for one function."""

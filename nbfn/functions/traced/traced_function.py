@@ -35,8 +35,12 @@ from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import define
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
-from nbfn.functions.signatures.misfit import plain_misfit
-from nbfn.functions.signatures.pattern import SignatureError, long_form, pattern_of_call
+from nbfn.functions.signatures.pattern import (
+    SignatureError,
+    long_form,
+    pattern_of_call,
+    plain_misfit,
+)
 from nbfn.functions.traced.early_warnings import warn_of_first_trace
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.methods import Instances
@@ -107,7 +111,11 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             str(self.__dict__.get("_name", "function")),
             functools.partial(roots, self.python_function),
             options.limit(),
-            Guards(self.python_function, functools.partial(owner_of, own), options.on_stale),
+            Guards(
+                self.python_function,
+                lambda: None if (me := own()) is None else me.owner,
+                options.on_stale,
+            ),
         )
         self.recorder.function_id = self.id
         self.recorder.first_cause, self._definition = define(self.python_function)
@@ -116,7 +124,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
         self.known_as: str | None = self.name if self.name.isidentifier() else None
-        self.recorder.spoken_name = functools.partial(spoken_name_of, own)
+        self.recorder.spoken_name = lambda: None if (me := own()) is None else me.spoken_name()
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()
@@ -148,12 +156,6 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             if owner is not None and value is owner and name != "self":
                 return f"{name}.{self.name}"
         return None if owner is not None else self.known_as
-
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The traces in the cache, oldest first."""
-        with self.recorder.lock:
-            return tuple(self.recorder.traces.values())
 
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""
@@ -264,8 +266,10 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             self._definition.reused = True
         for trace in self.recorder.doomed():
             eviction.evict(self, trace)
-        traces = len(self.recorder.traces)
-        excess = self.recorder.limit.excess(traces) if call.added else 0
+        self._evict_excess(call)
+
+    def _evict_excess(self, call: Call) -> None:
+        excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
         if excess:
             eviction.evict_least_recently_used(self, excess)
 
@@ -375,11 +379,15 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             reason: Why it is requested, for the trace's cause.
             counts: Whether it stands for a call, which somebody else will make.
         """
-        call, calls = Call(self.recorder, counts=counts, reason=reason), this_thread.calls
+        return self._requested(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
+
+    def _requested(self, call: Call, args: Any, kwargs: Any) -> Any:
+        calls = this_thread.calls
         depth = len(calls)
         try:
             self.recorder.begin(call)
-            return super().get_concrete_function(*args, **kwargs)
+            with call.interruption:
+                return super().get_concrete_function(*args, **kwargs)
         finally:
             del calls[depth:]
             self.recorder.end(call)
@@ -391,21 +399,13 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         Returns:
             The trace; None if the stance or the limit says that such calls stay eager.
         """
-        call, calls = Call(self.recorder, counts=False, explains=True), this_thread.calls
-        depth = len(calls)
+        call = Call(self.recorder, counts=False, explains=True)
         try:
-            self.recorder.begin(call)
-            with call.interruption:
-                concrete = super().get_concrete_function(*args)
-            return self.recorder.traces.get(id(concrete))
+            return self.recorder.traces.get(id(self._requested(call, args, {})))
         except RunEagerly:
             return None
         finally:
-            del calls[depth:]
-            self.recorder.end(call)
-            excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0
-            if excess:
-                eviction.evict_least_recently_used(self, excess)
+            self._evict_excess(call)
 
     @_tensorflow.no_autograph_fast
     def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
@@ -602,15 +602,3 @@ def _invalidate(function: weakref.ReferenceType[TracedFunction]) -> None:
         for clone in alive._clones:
             if (made := clone()) is not None:
                 made._dispatch.invalidate()
-
-
-def owner_of(function: weakref.ReferenceType[Any]) -> Any | None:
-    """The `owner` of a function that is held weakly."""
-    alive = function()
-    return None if alive is None else alive.owner
-
-
-def spoken_name_of(function: weakref.ReferenceType[Any]) -> str | None:
-    """The `spoken_name` of a function that is held weakly."""
-    alive = function()
-    return None if alive is None else alive.spoken_name()

@@ -113,7 +113,7 @@ def _capture(target: Any, name: str | None) -> Capture:
         shape=sizes,
         dtype=dtype.name,
         device=short_device(getattr(target, "device", None)),
-        nbytes=_nbytes(sizes, dtype),
+        nbytes=nbytes_of(shape, dtype),
         trainable=bool(getattr(target, "trainable", False)),
         id=f"{kind}-{id(target):x}",
         _target=weakref.ref(target),
@@ -126,10 +126,9 @@ def _own_name(target: Any, kind: str) -> str:
     return f"unnamed {kind}"
 
 
-def _nbytes(shape: tuple[int | None, ...] | None, dtype: Any) -> int | None:
-    if shape is None or None in shape or dtype in (tf.string, tf.resource, tf.variant):
+def nbytes_of(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
+    """Size of a tensor in bytes; None where its shape is not static, or its dtype has no size."""
+    number = shape.num_elements()
+    if number is None or dtype in (tf.string, tf.resource, tf.variant):
         return None
-    size = int(dtype.size)
-    for length in shape:
-        size *= length or 0
-    return size
+    return int(number * dtype.size)

@@ -127,8 +127,7 @@ def key_of(function_type: Any) -> Key:
     """The key of a trace, from its function type."""
     leaves: dict[str, Leaf] = {}
     containers: dict[str, str] = {}
-    nodes = dict(_tensorflow.parameters(function_type))
-    for path, node in _walk(nodes):
+    for path, node in _nodes(function_type):
         if isinstance(node, _tensorflow.Container):
             containers[path] = _describe(node)
         elif isinstance(node, _tensorflow.Value):
@@ -139,21 +138,16 @@ def key_of(function_type: Any) -> Key:
             leaves[path] = ObjectLeaf(type(target).__name__, id(target), reference)
         else:
             leaves[path] = TensorLeaf(node.spec)
-    return Key(leaves, containers, tuple(nodes))
+    return Key(leaves, containers, tuple(function_type.parameters))
 
 
-def _walk(nodes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, node in nodes.items():
-        yield from _descend(name, node)
-
-
-def _descend(path: str, node: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(node, _tensorflow.Tensor):
-        node = _tensorflow.unfold_spec(node.spec)
-    yield path, node
-    if isinstance(node, _tensorflow.Container):
-        for suffix, child in node.children.items():
-            yield from _descend(path + suffix, child)
+def _nodes(function_type: Any) -> Iterator[tuple[str, Any]]:
+    """Each node of the function type, and what is in specifications that hold others."""
+    for path, node in _tensorflow.nodes(function_type):
+        if isinstance(node, _tensorflow.Tensor):
+            yield from _tensorflow.below(path, _tensorflow.unfold_spec(node.spec))
+        else:
+            yield path, node
 
 
 def _describe(node: _tensorflow.Container) -> str:

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import nbfn
 from nbfn.functions.calls.dispatch import MAX_ENTRIES
@@ -169,63 +167,3 @@ def test_errors_are_the_same_on_the_cheap_way() -> None:
     assert f.calls == 3
     with pytest.raises(TypeError):
         f(tf.constant(1.0), tf.constant(2.0))
-
-
-# A differential fuzz ------------------------------------------------------------------------
-
-LEAVES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 3),
-    st.sampled_from([0.0, -0.0, 1.0, 2.5, math.nan]),
-    st.sampled_from(["", "a", "b"]),
-    st.builds(
-        lambda shape, dtype: tf.cast(tf.fill(shape, 2), dtype),
-        st.lists(st.integers(0, 2), max_size=2),
-        st.sampled_from([tf.float32, tf.int32, tf.float64]),
-    ),
-    st.builds(lambda n: np.full([n], 3, np.float32), st.integers(0, 2)),
-)
-ARGUMENTS = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=2),
-        st.tuples(inner, inner),
-        st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
-    ),
-    max_leaves=4,
-)
-CALLS = st.lists(st.tuples(ARGUMENTS, ARGUMENTS, st.booleans()), min_size=1, max_size=4)
-
-
-def describe(first: Any, second: Any = 1) -> Any:
-    """A result that tells every argument apart: types, values, shapes and structure."""
-    text = []
-    numbers = []
-    for leaf in tf.nest.flatten([first, second]):
-        if tf.is_tensor(leaf) or isinstance(leaf, np.ndarray):
-            tensor = tf.convert_to_tensor(leaf)
-            text.append(f"{tensor.dtype.name}{tensor.shape}")
-            numbers.append(tf.reduce_sum(tf.cast(tensor, tf.float64)))
-        else:
-            text.append(f"{type(leaf).__name__} {leaf}")
-    return tf.constant(" ".join(text)), numbers
-
-
-@settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-@given(CALLS)
-def test_random_calls_equal_eager_ones(calls: list) -> None:
-    f = nbfn.function(describe, autograph=False, max_traces=None)
-    for first, second, by_name in calls * 3:
-        arguments = {"second": second} if by_name else {}
-        expected, numbers = describe(first, **arguments)
-        text, sums = f(first, **arguments)
-        assert text.numpy() == expected.numpy()
-        assert [float(each) for each in sums] == [float(each) for each in numbers]
-    assert f.calls == len(calls) * 3
-    assert f.calls == f.hits + len(f.traces)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from array import array
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +15,6 @@ from nbfn.functions.guards.arrays import (
     WHOLE,
     fingerprint_of_array,
     fingerprint_of_buffer,
-    is_frozen,
 )
 
 ONE = tf.constant(1.0)
@@ -92,38 +89,6 @@ def test_of_a_very_large_array_elements_spread_over_it_count() -> None:
     assert fingerprint_of_array(values) != before
     values[:] = 1
     assert len(fingerprint_of_array(values)[0]) < 1 << 17
-
-
-def test_an_array_that_nothing_writes_to() -> None:
-    values = np.zeros(50_000)
-    assert not is_frozen(values)
-    view = values.view()
-    view.flags.writeable = False
-    assert not is_frozen(view)
-    values.flags.writeable = False
-    assert is_frozen(values)
-    assert is_frozen(view)
-    assert is_frozen(np.frombuffer(b"abcd", np.uint8))
-    f = nbfn.function(lambda x: x + values[137])
-    assert [float(f(ONE)) for _ in range(3)] == [1.0] * 3
-    assert (len(f.traces), f.hits) == (1, 2)
-    values.flags.writeable = True
-    values[137] = 4.0
-    assert float(f(ONE)) == 5.0
-    values = np.ones(50_000)
-    assert float(f(ONE)) == 2.0
-
-
-def test_a_frozen_array_is_not_kept_alive() -> None:
-    space: dict[str, Any] = {"__name__": "__main__", "values": np.zeros(50_000)}
-    space["values"].flags.writeable = False
-    exec("def f(x): return x + values[0]", space)
-    f = nbfn.function(space["f"], autograph=False)
-    f(ONE)
-    gone = weakref.ref(space.pop("values"))
-    f.free()
-    gc.collect()
-    assert gone() is None
 
 
 def test_a_buffer_can_grow_and_be_released() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import collections
 import contextvars
 import functools
 import operator
 import threading
 import weakref
+from array import array
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable
 from types import MappingProxyType, SimpleNamespace
@@ -131,6 +133,12 @@ def test_a_chain_of_objects_longer_than_calls_can_nest() -> None:
         ([1.0, 2, "a", None], lambda v: v.__setitem__(1, 2.0)),
         ([0.0], lambda v: v.__setitem__(0, -0.0)),
         ({1, 2}, lambda v: v.add(3)),
+        (deque([1.0, 2.0]), lambda v: v.__setitem__(0, 5.0)),
+        (deque([[1.0]]), lambda v: v[0].append(5.0)),
+        (bytearray(b"ab"), lambda v: v.__setitem__(0, 9)),
+        (bytearray(1 << 20), lambda v: v.__setitem__(-1, 9)),
+        (array("d", [1.0, 2.0]), lambda v: v.__setitem__(1, 5.0)),
+        (array("d", [1.0] * 100_000), lambda v: v.append(1.0)),
         ({(1, 2): 2.0}, lambda v: v.update({(1, 2): 7.0})),
     ],
 )
@@ -275,10 +283,15 @@ def test_a_dictionary_that_is_read_otherwise_too_counts_as_a_whole() -> None:
     assert g.retraces[-1].causes[0].path == "STATE['rate']"
 
 
-def test_of_a_namespace_what_is_read() -> None:
-    settings = SimpleNamespace(rate=2.0, step=0)
-    f = nbfn.function(lambda x: x * settings.rate, autograph=False)
+@pytest.mark.parametrize("kind", [SimpleNamespace, argparse.Namespace])
+def test_of_a_namespace_what_is_read(kind: Callable[..., Any]) -> None:
+    settings = kind(rate=2.0, step=0, inner=kind(p=P()))
+    f = nbfn.function(lambda x: x * settings.rate * settings.inner.p.k, autograph=False)
     for _ in range(3):
         f(ONE)
         settings.step += 1
     assert (len(f.traces), f.hits) == (1, 2)
+    settings.rate = 3.0
+    assert float(f(ONE)) == 6.0
+    settings.inner.p.k = 3.0
+    assert float(f(ONE)) == 9.0

@@ -114,20 +114,6 @@ def test_slots_and_objects_at_one_address() -> None:
     assert results == [3.0, 4.0, 5.0, 6.0]
 
 
-def test_objects_in_lists_and_dicts() -> None:
-    class Layer:
-        def __init__(self, k: float) -> None:
-            self.k = k
-
-    layers, named = [Layer(1.0), Layer(2.0)], {"a": {"b": Layer(1.0)}}
-    f = nbfn.function(lambda x: x * layers[1].k * named["a"]["b"].k)
-    assert float(f(ONE)) == 2.0
-    layers[1].k = 3.0
-    assert float(f(ONE)) == 3.0
-    named["a"]["b"].k = 2.0
-    assert float(f(ONE)) == 6.0
-
-
 def test_defaults_of_helpers_and_arguments_of_partials() -> None:
     def h(x: Any, k: Any = None, d: Any = {"a": 1.0}) -> Any:  # noqa: B006
         return x * d["a"] * (1.0 if k is None else k.rate)
@@ -140,16 +126,6 @@ def test_defaults_of_helpers_and_arguments_of_partials() -> None:
     assert float(f(ONE)) == 6.0
     bound.rate = 3.0
     assert float(f(ONE)) == 8.0
-
-
-def test_long_and_deep_containers() -> None:
-    long, deep = list(range(300)), {"a": {"b": {"c": {"d": {"e": 1.0}}}}}
-    f = nbfn.function(lambda x: x * long[250] * deep["a"]["b"]["c"]["d"]["e"])
-    assert float(f(ONE)) == 250.0
-    long[250] = 10
-    assert float(f(ONE)) == 10.0
-    deep["a"]["b"]["c"]["d"]["e"] = 2.0
-    assert float(f(ONE)) == 20.0
 
 
 class Chain:

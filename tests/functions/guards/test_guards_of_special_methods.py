@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-from array import array
-from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -241,53 +238,6 @@ def test_state_that_special_methods_write_themselves_is_exempt() -> None:
         stream.position += 1
         stream.entered += 1
     assert len(f.traces) == 1
-
-
-@pytest.mark.parametrize(
-    ("value", "change"),
-    [
-        (deque([1.0, 2.0]), lambda v: v.append(5.0)),
-        (deque([1.0, 2.0]), lambda v: v.__setitem__(0, 5.0)),
-        (deque([[1.0]]), lambda v: v[0].append(5.0)),
-        (bytearray(b"ab"), lambda v: v.__setitem__(0, 9)),
-        (bytearray(b"ab"), lambda v: v.append(9)),
-        (bytearray(1 << 20), lambda v: v.__setitem__(-1, 9)),
-        (array("d", [1.0, 2.0]), lambda v: v.__setitem__(1, 5.0)),
-        (array("d", [1.0] * 100_000), lambda v: v.append(1.0)),
-    ],
-)
-def test_what_sequences_hold(value: Any, change: Any) -> None:
-    f = nbfn.function(lambda x: x if len(value) else -x, autograph=False)
-    for _ in range(3):
-        f(THREE)
-    assert len(f.traces) == 1
-    change(value)
-    f(THREE)
-    assert len(f.traces) == 2
-
-
-@pytest.mark.filterwarnings("ignore:.*has retraced:nbfn.NbfnWarning")
-def test_objects_in_a_deque_and_in_namespaces() -> None:
-    first = SimpleNamespace(k=1.0)
-    layers: Any = deque([State(), State()])
-    held = SimpleNamespace(state=State())
-    options = argparse.Namespace(rate=2.0, state=State())
-
-    def f(x: Any) -> Any:
-        scale = first.k * layers[1].lr * held.state.lr
-        return x * scale * options.rate * options.state.lr
-
-    g = nbfn.function(f)
-    assert float(g(THREE)) == 48.0
-    for holder, name in (
-        (first, "k"),
-        (layers[1], "lr"),
-        (held.state, "lr"),
-        (options, "rate"),
-        (options.state, "lr"),
-    ):
-        setattr(holder, name, 5.0)
-        assert float(g(THREE)) == pytest.approx(float(f(THREE)))
 
 
 def test_attributes_of_functions_classes_and_slots() -> None:

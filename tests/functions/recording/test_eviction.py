@@ -56,18 +56,6 @@ def test_truth_values_and_texts_are_not_relaxed_and_that_is_said() -> None:
     assert len(f.traces) == 3
 
 
-def test_the_remedy_for_a_number_ends_the_retraces() -> None:
-    space: dict[str, Any] = {"tf": tf, "nbfn": nbfn, "__name__": "__main__"}
-    exec("@nbfn.function\ndef step(x, n):\n    return x * n", space)
-    space["step"].python_function  # noqa: B018
-    for n in (1, 2):
-        space["step"](tf.ones([2]), n)
-    exec(space["step"].retraces[-1].remedy.code, space)
-    with nbfn.expect_traces(space["step"], at_most=0):
-        for n in (1, 2, 3):
-            space["step"](tf.ones([2]), n)
-
-
 def test_on_limit_evict_drops_the_least_recently_used() -> None:
     f = nbfn.function(lambda x: x + 1, max_traces=2, on_limit="evict")
     for size in (1, 2, 1, 3):
@@ -92,26 +80,6 @@ def test_on_limit_evict_of_a_function_that_creates_variables() -> None:
     for size in (1, 2, 1):
         assert model(tf.ones([size])).numpy().tolist() == [2.0] * size
     assert len(model.__call__.traces) == 1
-
-
-def test_a_function_that_retraces_too_often_says_so_once() -> None:
-    f = nbfn.function(lambda x, n: x + n, max_traces=None)
-    with pytest.warns(nbfn.NbfnWarning) as caught:
-        _ = [f(tf.ones([1]), n) for n in range(20)]
-    # TensorFlow warns too, on Python 3.13, of how it copies syntax trees.
-    (text,) = [str(each.message) for each in caught if each.category is nbfn.NbfnWarning]
-    assert text.startswith(
-        "`<lambda>` has retraced 5 times in 6 calls; 5 of them share a cause: `n`"
-    )
-    assert "every value of `n`, as a tensor" in text
-
-
-def test_a_function_that_retraces_now_and_then_says_nothing(recwarn: Any) -> None:
-    f = nbfn.function(lambda x: x + 1, max_traces=None)
-    for size in range(1, 12):
-        for _ in range(4):
-            f(tf.ones([size]))
-    assert [w for w in recwarn if issubclass(w.category, nbfn.NbfnWarning)] == []
 
 
 def test_free_drops_the_graphs_and_the_function_goes_on() -> None:

@@ -33,11 +33,6 @@ def test_one_that_is_shown_needs_no_warning() -> None:
     )
 
 
-def test_a_name_is_checked_at_once() -> None:
-    with pytest.raises(ValueError, match="there is no stance 'slow', expected one of 'default'"):
-        nbfn.stance("slow")
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [

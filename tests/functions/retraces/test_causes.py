@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -136,23 +135,6 @@ def test_aliased_variables() -> None:
     assert f.hits == 1
 
 
-def test_creating_variables_traces_twice_and_is_no_retrace() -> None:
-    class Model:
-        v = None
-
-        @nbfn.function
-        def __call__(self, x: Any) -> Any:
-            if self.v is None:
-                self.v = tf.Variable(1.0)
-            return x + self.v
-
-    model = Model()
-    model(tf.constant(1.0))
-    codes = [trace.cause.code for trace in model.__call__.traces]
-    assert codes == ["variable_creation", "new_instance"]
-    assert model.__call__.retraces == ()
-
-
 def test_a_graph_as_context() -> None:
     f = nbfn.function(lambda x: x + 1)
     f(tf.constant(1.0))
@@ -189,23 +171,6 @@ def test_a_new_function_object_with_the_same_code_and_new_code() -> None:
         made[-1](tf.constant(1.0))
     codes = [each.traces[0].cause.code for each in made]
     assert codes == ["first_trace", "new_function", "new_code"]
-
-
-def test_functions_made_in_a_loop() -> None:
-    def make() -> Any:
-        @nbfn.function
-        def f(x: Any) -> Any:
-            return x
-
-        return f
-
-    for told in (None, None, "was made 3 times, and each was traced and called once", None):
-        f = make()
-        with pytest.warns(nbfn.NbfnWarning, match=told) if told else nullcontext():
-            f(tf.constant(1.0))
-    assert f.traces[0].cause.sentence == (
-        "first call of a new function object with the same code (4 made so far)"
-    )
 
 
 def test_the_trace_before_failed() -> None:

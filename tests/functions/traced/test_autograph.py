@@ -28,11 +28,11 @@ def walrus_in_if(x: Any) -> Any:
 
 def walrus_in_while(x: Any) -> Any:
     i = tf.constant(0)
-    while (twice := i * 2) < 10:
+    while (twice := i * 2) < (most := 10):
         if tf.reduce_sum(x) > 1:
             i += 1
         i += 1
-    return i, twice
+    return i, twice, most
 
 
 def walrus_of_walrus(x: Any) -> Any:

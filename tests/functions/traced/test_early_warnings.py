@@ -180,6 +180,9 @@ def test_functions_made_in_a_loop(told: Any) -> None:
         made(ONE)
     (text,) = told
     assert "was made 3 times, and each was traced and called once. Make it once, above" in text
+    assert made.traces[0].cause.sentence == (
+        "first call of a new function object with the same code (5 made so far)"
+    )
 
 
 def test_functions_that_are_made_anew_and_used_are_not_told(told: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -47,32 +46,6 @@ def test_every_way_to_make_one(replaced) -> None:
         assert len(f.traces) == 1
     assert positional.input_signature == signed.input_signature
     assert not positional._autograph
-
-
-def test_the_guides_buggy_cell() -> None:
-    space: dict[str, Any] = {"tf": tf, "nbfn": nbfn, "__name__": "__main__"}
-    code = """
-tf.function = nbfn.function
-
-@tf.function(autograph=False)
-def buggy_add():
-  return 1 + foo
-
-@tf.function(autograph=False)
-def recommended_add(foo):
-  return 1 + foo
-
-foo = 1
-first = int(buggy_add()), int(recommended_add(foo))
-foo = 100
-second = int(buggy_add()), int(recommended_add(foo))
-"""
-    found = tf.function
-    try:
-        exec(code, space)
-    finally:
-        tf.function = found
-    assert (space["first"], space["second"]) == ((2, 2), (101, 101))
 
 
 def test_methods_each_with_its_own_traces(replaced) -> None:
@@ -207,9 +180,7 @@ print([float(v) for v in f(tf.ones([2]))], f.calls, len(f.retraces))
 @pytest.mark.parametrize(
     "cells",
     [
-        [SET, "%load_ext nbfn", USE],
         ["%load_ext nbfn", SET, USE],
-        [SET, USE],
         [SET, SET, "%load_ext nbfn", "%load_ext nbfn", USE],
         ["%load_ext nbfn", SET, "%unload_ext nbfn", "%load_ext nbfn", USE],
         ["%load_ext nbfn", SET, "%%tf_function\ndef g(x):\n    return x", "g(tf.ones([1]))", USE],

@@ -26,12 +26,6 @@ def test_each_call_has_variables_of_its_own() -> None:
     assert (f.calls, f.hits) == (4, 3)
 
 
-def test_without_it_the_second_trace_may_create_none() -> None:
-    f = nbfn.function(accumulate)
-    with pytest.raises(ValueError, match="is not its first trace"):
-        f(tf.constant(1.0))
-
-
 def test_loops_slices_and_gradients_inside() -> None:
     @nbfn.function(local_state=True)
     def f(x: Any) -> Any:

@@ -36,12 +36,6 @@ def test_a_later_creation_names_both_places() -> None:
     assert f(tf.ones([1])).numpy().tolist() == [1.0]
 
 
-def test_creation_at_every_call_is_refused_at_the_first() -> None:
-    f = nbfn.function(lambda x: tf.Variable(1.0) + x)
-    with pytest.raises(ValueError, match="is not its first trace"):
-        f(tf.constant(1.0))
-
-
 @pytest.mark.parametrize("tape", [nullcontext, tf.GradientTape])
 def test_a_variable_that_died_is_an_error_and_not_an_old_value(tape: Any) -> None:
     holder = {"v": tf.Variable(1.0)}

@@ -118,13 +118,6 @@ def test_what_libraries_and_nbfn_trace_is_left_out(discovering) -> None:
     assert [each.id for each in live_functions() if each.id not in before].count(f.id) == 1
 
 
-def test_a_library_function_is_shown_if_watch_is_asked() -> None:
-    model, x, y = model_and_data()
-    model.fit(x, y, verbose=0)
-    inner = nbfn.watch(model)["train_step"]
-    assert inner.function is not None
-
-
 def test_initialisers_of_variables_are_no_functions_of_the_users(discovering) -> None:
     before = {each.id for each in live_functions()}
     counter = Counter()
