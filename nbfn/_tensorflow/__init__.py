@@ -86,6 +86,7 @@ from nbfn._tensorflow.running.cancellation import (
     has_other_canceller,
 )
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
+from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
 from nbfn._tensorflow.running.runs import (
     run_collecting,
 )
