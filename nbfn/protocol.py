@@ -271,6 +271,10 @@ class RunRecord(Record):
     memory: int | None = Field(
         default=None, description="Bytes that the process held at its end, the most of several."
     )
+    devices: dict[str, list[int]] | None = Field(
+        default=None,
+        description="What TensorFlow had on each device then, and the most until then, in bytes.",
+    )
 
 
 class WorkRecord(Record):

@@ -862,6 +862,12 @@ export interface RunRecord {
    * Bytes that the process held at its end, the most of several.
    */
   memory?: number | null;
+  /**
+   * What TensorFlow had on each device then, and the most until then, in bytes.
+   */
+  devices?: {
+    [k: string]: number[];
+  } | null;
 }
 /**
  * A place in the user's code.
