@@ -271,6 +271,10 @@ class RunRecord(Record):
     memory: int | None = Field(
         default=None, description="Bytes that the process held at its end, the most of several."
     )
+    devices: dict[str, list[int]] | None = Field(
+        default=None,
+        description="What TensorFlow had on each device then, and the most until then, in bytes.",
+    )
 
 
 class WorkRecord(Record):
@@ -480,6 +484,39 @@ class Page(Record):
     diagram: Diagram | None = None
 
 
+class OperationTime(Record):
+    """How long an operation took in a call, in seconds."""
+
+    seconds: float = Field(description="Itself, in all of its executions.")
+    within: float | None = Field(
+        default=None, description="What ran in the functions that it calls."
+    )
+    executions: int = Field(description="How often it was executed itself.")
+    ran_as: str | None = Field(
+        default=None, description="What ran in its place, if the optimiser changed it."
+    )
+
+
+class GraphTimes(Record):
+    """The times of a call of a graph, in seconds."""
+
+    seconds: float = Field(description="What all operations took together.")
+    others: float = Field(description="What those took whose place in the graph is not known.")
+
+
+class GraphBefore(Record):
+    """What the first of two graphs has of an operation that both have, if it is not the same."""
+
+    type: int = Field(description="As in a part, like everything that follows.")
+    inputs: list[int]
+    outputs: list[int]
+    device: int
+    place: int | None = None
+    calls: list[int] | None = None
+    controls: list[int] | None = None
+    value: str | None = None
+
+
 class GraphPart(Record):
     """The operations of a graph or of a function that it calls: the n-th of each list is one's."""
 
@@ -498,6 +535,12 @@ class GraphPart(Record):
         description="Which parts an operation calls, such as the body of a loop."
     )
     values: dict[int, str] = Field(description="The value of a constant, if it is short.")
+    controls: dict[int, list[int]] | None = Field(
+        default=None, description="Which operations one waits for without taking a result."
+    )
+    times: dict[int, OperationTime] | None = Field(
+        default=None, description="How long those took that ran in the call that was measured."
+    )
 
 
 class GraphRecord(Record):
@@ -525,6 +568,12 @@ class GraphRecord(Record):
     removed: list[int] = Field(description="Operations that only the first has.")
     added: list[int] = Field(description="Operations that only the second has.")
     changed: dict[int, list[str]] = Field(description="What differs in operations of both.")
+    before: dict[int, GraphBefore] | None = Field(
+        default=None, description="Operations of both as the first has them, where that differs."
+    )
+    times: GraphTimes | None = Field(
+        default=None, description="Of a call that was measured: its times as a whole."
+    )
 
 
 class SavedView(Record):

@@ -310,6 +310,16 @@ export interface GraphRecord {
   changed: {
     [k: string]: string[];
   };
+  /**
+   * Operations of both as the first has them, where that differs.
+   */
+  before?: {
+    [k: string]: GraphBefore;
+  } | null;
+  /**
+   * Of a call that was measured: its times as a whole.
+   */
+  times?: GraphTimes | null;
 }
 /**
  * The operations of a graph or of a function that it calls: the n-th of each list is one's.
@@ -352,6 +362,68 @@ export interface GraphPart {
   values: {
     [k: string]: string;
   };
+  /**
+   * Which operations one waits for without taking a result.
+   */
+  controls?: {
+    [k: string]: number[];
+  } | null;
+  /**
+   * How long those took that ran in the call that was measured.
+   */
+  times?: {
+    [k: string]: OperationTime;
+  } | null;
+}
+/**
+ * How long an operation took in a call, in seconds.
+ */
+export interface OperationTime {
+  /**
+   * Itself, in all of its executions.
+   */
+  seconds: number;
+  /**
+   * What ran in the functions that it calls.
+   */
+  within?: number | null;
+  /**
+   * How often it was executed itself.
+   */
+  executions: number;
+  /**
+   * What ran in its place, if the optimiser changed it.
+   */
+  ran_as?: string | null;
+}
+/**
+ * What the first of two graphs has of an operation that both have, if it is not the same.
+ */
+export interface GraphBefore {
+  /**
+   * As in a part, like everything that follows.
+   */
+  type: number;
+  inputs: number[];
+  outputs: number[];
+  device: number;
+  place?: number | null;
+  calls?: number[] | null;
+  controls?: number[] | null;
+  value?: string | null;
+}
+/**
+ * The times of a call of a graph, in seconds.
+ */
+export interface GraphTimes {
+  /**
+   * What all operations took together.
+   */
+  seconds: number;
+  /**
+   * What those took whose place in the graph is not known.
+   */
+  others: number;
 }
 /**
  * The newest rows when the notebook was saved; of a page, its kernel only.
@@ -790,6 +862,12 @@ export interface RunRecord {
    * Bytes that the process held at its end, the most of several.
    */
   memory?: number | null;
+  /**
+   * What TensorFlow had on each device then, and the most until then, in bytes.
+   */
+  devices?: {
+    [k: string]: number[];
+  } | null;
 }
 /**
  * A place in the user's code.

@@ -6,6 +6,7 @@ import type {
   Details,
   GraphRecord,
   Messages,
+  Page,
   Patch,
   Snapshot
 } from './protocol';
@@ -14,13 +15,15 @@ import { mount } from './views';
 
 /** What the Python widget synchronises. */
 interface Traits {
-  view: 'function' | 'cell' | 'session' | 'graph';
+  view: 'function' | 'cell' | 'session' | 'graph' | 'page';
   /** Id of the function or cell that is shown. */
   target: string | null;
   snapshot: Snapshot;
   /** Whether there is no kernel behind it: it is in a report. */
   kept?: boolean;
   graph: GraphRecord;
+  /** The page that the graph belongs to. */
+  page: Page | null;
 }
 
 /** Shows the widget's view until the host aborts the signal or calls the returned function. */
@@ -52,6 +55,10 @@ const render: Render<Traits> = ({ model, el, signal }) => {
         return { view };
       case 'graph':
         return { view, graph: model.get('graph') };
+      case 'page': {
+        const [page, graph] = [model.get('page'), model.get('graph')];
+        return page ? { view, page, graph } : { view: 'graph', graph };
+      }
       default:
         return { view, target: model.get('target') };
     }

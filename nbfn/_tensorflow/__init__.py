@@ -65,7 +65,9 @@ from nbfn._tensorflow.running.cancellation import (
     can_be_stopped,
     has_other_canceller,
 )
+from nbfn._tensorflow.running.devices import counted_memory, memory_of_devices
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
+from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
 from nbfn._tensorflow.running.runs import run_collecting
 from nbfn._tensorflow.running.sampling import (
     Sample,

@@ -22,6 +22,7 @@ _SHOWN = (
     ("nbfn.sessions.load", "LoadedSession", "loaded_bundle"),
     ("nbfn.sessions.export.export", "Export", "export_bundle"),
     ("nbfn.functions.calls.placement", "Placement", "result_bundle"),
+    ("nbfn.functions.calls.times", "Times", "result_bundle"),
     ("nbfn.functions.checking.check", "Check", "result_bundle"),
     ("nbfn.functions.recording.explanation", "Explanation", "result_bundle"),
     ("nbfn.functions.retraces.diff", "TraceDiff", "result_bundle"),

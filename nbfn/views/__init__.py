@@ -11,4 +11,5 @@ from nbfn.views.bundle import module_bundle as module_bundle
 from nbfn.views.bundle import outline_bundle as outline_bundle
 from nbfn.views.bundle import result_bundle as result_bundle
 from nbfn.views.bundle import session_bundle as session_bundle
+from nbfn.views.bundle import times_bundle as times_bundle
 from nbfn.views.bundle import trace_bundle as trace_bundle

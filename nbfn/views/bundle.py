@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.calls.times import Times
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.trace import EvictedError
@@ -26,7 +27,8 @@ from nbfn.views.function import function_outline
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.outline import GraphView, graph_view, title_of
 from nbfn.views.graphs.record import graph_record
-from nbfn.views.graphs.spoken import spoken_function, spoken_trace
+from nbfn.views.graphs.spoken import save_line, spoken_trace
+from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.module import ModuleTree
 from nbfn.views.outline import Outline
@@ -105,8 +107,7 @@ def graph_bundle(view: GraphView) -> dict[str, Any]:
     bundle = _static(view)
     if not _in_a_kernel():
         return bundle
-    function = spoken_function(view.trace)
-    save = None if function is None else f"%tf_graph {function} --trace {view.trace.number} --save"
+    save = save_line(view.trace)
     record = graph_record(view.title, view.graph, trace=spoken_trace(view.trace), save=save)
     bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
     if needs_widget():
@@ -121,15 +122,28 @@ def result_bundle(result: Any) -> dict[str, Any]:
     graph = None
     if isinstance(result, TraceDiff) and _in_a_kernel():
         graph = merged_record(result)
+    if isinstance(result, Times):
+        return times_bundle(result) | {"text/plain": repr(result)}
     return outline_bundle(page_of(result), graph) | {"text/plain": repr(result)}
+
+
+def times_bundle(times: Times, call: str | None = None) -> dict[str, Any]:
+    """The MIME bundle of a call's times: the slowest operations, and the graph in colours."""
+    return outline_bundle(*timed(times, call))
 
 
 def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) -> dict[str, Any]:
     """The MIME bundle of an outline: a page, with a picture if it has a graph; HTML and text."""
     if not _in_a_kernel():
         return _static(outline)
-    page = protocol.SavedView(view="page", page=outline.record(), graph=graph, snapshot=_made_by())
-    return _static(outline) | _held(page)
+    page = outline.record()
+    held = protocol.SavedView(view="page", page=page, graph=graph, snapshot=_made_by())
+    bundle = _static(outline) | _held(held)
+    if graph is not None and needs_widget():
+        from nbfn.views.widget import graph_widget, widget_view
+
+        bundle |= widget_view(graph_widget(graph, page))
+    return bundle
 
 
 def _made_by() -> protocol.Snapshot:

@@ -53,9 +53,10 @@ class _Widget(anywidget.AnyWidget):
 
 
 class GraphWidget(_Widget):
-    """The picture of a graph, which does not change."""
+    """The picture of a graph, alone or on a page; it does not change."""
 
     graph = traitlets.Dict().tag(sync=True)
+    page = traitlets.Dict(None, allow_none=True).tag(sync=True)
 
 
 class View(_Widget):
@@ -129,9 +130,13 @@ def session_widget() -> View:
     return _widgets["session"]
 
 
-def graph_widget(graph: protocol.GraphRecord) -> GraphWidget:
-    """A widget that shows a graph; of many, the oldest end."""
-    widget = GraphWidget(view="graph", graph=graph.model_dump(mode="json", exclude_none=True))
+def graph_widget(graph: protocol.GraphRecord, page: protocol.Page | None = None) -> GraphWidget:
+    """A widget that shows a graph, and the page that it belongs to; of many, the oldest end."""
+    widget = GraphWidget(
+        view="graph" if page is None else "page",
+        graph=graph.model_dump(mode="json", exclude_none=True),
+        page=None if page is None else page.model_dump(mode="json", exclude_none=True),
+    )
     _graphs.append(widget)
     if len(_graphs) > MAX_GRAPHS:
         _graphs.popleft().close()

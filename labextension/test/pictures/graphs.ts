@@ -1,4 +1,4 @@
-import type { GraphRecord } from '../../src/protocol';
+import type { GraphRecord, OperationTime } from '../../src/protocol';
 
 const [TITLE] = ['f, trace 1 (x: float32[2])'];
 
@@ -12,6 +12,9 @@ export interface Step {
   device?: string;
   calls?: readonly number[];
   value?: string;
+  /** Names of those that it waits for. */
+  after?: readonly string[];
+  time?: OperationTime;
 }
 
 /** Values of a record beside its parts. */
@@ -64,7 +67,9 @@ export function graphOf(
         devices: steps.map(({ device = '' }) => text(device)),
         places: steps.map(({ place }) => place ?? null),
         calls: kept(({ calls }) => calls && [...calls]),
-        values: kept(({ value }) => value)
+        values: kept(({ value }) => value),
+        controls: kept(({ after }) => after?.map(name => numbers.get(name) ?? -1)),
+        times: kept(({ time }) => time)
       };
     }),
     texts

@@ -18,7 +18,8 @@ const SCOPED: Step[] = [
 function drawing(parts: Step[][], rest: Rest = {}) {
   const root = new Frame(new Operations(graphOf(parts, rest)), 0).root;
   const layout = new Layout(root, text => text.length * 6);
-  return (...open: string[]): Picture => layout.draw(new Set(open), true);
+  return (...open: string[]): Picture =>
+    layout.draw(new Set(open), { labels: true, controls: false, times: false });
 }
 
 function flows({ lines }: Picture): string[] {

@@ -154,4 +154,23 @@ describe('the picture of a timeline', () => {
       'In [2]'
     );
   });
+
+  it('has the memory of the process and of each device that counts', async () => {
+    const gpu = '/job:localhost/replica:0/task:0/device:GPU:0';
+    const runs = [
+      run(1, { memory: 2e9, devices: { [gpu]: [1e9, 3e9] } }),
+      run(2, { memory: 1e9, devices: { [gpu]: [5e8, 4e9] } })
+    ];
+    const element = await drawn({ runs: table(...runs) });
+    const said = [...element.querySelectorAll('.nbfn-Timeline-memory')].map(each =>
+      each.getAttribute('aria-label')
+    );
+    expect(said).toEqual([
+      'Memory of the process after each run: 1 GB now, 2 GB at most',
+      'Memory of GPU:0 after each run: 500 MB now, 4 GB at most'
+    ]);
+    const tables = one(element, '.nbfn-Timeline-tables');
+    await open(tables);
+    expect(words(one(tables, 'tbody tr:first-child'))).toContain('1 GB, GPU:0 500 MB');
+  });
 });

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.functions.calls.times import Times, times_of
 from nbfn.functions.traces.capture import nbytes_of, short_device
 from nbfn.spent import spent_here
 
@@ -102,21 +103,43 @@ class Run:
         value: What the call returned.
         metadata: TensorFlow's ``RunMetadata``; None where TensorFlow does not collect it.
         placement: Where its operations ran.
+        times: How long each took, if that was asked for; None too where TensorFlow does not tell.
     """
 
     value: Any
     metadata: Any = field(repr=False)
     placement: Placement
+    times: Times | None = None
 
 
-def run(concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
+def run(
+    concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any], *, timed: bool = False
+) -> Run:
     """Runs a concrete function and reads the placement from the partition graphs.
 
     Those are collected on a function's first run only, so the trace runs inside a new function;
     the user's Python does not run again.
+
+    Args:
+        concrete: The concrete function.
+        args: Its positional arguments.
+        kwargs: The others.
+        timed: Whether TensorFlow's profiler measures how long each operation takes. It keeps an
+            event for each execution of each operation, about 100 bytes, until the call is over.
+
+    Raises:
+        ProfilerBusyError: If it is to be timed while a profiler is running.
     """
     watched = _tensorflow.tf_function(lambda: concrete(*args, **kwargs), autograph=False)
-    value, metadata = _tensorflow.run_collecting(watched)
+    _tensorflow.mute_tracing_warning(watched)  # which is meant for functions of the user's
+    times = None
+    if timed:
+        (value, executed), metadata = _tensorflow.run_collecting(
+            lambda: _tensorflow.run_profiled(watched)
+        )
+        times = None if executed is None else times_of(concrete, executed, metadata)
+    else:
+        value, metadata = _tensorflow.run_collecting(watched)
     operations = concrete.graph.get_operations()
     requested = {op.name: op.device for op in operations if op.device}
     outputs = [tensor for op in operations for tensor in op.outputs]
@@ -126,7 +149,7 @@ def run(concrete: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Run:
     spent.watched += metadata is not None
     spent.copies += len(placement.copies)
     spent.copied_nbytes += sum(copy.nbytes or 0 for copy in placement.copies)
-    return Run(value, metadata, placement)
+    return Run(value, metadata, placement, times)
 
 
 def placement_of(

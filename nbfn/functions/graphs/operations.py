@@ -9,7 +9,7 @@ import fnmatch
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,7 @@ class Operation:
         line: The user's line that made it; None where it is not known.
         file: The file of that line, which may stand for a cell.
         value: The value of a constant, if it is short.
+        controls: Names of the operations that it waits for without taking a result.
         bodies: Names of the functions that it calls, such as a loop's body.
     """
 
@@ -57,6 +58,7 @@ class Operation:
     taken: tuple[int, ...] = ()
     file: str = ""
     value: str = ""
+    controls: tuple[str, ...] = ()
 
     def matches(self, pattern: str) -> bool:
         """Whether its name or its type contains a text, or fits a pattern with ``*`` and ``?``."""
@@ -120,7 +122,16 @@ def graph_of(trace: Trace) -> Graph:
     Raises:
         EvictedError: If the trace has left the cache.
     """
-    concrete = trace.concrete_function
+    return graph_of_concrete(trace.concrete_function, [each.name for each in trace.captures])
+
+
+def graph_of_concrete(concrete: Any, captures: Sequence[str] = ()) -> Graph:
+    """Reads the graph of a concrete function.
+
+    Args:
+        concrete: The concrete function.
+        captures: The notebook's name of each captured value, in the function's order.
+    """
     graph = concrete.graph
     named = {each.name: each for each in graph.get_operations()}
     given = list(getattr(graph, "inputs", ()))
@@ -130,7 +141,7 @@ def graph_of(trace: Trace) -> Graph:
         tuple(map(_operation, named.values())),
         tuple((t.op.name, _spec(t)) for t in given if id(t) not in known),
         tuple((t.op.name, _spec(t)) for t in getattr(graph, "outputs", ())),
-        tuple((t.op.name, c.name) for t, c in zip(captured, trace.captures, strict=False)),
+        tuple((t.op.name, name) for t, name in zip(captured, captures, strict=False)),
         _bodies(graph),
     )
 
@@ -159,6 +170,7 @@ def _operation(operation: tf.Operation) -> Operation:
         tuple(tensor.value_index for tensor in operation.inputs),
         file,
         _value(operation.node_def),
+        tuple(each.name for each in operation.control_inputs),
     )
 
 
@@ -236,6 +248,7 @@ def _of_body(node: Any) -> Operation:
         bodies=_called(node),
         taken=tuple(int(which[-1]) if which else 0 for _, *which in taken),
         value=_value(node),
+        controls=tuple(each[1:] for each in node.input if each.startswith("^")),
     )
 
 

@@ -454,16 +454,26 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
         return None if concrete is None else self.recorder.traces.get(id(concrete))
 
     @_tensorflow.no_autograph_fast
-    def run(self, *args: Any, **kwargs: Any) -> Run:
+    def run(self, *args: Any, metadata: bool = False, **kwargs: Any) -> Run:
         """Makes a call and records on which device each operation ran.
 
         RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``. The call traces if it
         must; it is a real call, but it is not counted.
 
+        Args:
+            *args: Positional arguments of the call; one that is called ``metadata`` has to be.
+            metadata: Whether TensorFlow's profiler measures how long each operation takes:
+                ``times``, and the step statistics of the ``RunMetadata``.
+            **kwargs: The other arguments of the call.
+
         Returns:
-            The call's value, ``RunMetadata``, and placement.
+            The call's value, ``RunMetadata``, placement, and times if they were asked for.
+
+        Raises:
+            ProfilerBusyError: If times are asked for while another profiler is running.
         """
-        watched = run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+        concrete = self.get_concrete_function(*args, **kwargs)
+        watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
         return watched
 

@@ -131,9 +131,13 @@ class WatchedFunction(Answers):
         self._take_earlier()
         return self._tally.traces[id(concrete)]
 
-    def run(self, *args: Any, **kwargs: Any) -> Run:
-        """Makes a call and records on which device each operation ran; it is not counted."""
-        watched = run(self.get_concrete_function(*args, **kwargs), args, kwargs)
+    def run(self, *args: Any, metadata: bool = False, **kwargs: Any) -> Run:
+        """Makes a call that is not counted, and records where operations ran.
+
+        With ``metadata=True``, how long each took as well; see `TracedFunction.run`.
+        """
+        concrete = self.get_concrete_function(*args, **kwargs)
+        watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
         return watched
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -141,7 +142,8 @@ class LineMagics(TellingMagics):
         show(placement_outline(function.run(*args, **kwargs).placement, line.strip()))
 
     @magic_arguments()
-    @argument("function", help="name of a traced function")
+    @argument("function", nargs="+", help="name of a traced function; with --time, a call of one")
+    @argument("--time", action="store_true", help="make the call, and time each operation")
     @argument("-t", "--trace", type=int, help="number of the trace (default: the newest)")
     @argument("--op", metavar="NAME", help="find operations by name or type, such as *MatMul*")
     @argument(
@@ -154,12 +156,15 @@ class LineMagics(TellingMagics):
     def tf_graph(self, line: str) -> None:
         """Show the operations of a trace's graph, by name scope.
 
-        Python: ``trace``, ``trace.graph_def()``.
+        With ``--time`` it makes a real call: variables change as they always do.
+
+        Python: ``trace``, ``trace.graph_def()``; ``f.run(…, metadata=True).times``.
 
         Examples::
 
             %tf_graph train_step --trace 2
             %tf_graph train_step --op MatMul
+            %tf_graph --time train_step(images, labels)
         """
         from nbfn.notebook.cells.options import unquoted
         from nbfn.notebook.magics.graph_file import save_graph
@@ -167,8 +172,14 @@ class LineMagics(TellingMagics):
         from nbfn.views.graphs.outline import found_operations, graph_view
 
         arguments = parsed_line(self.tf_graph, line)
-        function = named(self.shell, arguments.function)
-        refuse_several(arguments.function, function)
+        if arguments.time:
+            if not (arguments.trace is arguments.op is arguments.save is None):
+                raise UsageError("--time shows the call; it takes no other option")
+            self._show_times(" ".join(re.split(r"(?:^|\s)--time(?=\s|$)", line)).strip())
+            return
+        asked = " ".join(arguments.function)
+        function = named(self.shell, asked)
+        refuse_several(asked, function)
         traces = {trace.number: trace for trace in function.traces}
         if not traces:
             raise UsageError(f"`{function.label}` has no trace yet; call it first")
@@ -187,6 +198,18 @@ class LineMagics(TellingMagics):
         if found is None:
             raise UsageError(f"no operation of trace {number} matches `{pattern}`")
         show(found)
+
+    def _show_times(self, call: str) -> None:
+        from nbfn._tensorflow import ProfilerBusyError
+        from nbfn.views import metadata_of, times_bundle
+
+        function, args, kwargs = call_in(self.shell, call)
+        with one_line(ProfilerBusyError):
+            times = function.run(*args, metadata=True, **kwargs).times
+        if times is None:
+            raise UsageError("this TensorFlow does not tell how long operations take")
+        bundle = times_bundle(times, call)
+        display(bundle, metadata=metadata_of(bundle), raw=True)
 
     @magic_arguments()
     @argument(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from nbfn import _tensorflow
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -31,7 +33,10 @@ def memory_of(devices: Iterable[str], variables: Iterable[tf.Variable]) -> dict[
             if part.dtype not in (tf.string, tf.resource, tf.variant):
                 place = _full_name(part.device, held)
                 held[place] = held.get(place, 0) + part.dtype.size * _elements(part.shape)
-    return {device: Memory(nbytes, *_counted(device)) for device, nbytes in held.items()}
+    return {
+        device: Memory(nbytes, *(_tensorflow.counted_memory(device) or ()))
+        for device, nbytes in held.items()
+    }
 
 
 def _full_name(device: str, known: Iterable[str]) -> str:
@@ -41,13 +46,3 @@ def _full_name(device: str, known: Iterable[str]) -> str:
 
 def _elements(shape: tf.TensorShape) -> int:
     return shape.num_elements() or 0
-
-
-def _counted(device: str) -> tuple[int | None, int | None]:
-    if "CPU" in device:  # where TensorFlow answers with zeros
-        return None, None
-    try:
-        info = tf.config.experimental.get_memory_info(device.removeprefix("/device:"))
-    except (ValueError, RuntimeError, tf.errors.OpError):  # TensorFlow counts on some devices only
-        return None, None
-    return info["current"], info["peak"]

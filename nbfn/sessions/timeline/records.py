@@ -10,7 +10,7 @@ from nbfn.sessions.timeline.runs import Run
 _DIGITS = 6
 """Microseconds, so that a row stays short."""
 
-_SAME = protocol.RunRecord.model_fields.keys() - {"cell", "running"}
+_SAME = protocol.RunRecord.model_fields.keys() - {"cell", "running", "devices"}
 
 
 def run_record(run: Run) -> protocol.RunRecord:
@@ -20,4 +20,5 @@ def run_record(run: Run) -> protocol.RunRecord:
         if isinstance(value, float):
             told[name] = round(value, _DIGITS)
     cell = protocol.Cell(id=run.cell.id, execution_count=run.cell.execution_count)
-    return protocol.RunRecord(cell=cell, running=run.is_running, **told)
+    devices = run.devices and {name: list(held) for name, held in run.devices.items()}
+    return protocol.RunRecord(cell=cell, running=run.is_running, devices=devices, **told)

@@ -64,6 +64,8 @@ class Run:
         segments: Of a cell in segments, what ran in graphs, in words.
         memory: What the process held at its end, in bytes, the most of several; None where
             nobody says.
+        devices: What TensorFlow had on each device then, and the most until then, in bytes; the
+            most of several. Devices on which it does not count are left out.
     """
 
     id: str
@@ -89,6 +91,7 @@ class Run:
     is_running: bool = False
     segments: str | None = None
     memory: int | None = None
+    devices: dict[str, tuple[int, int]] | None = None
 
     @property
     def graph(self) -> float:
@@ -120,8 +123,19 @@ def together(first: Run, then: Run) -> Run:
         is_running=then.is_running,
         segments=None,
         memory=max(filter(None, (first.memory, then.memory)), default=None),
+        devices=_most(first.devices, then.devices),
         **{name: getattr(first, name) + getattr(then, name) for name in _ADDED},
     )
+
+
+def _most(*all_of: dict[str, tuple[int, int]] | None) -> dict[str, tuple[int, int]] | None:
+    """The most that each device had at the end of several runs."""
+    found: dict[str, tuple[int, int]] = {}
+    for devices in all_of:
+        for name, (held, peak) in (devices or {}).items():
+            most = found.get(name, (0, 0))
+            found[name] = max(held, most[0]), max(peak, most[1])
+    return found or None
 
 
 def merged(runs: Iterable[Run], most: int, newest: int = 0) -> list[Run]:
@@ -198,6 +212,8 @@ class _Meter:
             is_running=ending is None,
             segments=segments,
             memory=process_memory(),
+            # Of a run that goes on another thread asks, which leaves TensorFlow alone.
+            devices=None if ending is None else device_memory(),
         )
 
 
@@ -206,6 +222,12 @@ def process_memory() -> int | None:
     # Every kernel has imported it; another thread may be importing it just now.
     process = getattr(sys.modules.get("psutil"), "Process", None)
     return None if process is None else int(process().memory_info().rss)
+
+
+def device_memory() -> dict[str, tuple[int, int]] | None:
+    """What TensorFlow has on each device on which it counts, and the most until now, in bytes."""
+    read = getattr(sys.modules.get("nbfn._tensorflow"), "memory_of_devices", None)
+    return (read() if read is not None else None) or None
 
 
 class Runs:

@@ -25,7 +25,13 @@ def merged_record(diff: TraceDiff) -> protocol.GraphRecord | None:
     for change in (*diff.changed, *diff.constants):
         changed[change.name].append(f"{change.what}: {change.old} \u2192 {change.new}")
     sides = sides_of(diff)
-    difference = Difference(sides, frozenset(diff.removed), frozenset(diff.added), changed)
+    newer = {operation.name: operation for operation in new.operations}
+    before = {
+        operation.name: operation
+        for operation in old.operations
+        if newer.get(operation.name, operation) != operation
+    }
+    difference = Difference(sides, frozenset(diff.removed), frozenset(diff.added), changed, before)
     return graph_record(
         f"{sides[0]} \u2192 {sides[1]}", _merged(old, new, diff), difference=difference
     )

@@ -8,11 +8,15 @@ from typing import Generic, TypeVar
 
 from nbfn import protocol
 from nbfn.functions.graphs.operations import Graph, Operation
+from nbfn.functions.graphs.times import GraphTimes
 from nbfn.sessions.records import cell_of
 from nbfn.site import site_of
 
 MAX_OPERATIONS = 10_000
 """So many operations does a picture have, and keeps a notebook that is saved: about 1.5 MB."""
+
+_DIGITS = 9
+"""Nanoseconds."""
 
 _Item = TypeVar("_Item")
 
@@ -26,12 +30,14 @@ class Difference:
         removed: Names of the operations that only the first has.
         added: Names of the operations that only the second has.
         changed: What differs in an operation that both have.
+        before: The first's operations of those that both have and that are not the same.
     """
 
     sides: tuple[str, str]
     removed: frozenset[str]
     added: frozenset[str]
     changed: Mapping[str, Sequence[str]]
+    before: Mapping[str, Operation] = field(default_factory=dict)
 
 
 def graph_record(
@@ -41,6 +47,7 @@ def graph_record(
     trace: str | None = None,
     save: str | None = None,
     difference: Difference | None = None,
+    times: GraphTimes | None = None,
 ) -> protocol.GraphRecord:
     """The record of a graph.
 
@@ -50,14 +57,22 @@ def graph_record(
         trace: Python that gives the trace, if there is any.
         save: The line that writes the graph to the file whose name follows.
         difference: What is marked, if the graph was merged of two.
+        times: How long its operations took, if a call was measured.
     """
     texts, places = _Interned[str](), _Interned[tuple[str, int]]()
     every = {"": graph.operations, **graph.bodies}
     kept = dict(_first(every, MAX_OPERATIONS))
     numbers = {name: number for number, name in enumerate(kept)}
-    parts = [_part(name, operations, numbers, texts, places) for name, operations in kept.items()]
+    parts = [
+        _part(name, operations, numbers, texts, places, times) for name, operations in kept.items()
+    ]
     known = {operation.name: number for number, operation in enumerate(kept[""])}
     changes = difference or Difference(("", ""), frozenset(), frozenset(), {})
+    before = {
+        known[name]: _before(operation, known, numbers, texts, places)
+        for name, operation in changes.before.items()
+        if name in known
+    }
     return protocol.GraphRecord(
         title=title,
         trace=trace,
@@ -75,6 +90,12 @@ def graph_record(
         changed={
             known[name]: list(what) for name, what in changes.changed.items() if name in known
         },
+        before=before or None,
+        times=None
+        if times is None
+        else protocol.GraphTimes(
+            seconds=round(times.seconds, _DIGITS), others=round(times.other_seconds, _DIGITS)
+        ),
     )
 
 
@@ -104,6 +125,7 @@ def _part(
     numbers: Mapping[str, int],
     texts: _Interned[str],
     places: _Interned[tuple[str, int]],
+    times: GraphTimes | None,
 ) -> protocol.GraphPart:
     known = {operation.name: number for number, operation in enumerate(operations)}
     calls = {
@@ -123,7 +145,50 @@ def _part(
         ],
         calls={number: bodies for number, bodies in calls.items() if bodies},
         values={number: each.value for number, each in enumerate(operations) if each.value},
+        controls={
+            number: waits
+            for number, each in enumerate(operations)
+            if (waits := _numbers(known, each.controls))
+        }
+        or None,
+        times=None if times is None else dict(_times(name, known, times)),
     )
+
+
+def _before(
+    operation: Operation,
+    known: Mapping[str, int],
+    numbers: Mapping[str, int],
+    texts: _Interned[str],
+    places: _Interned[tuple[str, int]],
+) -> protocol.GraphBefore:
+    line, file = operation.line, operation.file
+    return protocol.GraphBefore(
+        type=texts(operation.type),
+        inputs=list(_taken(operation, known)),
+        outputs=list(map(texts, operation.outputs)),
+        device=texts(operation.device),
+        place=None if line is None else places((file, line)),
+        calls=[numbers[body] for body in operation.bodies if body in numbers] or None,
+        controls=_numbers(known, operation.controls) or None,
+        value=operation.value or None,
+    )
+
+
+def _times(
+    body: str, known: Mapping[str, int], times: GraphTimes
+) -> Iterator[tuple[int, protocol.OperationTime]]:
+    for (part, name), time in times.times.items():
+        if part == body and name in known:
+            yield (
+                known[name],
+                protocol.OperationTime(
+                    seconds=round(time.seconds, _DIGITS),
+                    within=round(time.within, _DIGITS) or None,
+                    executions=time.executions,
+                    ran_as=", ".join(time.ran_as) or None,
+                ),
+            )
 
 
 def _taken(operation: Operation, known: Mapping[str, int]) -> Iterator[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbfn.functions import Trace
+from nbfn.functions.traces.trace import EvictedError
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.sessions.session import session
 
@@ -13,6 +14,27 @@ from nbfn.sessions.session import session
 def spoken_function(trace: Trace) -> str | None:
     """The expression by which the notebook finds the function of a trace; None if it has none."""
     return next((name for name, function in _functions() if trace in function.traces), None)
+
+
+def save_line(trace: Trace) -> str | None:
+    """The magic's line that saves a trace's graph to the file whose name follows.
+
+    None if the notebook has no name for its function.
+    """
+    function = spoken_function(trace)
+    return None if function is None else f"%tf_graph {function} --trace {trace.number} --save"
+
+
+def trace_of(concrete: Any) -> Trace | None:
+    """The trace of a concrete function; None if no function of the notebook has it any more."""
+    for _, function in _functions():
+        for trace in function.traces:
+            try:
+                if trace.concrete_function is concrete:
+                    return trace  # type: ignore[no-any-return]
+            except EvictedError:
+                pass
+    return None
 
 
 def spoken_trace(trace: Trace) -> str | None:

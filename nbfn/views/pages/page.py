@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbfn.functions.calls.placement import Placement
+from nbfn.functions.calls.times import Times
 from nbfn.functions.checking.check import Check
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.diff import TraceDiff
@@ -27,6 +28,7 @@ from nbfn.views.pages.placement import placement_outline, session_placement_outl
 from nbfn.views.pages.preflight import preflight_outline
 from nbfn.views.pages.statistics import statistics_outline
 from nbfn.views.pages.suggestion import suggestion_outline
+from nbfn.views.pages.times import times_outline
 from nbfn.views.pages.watched import watched_outline
 
 _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
@@ -40,6 +42,7 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Retrace: retrace_outline,
     SessionPlacement: session_placement_outline,
     Statistics: statistics_outline,
+    Times: times_outline,
     TraceDiff: difference_outline,
     WatchedObject: watched_outline,
 }

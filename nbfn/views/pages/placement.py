@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from nbfn import protocol
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.traces.capture import short_device
 from nbfn.modules.module.rows import show_bytes
+from nbfn.sessions.contents.memory import Memory
 from nbfn.sessions.placement import SessionPlacement
 from nbfn.text import count
 from nbfn.views.outline import Outline, Table, Words
@@ -112,13 +113,22 @@ def session_placement_outline(placement: SessionPlacement) -> Outline:
             {short_device(name): operations.get(short_device(name), 0) for name in placement.memory}
             | operations,
             [copy for each in placement.functions.values() for copy in each.copies],
-            {short_device(name): show_bytes(m.variables) for name, m in placement.memory.items()},
+            {short_device(name): list(_held(each)) for name, each in placement.memory.items()},
         ),
     )
 
 
+def _held(memory: Memory) -> Iterator[str]:
+    """What a device holds, in words; in use is told where TensorFlow counts."""
+    yield f"{show_bytes(memory.variables)} of variables"
+    if memory.current is not None and memory.peak is not None:
+        yield f"{show_bytes(memory.current)} in use, {show_bytes(memory.peak)} at most"
+
+
 def _diagram(
-    operations: Mapping[str, int], copies: Iterable[Copy], held: Mapping[str, str] | None = None
+    operations: Mapping[str, int],
+    copies: Iterable[Copy],
+    held: Mapping[str, Sequence[str]] | None = None,
 ) -> protocol.Diagram | None:
     """The devices, and what was copied between them."""
     moved: dict[tuple[str, str], list[Copy]] = {}
@@ -136,7 +146,7 @@ def _diagram(
                 label=device,
                 lines=[
                     count(number, "operation"),
-                    *([f"{held[device]} of variables"] if held and device in held else []),
+                    *(held[device] if held and device in held else ()),
                 ],
             )
             for device, number in devices.items()

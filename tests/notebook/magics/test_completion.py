@@ -31,6 +31,8 @@ def complete(shell, run, request):
         ("%%tf_function -i x,", {"x"}),
         ("%tf_traces t", {"train_step", "test_step"}),
         ("%tf_graph train_step --", {"--trace", "--save", "--help"}),
+        ("%tf_graph --ti", {"--time"}),
+        ("%tf_graph --time tr", {"train_step"}),
         ("%tf_stance fail", {"fail_on_retrace"}),
         ("%tf_export model tr", {"train_step"}),
     ],

@@ -57,6 +57,21 @@ def test_graph(f, run, tmp_path, refused) -> None:
     assert refused(f"%tf_graph f --save {file}").startswith("UsageError: --save: [Errno 17]")
 
 
+def test_times_are_those_of_a_real_call(f, run, refused) -> None:
+    run("count = tf.Variable(0)")
+    run("%%tf_function\ndef counting(x, n=2):\n    count.assign_add(1)\n    return tf.sin(x) * n\n")
+    text = run("%tf_graph --time counting(x, n=3)").text
+    assert text.startswith("counting(x, n=3)\n")
+    assert "slowest operations:" in text
+    assert [line.split()[-2:] for line in text.splitlines() if " Sin " in line] == [["Sin", "Sin"]]
+    assert run("int(count)").result == 1
+    assert run("%tf_graph counting(x, n=3) --time").text.startswith("counting(x, n=3)\n")
+    assert "<times: 3 operations" in run("counting.run(x, metadata=True).times").text
+    assert refused("%tf_graph --time counting").strip() == (
+        "UsageError: `counting` is not a call; write it as counting(x, n=2)"
+    )
+
+
 def test_export(f, run, tmp_path, refused) -> None:
     path = tmp_path / "model"
     result = run(f"%tf_export {path} f --no-verify").result
@@ -90,6 +105,7 @@ def test_export(f, run, tmp_path, refused) -> None:
         ("%tf_placement f(nothing)", "name 'nothing' is not defined"),
         ("%tf_graph f -t 9", "`f` has no trace 9; it has 1, 2"),
         ("%tf_graph f --trace two", "argument -t/--trace: invalid int value: 'two'"),
+        ("%tf_graph --time f(x) --op a", "--time shows the call; it takes no other option"),
         ("%tf_session now", "the session has no `now`"),
     ],
 )

@@ -215,3 +215,43 @@ def test_a_row_has_whole_microseconds() -> None:
     assert row.seconds == 0.333333
     assert row.graph == 0.166667
     assert row.cell.execution_count == 1
+
+
+def test_the_memory_of_devices_is_told_where_tensorflow_counts(runs, monkeypatch) -> None:
+    gpu, cpu = ("/device:GPU:0", "/device:CPU:0")
+    counted = iter([(100, 300), (40, 500), (70, 500)])
+
+    def info(device: str) -> dict[str, int]:
+        assert device == "GPU:0"
+        return dict(zip(("current", "peak"), next(counted), strict=True))
+
+    tf.zeros([1])  # TensorFlow has begun to compute
+    devices = [tf.config.LogicalDevice(name, name[8:11]) for name in (cpu, gpu)]
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda: devices)
+    monkeypatch.setattr(tf.config.experimental, "get_memory_info", info)
+    for number in (1, 2, 3):
+        runs.begin(Cell(f"cell-{number}", number))
+        if number == 1:
+            runs.look("run")
+        runs.end("done")
+    first, second, third = runs.rows()
+    assert [each.devices for each in (first, second)] == [{gpu: (100, 300)}, {gpu: (40, 500)}]
+    assert run_record(third).devices == {gpu: [70, 500]}
+    (both,) = merged([first, second], 1)
+    assert both.devices == {gpu: (100, 500)}
+
+
+def test_devices_are_not_asked_before_tensorflow_begins_to_compute(monkeypatch) -> None:
+    from nbfn._tensorflow.running import devices
+
+    assert devices.memory_of_devices() == {}  # a CPU alone, of which nothing is counted
+
+    class Fresh:
+        _initialized = False
+
+    def never() -> list[str]:
+        raise AssertionError("the devices were asked for")
+
+    monkeypatch.setattr(devices._context, "context_safe", Fresh)
+    monkeypatch.setattr(tf.config, "list_logical_devices", never)
+    assert devices.memory_of_devices() == {}

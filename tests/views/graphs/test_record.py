@@ -10,6 +10,7 @@ import tensorflow as tf
 import nbfn
 from nbfn import protocol, site
 from nbfn.functions.graphs.operations import graph_of
+from nbfn.functions.graphs.times import graph_times
 from nbfn.views.graphs import record as records
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.record import graph_record
@@ -120,3 +121,44 @@ def test_two_graphs_become_one_in_which_what_differs_is_marked() -> None:
     assert merged_record(nbfn.diff(traced.traces[0], traced.traces[0])) is None
     traced.free()
     assert merged_record(diff) is None
+
+
+def test_what_only_waits_and_what_a_call_took_are_told() -> None:
+    number = tf.Variable(0)
+
+    def counting(x: Any) -> Any:
+        number.assign_add(1)
+        return tf.sin(x) + tf.cast(number, tf.float32)
+
+    traced = nbfn.function(counting)
+    times = traced.run(tf.ones([3]), metadata=True).times
+    graph = graph_of(traced.traces[0])
+    record = graph_record("counting", graph, times=graph_times(graph, times))
+    (part,) = record.parts
+    waits = {
+        part.names[one]: [part.names[other] for other in others]
+        for one, others in (part.controls or {}).items()
+    }
+    assert waits["Cast/ReadVariableOp"] == ["AssignAddVariableOp"]
+    assert "AssignAddVariableOp" in waits["NoOp"]
+    took = {part.names[n]: time for n, time in (part.times or {}).items()}
+    assert took["Sin"].executions == 1
+    assert took["Sin"].within is None
+    assert record.times is not None
+    assert record.times.seconds >= took["Sin"].seconds > 0
+    assert record_of(traced).parts[0].times is None
+
+
+def test_of_an_operation_that_differs_both_sides_are_told(made) -> None:
+    made(tf.constant([1, 1, 2]), n=5)
+    record = merged_record(made.traces[0].diff(made.traces[1]))
+    assert record is not None
+    whole = record.parts[0]
+    at = whole.names.index("block/mul/y")
+    assert (record.before or {})[at].value == "2"
+    assert whole.values[at] == "5"
+    loop = whole.names.index("while")
+    before = (record.before or {})[loop].calls or []
+    assert {record.parts[n].name for n in before}.isdisjoint(
+        record.parts[n].name for n in whole.calls[loop]
+    )

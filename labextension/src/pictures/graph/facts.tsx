@@ -1,6 +1,6 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { CellReference } from '../../views/parts/cellReference';
-import { counts, integer } from '../../views/parts/format';
+import { counts, duration, integer } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
 import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
@@ -30,6 +30,10 @@ export function OperationFacts(props: {
   const { node, operation, isOpen, ends, actions } = props;
   const graph = node.frame.graph;
   const { name, type, role, stands, device, results, place, changes, mark } = operation;
+  const waits = operation.controls.flatMap(number => {
+    const to = graph.of(operation.part)[number];
+    return to ? [{ to, spec: to.type }] : [];
+  });
   const sources = operation.inputs.flatMap(taken => {
     const source = graph.source(operation, taken);
     return source ? [{ to: source, spec: source.results[taken.result] ?? '' }] : [];
@@ -73,6 +77,11 @@ export function OperationFacts(props: {
             </button>
           </Fact>
         )}
+        {graph.record.times && (
+          <Fact name={trans.__('time')}>
+            <Time operation={operation} whole={graph.record.times.seconds} />
+          </Fact>
+        )}
         {device && <Fact name={trans.__('device')}>{seen(device)}</Fact>}
         <Fact name={results.length > 1 ? 'results' : 'result'}>
           <Results operation={operation} ends={ends} actions={actions} />
@@ -80,6 +89,11 @@ export function OperationFacts(props: {
         {sources.length > 0 && (
           <Fact name={trans.__('takes')}>
             <Links items={sources} onGo={actions.onGo} />
+          </Fact>
+        )}
+        {waits.length > 0 && (
+          <Fact name={trans.__('after')}>
+            <Links items={waits} onGo={actions.onGo} />
           </Fact>
         )}
         {takers.length > 0 && (
@@ -111,6 +125,9 @@ export function BoxFacts(props: {
         {counts.operations(node.operations.length)}{' '}
         <Opener node={node} isOpen={isOpen} onToggle={actions.onToggle} />
       </p>
+      {node.frame.graph.record.times && (
+        <p>{part(node.seconds, node.frame.graph.record.times.seconds)}</p>
+      )}
       {[...node.marks].map(([mark, many]) => (
         <p key={mark} class={`nbfn-Graph-change nbfn-mod-${mark}`}>
           {`${integer(many)} ${mark}`}
@@ -129,6 +146,39 @@ export function BoxFacts(props: {
       </Limited>
     </>
   );
+}
+
+/** How long an operation took, or why that is not known. */
+function Time(props: { operation: Operation; whole: number }): VNode {
+  const { time } = props.operation;
+  if (!time) {
+    return (
+      <span class="nbfn-Muted">
+        {trans.__('It did not run itself: fused, folded, or not needed')}
+      </span>
+    );
+  }
+  const { seconds, within, executions, ran_as: other } = time;
+  return (
+    <>
+      {executions > 0 && (
+        <p>
+          {part(seconds, props.whole)}
+          {executions > 1 && trans.__(', %1 executions', integer(executions))}
+        </p>
+      )}
+      {within != null && (
+        <p>{trans.__('%1 in what it calls', part(within, props.whole))}</p>
+      )}
+      {other != null && <p>{trans.__('ran as %1', seen(other))}</p>}
+    </>
+  );
+}
+
+/** A time, and its part of the whole, such as "1.2 ms, 30 %". */
+export function part(seconds: number, whole: number): string {
+  const share = whole > 0 ? seconds / whole : 0;
+  return `${duration(seconds)}, ${share > 0 && share < 0.005 ? '< 1' : Math.round(share * 100)} %`;
 }
 
 /** A name, and what there is to say about it. */

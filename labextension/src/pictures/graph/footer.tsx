@@ -29,7 +29,9 @@ export function Footer(props: {
             ))
           : legend.values.map((value, index) => (
               <li key={value}>
-                <span class={`nbfn-Graph-key nbfn-mod-colour${index}`} />
+                <span
+                  class={`nbfn-Graph-key nbfn-mod-${legend.by === 'time' ? 'heat' : 'colour'}${index}`}
+                />
                 {seen(value)}
               </li>
             ))}

@@ -1,32 +1,40 @@
 import type { TargetedKeyboardEvent, VNode } from 'preact';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useMemo, useRef, useState } from 'preact/hooks';
 import type { GraphRecord } from '../../protocol';
 import { counts } from '../../views/parts/format';
 import { seen, Spoken } from '../../views/parts/texts';
 import { trans } from '../../words';
-import { Canvas } from './canvas/canvas';
-import { measureIn } from './canvas/measure';
-import { usePanZoom } from './canvas/panZoom';
-import { useSteadyView } from './canvas/steadyView';
+import { change } from './canvas/panZoom';
+import type { Move } from './canvas/steadyView';
+import { LOW } from './canvas/steadyView';
 import { download, standalone } from './canvas/svgFile';
 import { zoomed } from './canvas/view';
 import { CarveBar } from './carveBar';
 import type { FactActions } from './facts';
-import { BoxFacts, OperationFacts } from './facts';
 import { fileName, Footer } from './footer';
 import type { Ends } from './model/carving';
 import { toggled } from './model/carving';
 import type { ColourBy } from './model/colours';
 import { choices, legendOf } from './model/colours';
 import type { Wanted } from './model/finding';
-import { found, nodeOf } from './model/finding';
-import { Layout } from './model/layout';
+import { found } from './model/finding';
+import type { Picture } from './model/layout';
 import { ARROWS, neighbour } from './model/moves';
 import type { Operation } from './model/operations';
-import { Operations } from './model/operations';
 import type { Node } from './model/node';
-import { Frame } from './model/tree';
-import { Overview } from './overview';
+import type { Panes } from './pane';
+import { Pane } from './pane';
+import {
+  carvedOf,
+  described,
+  drawn,
+  foundIn,
+  opened,
+  openedFirst,
+  placeOf,
+  planeOf
+} from './planes';
+import { SidePanel } from './sidePanel';
 import { TextTree } from './textTree';
 import { Toolbar } from './toolbar';
 
@@ -38,6 +46,9 @@ export interface GraphPictureProps {
 }
 
 const NOTHING: Ends = { input: [], output: [] };
+
+/** With more operations that wait for others, these lines are not drawn at first. */
+const FEW = 8;
 
 const keys = new WeakMap<GraphRecord, number>();
 let lastKey = 0;
@@ -61,64 +72,74 @@ export function GraphPicture({ graph, isLive }: GraphPictureProps): VNode {
 }
 
 function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
-  const graph = useMemo(() => new Operations(record), [record]);
-  const whole = useMemo(() => new Frame(graph, 0), [graph]);
-  const layout = useMemo(
-    () => new Layout(whole.root, measureIn(document.body)),
-    [whole]
+  const both = useMemo(() => planeOf(record, 'both'), [record]);
+  const { graph } = both;
+  const [isBeside, setBeside] = useState(false);
+  const planes = useMemo(
+    () =>
+      isBeside
+        ? (['first', 'second'] as const).map(side => planeOf(record, side))
+        : [both],
+    [record, both, isBeside]
   );
-  const [open, setOpen] = useState<ReadonlySet<string>>(() => openedFirst(whole.root));
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => openedFirst(both));
   const [selected, setSelected] = useState<Node | null>(null);
   const [text, setText] = useState('');
   const [wanted, setWanted] = useState<Wanted | null>(null);
   const [at, setAt] = useState(0);
   const [colourBy, setColourBy] = useState<ColourBy>(choices(graph)[0] ?? 'type');
   const [hasLabels, setHasLabels] = useState(true);
+  const [hasControls, setHasControls] = useState(graph.controlled <= FEW);
   const [ends, setEnds] = useState(NOTHING);
   const [said, say] = useState('');
+  const [height, setHeight] = useState(LOW);
   const element = useRef<HTMLDivElement>(null);
-  const panZoom = usePanZoom();
-  const picture = useMemo(
-    () => layout.draw(open, hasLabels),
-    [layout, open, hasLabels]
-  );
+  const panes = useMemo<Panes>(() => ({ linked: new Set(), moves: new Set() }), []);
+  const hasTimes = colourBy === 'time';
+  const pictures = useMemo(() => {
+    const shown = { labels: hasLabels, controls: hasControls, times: hasTimes };
+    return planes.map(({ layout }) => layout.draw(open, shown));
+  }, [planes, open, hasLabels, hasControls, hasTimes]);
   const legend = useMemo(() => legendOf(graph, colourBy), [graph, colourBy]);
-  const hits = useMemo(() => (wanted ? found(graph, wanted) : []), [graph, wanted]);
-  const marked = useMemo(() => new Set(hits), [hits]);
+  const hits = useMemo(() => (wanted ? foundIn(planes, wanted) : []), [planes, wanted]);
+  const marked = useMemo(
+    () => new Set(wanted ? planes.flatMap(each => found(each.graph, wanted)) : []),
+    [planes, wanted]
+  );
   const carved = useMemo(() => carvedOf(ends), [ends]);
-  const { height, move } = useSteadyView(panZoom, picture);
+  const onHeight = useCallback(
+    (needed: number) => setHeight(now => Math.max(now, needed)),
+    []
+  );
 
-  const toggle = (id: string): void => {
-    const node = picture.boxes.find(box => box.node.id === id)?.node;
-    if (node?.canOpen) {
-      move({ to: 'same', id });
-      setOpen(opened(open, node));
-      select(node);
-    }
-  };
+  const move = (next: Move): void => panes.moves.forEach(each => each(next));
   const select = (node: Node | null): void => {
     setSelected(node);
     say(node ? described(node, open) : '');
   };
+  const toggle = (id: string): void => {
+    const nodes = drawn(pictures, id);
+    const [first] = nodes;
+    if (first?.canOpen) {
+      move({ to: 'same', ids: [id] });
+      setOpen(opened(open, nodes));
+      select(selected?.id === id ? selected : first);
+    }
+  };
   const go = (node: Node | null): void => {
     if (node) {
-      setOpen(new Set([...open, ...node.ancestors.map(({ id }) => id)]));
+      const around = node.ancestors.map(({ id }) => id);
+      setOpen(new Set([...open, ...around]));
       select(node);
-      move({ to: 'middle', id: node.id });
+      move({ to: 'middle', ids: [node.id, ...around] });
     }
   };
-  const goTo = (operation: Operation | undefined): void => {
-    if (operation) {
-      // In the body where one is, if it is called more than once.
-      const { leaves, part } = selected?.frame ?? whole;
-      const here = part === operation.part ? leaves[operation.number] : undefined;
-      go(here ?? nodeOf(whole, operation));
-    }
-  };
+  const goTo = (operation: Operation | undefined): void =>
+    go(operation ? placeOf(planes, operation, selected) : null);
   const find = (next: Wanted | null): void => {
     setWanted(next);
     setAt(0);
-    goTo(next ? found(graph, next)[0] : undefined);
+    goTo(next ? foundIn(planes, next)[0] : undefined);
   };
   const step = (by: number): void => {
     if (hits.length > 0) {
@@ -127,12 +148,15 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
       goTo(hits[next]);
     }
   };
-  const zoom = (factor: number): void => {
-    const { width, height: half } = panZoom.size();
-    panZoom.show(zoomed(panZoom.view(), factor, { x: width / 2, y: half / 2 }));
-  };
+  const zoom = (factor: number): void =>
+    change(panes.linked, (view, { width, height: high }) =>
+      zoomed(view, factor, { x: width / 2, y: high / 2 })
+    );
   const fit = (): void => move({ to: 'all' });
-  const onKey = (event: TargetedKeyboardEvent<SVGSVGElement>): void => {
+  const onKey = (
+    event: TargetedKeyboardEvent<SVGSVGElement>,
+    picture: Picture
+  ): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
@@ -163,11 +187,26 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
     onToggle: toggle,
     onEnd: (side, end) => setEnds(toggled(ends, side, end))
   };
-  const isSelectedOpen = selected !== null && open.has(selected.id);
   const canCarve = record.sides == null && selected?.frame.part === 0;
   const type = (words: string): void => {
     setText(words);
     find(words.trim() ? { by: 'text', text: words } : null);
+  };
+  const compare = (beside: boolean): void => {
+    setBeside(beside);
+    select(null);
+  };
+  const save = (): void =>
+    [...panes.linked].forEach(({ screen: { current } }, index) => {
+      const picture = pictures[index];
+      if (current && picture) {
+        const number = isBeside ? `-${index + 1}` : '';
+        download(`${fileName(record)}${number}.svg`, standalone(current, picture));
+      }
+    });
+  const extent = {
+    width: Math.max(...pictures.map(({ width }) => width)),
+    height: Math.max(...pictures.map(each => each.height))
   };
   return (
     <div class="nbfn-Graph" ref={element}>
@@ -177,11 +216,15 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
         found={wanted && { many: hits.length, at }}
         onStep={step}
         onDifferences={record.sides ? () => find({ by: 'mark' }) : null}
+        beside={record.sides ? { isBeside, onBeside: compare } : null}
         colourBy={colourBy}
         choices={choices(graph)}
         onColour={setColourBy}
         hasLabels={hasLabels}
         onLabels={setHasLabels}
+        controls={
+          graph.controlled > 0 ? { has: hasControls, onControls: setHasControls } : null
+        }
         onZoom={zoom}
         onFit={fit}
         onWhole={
@@ -191,46 +234,42 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
         }
       />
       <div class="nbfn-Graph-main">
-        <Canvas
-          picture={picture}
-          legend={legend}
-          panZoom={panZoom}
-          height={height}
-          selected={selected?.id ?? null}
-          found={marked}
-          carved={carved}
-          label={trans.__(
-            '%1: %2. Arrows go to neighbours, Enter opens and closes, Escape clears, plus, minus and 0 zoom.',
-            seen(record.title),
-            counts.operations(record.total)
-          )}
-          onSelect={id =>
-            select(picture.boxes.find(({ node }) => node.id === id)?.node ?? null)
-          }
-          onToggle={toggle}
-          onKey={onKey}
-        />
-        <div class="nbfn-Graph-side">
-          {!selected && (
-            <Overview
-              graph={graph}
-              place={wanted?.by === 'place' ? wanted.place : null}
-              actions={actions}
-            />
-          )}
-          {selected &&
-            (selected.operation ? (
-              <OperationFacts
-                node={selected}
-                operation={selected.operation}
-                isOpen={isSelectedOpen}
-                ends={canCarve ? ends : null}
-                actions={actions}
+        <div class={`nbfn-Graph-panes ${isBeside ? 'nbfn-mod-beside' : ''}`}>
+          {pictures.map((picture, index) => {
+            const title = isBeside ? (record.sides?.[index] ?? '') : null;
+            return (
+              <Pane
+                key={`${isBeside} ${index}`}
+                panes={panes}
+                picture={picture}
+                extent={extent}
+                title={title}
+                legend={legend}
+                height={height}
+                selected={selected?.id ?? null}
+                found={marked}
+                carved={carved}
+                label={trans.__(
+                  '%1: %2. Arrows go to neighbours, Enter opens and closes, Escape clears, plus, minus and 0 zoom.',
+                  seen(title ?? record.title),
+                  counts.operations(isBeside ? here(index) : record.total)
+                )}
+                onHeight={onHeight}
+                onSelect={id => select(drawn([picture], id)[0] ?? null)}
+                onToggle={toggle}
+                onKey={event => onKey(event, picture)}
               />
-            ) : (
-              <BoxFacts node={selected} isOpen={isSelectedOpen} actions={actions} />
-            ))}
+            );
+          })}
         </div>
+        <SidePanel
+          graph={graph}
+          selected={selected}
+          isOpen={selected !== null && open.has(selected.id)}
+          place={wanted?.by === 'place' ? wanted.place : null}
+          ends={canCarve ? ends : null}
+          actions={actions}
+        />
       </div>
       <CarveBar
         ends={ends}
@@ -243,50 +282,17 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
         colourBy={colourBy}
         legend={legend}
         isLive={isLive}
-        onSave={() => {
-          const { current } = panZoom.screen;
-          if (current) {
-            download(`${fileName(record)}.svg`, standalone(current, picture));
-          }
-        }}
+        onSave={save}
       />
-      <TextTree whole={whole.root} onSelect={go} />
+      <TextTree
+        whole={both.whole.root}
+        onSelect={node => goTo(node.operation ?? undefined)}
+      />
       <Spoken text={seen(said)} />
     </div>
   );
-}
 
-/** One scope that holds everything is open; nothing else is. */
-function openedFirst(root: Node): ReadonlySet<string> {
-  const [only, more] = root.children;
-  return new Set(only && !more && !only.operation ? [only.id] : []);
-}
-
-/** What is open after a box was opened, with the functions that it calls, or closed. */
-function opened(open: ReadonlySet<string>, node: Node): ReadonlySet<string> {
-  const next = new Set(open);
-  if (!next.delete(node.id)) {
-    next.add(node.id);
-    if (node.operation) {
-      node.children.forEach(({ id }) => next.add(id));
-    }
+  function here(index: number): number {
+    return planes[index]?.whole.root.operations.length ?? 0;
   }
-  return next;
-}
-
-function carvedOf(ends: Ends): ReadonlyMap<Operation, 'input' | 'output'> {
-  return new Map([
-    ...ends.input.map(({ operation }) => [operation, 'input'] as const),
-    ...ends.output.map(({ operation }) => [operation, 'output'] as const)
-  ]);
-}
-
-/** What a screen reader says of a node. */
-function described(node: Node, open: ReadonlySet<string>): string {
-  const { operation, label, operations } = node;
-  if (operation) {
-    return [operation.type, operation.name, ...operation.results].join(', ');
-  }
-  const state = open.has(node.id) ? trans.__('open') : trans.__('closed');
-  return [label, counts.operations(operations.length), state].join(', ');
 }

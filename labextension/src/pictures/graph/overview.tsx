@@ -1,13 +1,16 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { CellReference } from '../../views/parts/cellReference';
-import { counts, integer } from '../../views/parts/format';
+import { counts, duration, integer } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
 import { trans } from '../../words';
 import type { FactActions } from './facts';
-import { Fact, Links } from './facts';
+import { Fact, Links, part } from './facts';
 import type { Operation, Operations } from './model/operations';
 import { counted } from './model/operations';
+
+/** So many of the slowest operations are listed. */
+const SLOWEST = 30;
 
 /** What there is to say about a graph as long as nothing in it is selected. */
 export function Overview(props: {
@@ -19,6 +22,15 @@ export function Overview(props: {
   const { record, all } = graph;
   const lines = useMemo(() => linesOf(graph), [graph]);
   const whole = graph.of(0);
+  const slowest = useMemo(
+    () =>
+      all
+        .flatMap(to => (to.time && to.time.seconds > 0 ? [{ to, time: to.time }] : []))
+        .sort((one, other) => other.time.seconds - one.time.seconds)
+        .slice(0, SLOWEST)
+        .map(({ to, time }) => ({ to, spec: duration(time.seconds) })),
+    [all]
+  );
   const called = all.length - whole.length;
   const left = record.total - all.length;
   const links = (role: Operation['role']): { to: Operation; spec: string }[] =>
@@ -48,7 +60,22 @@ export function Overview(props: {
       <p class="nbfn-Muted">
         {trans.__('Choose an operation to see what it takes and gives, and its line.')}
       </p>
+      {record.times && (
+        <p>
+          {trans.__(
+            'What ran took %1 together: more than the call, where several ran at a time.',
+            duration(record.times.seconds)
+          )}
+          {record.times.others > 0 &&
+            ` ${trans.__('Of that %1 in operations that the optimiser made, whose place is not known.', part(record.times.others, record.times.seconds))}`}
+        </p>
+      )}
       <dl>
+        {slowest.length > 0 && (
+          <Fact name={trans.__('slowest')}>
+            <Links items={slowest} onGo={actions.onGo} />
+          </Fact>
+        )}
         {ends
           .filter(([, items]) => items.length > 0)
           .map(([name, items]) => (

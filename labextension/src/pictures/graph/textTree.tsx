@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { counts } from '../../views/parts/format';
+import { counts, duration } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
 import { Section } from '../../views/parts/section';
 import { seen } from '../../views/parts/texts';
@@ -45,9 +45,7 @@ function Items({
                   title={
                     child.operation ? trans.__('what it calls') : seen(child.label)
                   }
-                  note={
-                    child.operation ? null : counts.operations(child.operations.length)
-                  }
+                  note={child.operation ? null : noteOf(child)}
                 >
                   {() => <Items node={child} onSelect={onSelect} />}
                 </Section>
@@ -60,6 +58,11 @@ function Items({
   );
 }
 
+function noteOf({ operations, seconds }: Node): string {
+  const number = counts.operations(operations.length);
+  return seconds > 0 ? `${number}, ${duration(seconds)}` : number;
+}
+
 function Leaf({
   node,
   onSelect
@@ -67,7 +70,7 @@ function Leaf({
   node: Node;
   onSelect: (node: Node) => void;
 }): VNode {
-  const { operation, label } = node;
+  const { operation, label, seconds } = node;
   return (
     <>
       <button type="button" class="nbfn-mod-link" onClick={() => onSelect(node)}>
@@ -76,6 +79,7 @@ function Leaf({
       <span class="nbfn-Muted">
         {seen([operation?.type, ...(operation?.results ?? [])].join(' '))}
         {operation?.mark && `, ${operation.mark}`}
+        {seconds > 0 && `, ${duration(seconds)}`}
       </span>
     </>
   );

@@ -12,11 +12,15 @@ export interface ToolbarProps {
   onStep: (by: number) => void;
   /** Goes through what differs; null where nothing is compared. */
   onDifferences: (() => void) | null;
+  /** Whether two graphs stand beside each other; null where nothing is compared. */
+  beside: { isBeside: boolean; onBeside: (wanted: boolean) => void } | null;
   colourBy: ColourBy;
   choices: readonly ColourBy[];
   onColour: (by: ColourBy) => void;
   hasLabels: boolean;
   onLabels: (wanted: boolean) => void;
+  /** Whether lines lead to those that only wait for others; null if none does. */
+  controls: { has: boolean; onControls: (wanted: boolean) => void } | null;
   onZoom: (factor: number) => void;
   onFit: () => void;
   onWhole: (() => void) | null;
@@ -24,7 +28,7 @@ export interface ToolbarProps {
 
 /** What stands above the picture: finding, colours, and how much of it is seen. */
 export function Toolbar(props: ToolbarProps): VNode {
-  const { found, colourBy, hasLabels } = props;
+  const { found, beside, colourBy, hasLabels, controls } = props;
   return (
     <div class="nbfn-Graph-toolbar" role="toolbar" aria-label={trans.__('Graph')}>
       <input
@@ -64,6 +68,25 @@ export function Toolbar(props: ToolbarProps): VNode {
           {trans.__('Differences')}
         </button>
       )}
+      {beside && (
+        <span
+          class="nbfn-Graph-steps"
+          role="group"
+          aria-label={trans.__('Both graphs')}
+        >
+          {[false, true].map(wanted => (
+            <button
+              key={String(wanted)}
+              type="button"
+              class="nbfn-Button nbfn-Graph-choice"
+              aria-pressed={beside.isBeside === wanted}
+              onClick={() => beside.onBeside(wanted)}
+            >
+              {wanted ? trans.__('Side by side') : trans.__('Merged')}
+            </button>
+          ))}
+        </span>
+      )}
       <label>
         {trans.__('Colour')}{' '}
         <select
@@ -85,6 +108,18 @@ export function Toolbar(props: ToolbarProps): VNode {
         />{' '}
         {trans.__('Shapes')}
       </label>
+      {controls && (
+        <label
+          title={trans.__('Dotted lines lead to operations that only wait for others')}
+        >
+          <input
+            type="checkbox"
+            checked={controls.has}
+            onChange={event => controls.onControls(event.currentTarget.checked)}
+          />{' '}
+          {trans.__('Order')}
+        </label>
+      )}
       <span class="nbfn-Graph-steps nbfn-mod-last">
         <Press
           label={trans.__('Smaller')}

@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import type { RunRecord } from '../../protocol';
-import { size } from '../../views/parts/format';
+import { device, size } from '../../views/parts/format';
+import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
 
 const HEIGHT = 30;
@@ -13,19 +14,72 @@ export interface MemoryProps {
   width: number;
 }
 
-/** What the process has held in memory at the end of each run, as a line; nothing if nobody knows. */
-export function Memory({ runs, toPixels, width }: MemoryProps): VNode | null {
-  const known = [...runs.values()].flatMap(({ end, memory }) =>
-    memory == null ? [] : [{ end, memory }]
+/** What was held at the end of a run. */
+interface Held {
+  end: number;
+  bytes: number;
+}
+
+/** What holds memory: the process, or a device on which TensorFlow counts. */
+interface Holder {
+  name: string;
+  label: (now: string, most: string) => string;
+  held: readonly Held[];
+  /** The most that it has held, also between the ends of runs. */
+  most: number;
+}
+
+/** What the process and each device have held at the end of each run; nothing if nobody knows. */
+export function Memory({ runs, toPixels, width }: MemoryProps): VNode {
+  return (
+    <>
+      {holdersOf([...runs.values()]).map(holder => (
+        <MemoryLane key={holder.name} {...{ holder, toPixels, width }} />
+      ))}
+    </>
   );
-  const most = Math.max(...known.map(({ memory }) => memory));
-  const last = known.at(-1);
-  if (!last) {
-    return null;
-  }
-  const points = known.map(({ end, memory }) => {
-    const y = HEIGHT - 2 - (memory / most) * (HEIGHT - 6);
-    return { x: toPixels(end), y, memory };
+}
+
+/** Who holds memory, the process first. */
+export function holdersOf(runs: readonly RunRecord[]): Holder[] {
+  const own = runs.flatMap(({ end, memory }) =>
+    memory == null ? [] : [{ end, bytes: memory }]
+  );
+  const process = {
+    name: trans.__('Memory'),
+    label: (now: string, most: string) =>
+      trans.__('Memory of the process after each run: %1 now, %2 at most', now, most),
+    held: own,
+    most: Math.max(...own.map(({ bytes }) => bytes))
+  };
+  const names = new Set(runs.flatMap(({ devices }) => Object.keys(devices ?? {})));
+  const devices = [...names].map(full => {
+    const name = seen(device(full));
+    const known = runs.flatMap(({ end, devices: all }) => {
+      const [bytes, peak] = all?.[full] ?? [];
+      return bytes === undefined ? [] : [{ end, bytes, peak: peak ?? bytes }];
+    });
+    return {
+      name,
+      label: (now: string, most: string) =>
+        trans.__('Memory of %1 after each run: %2 now, %3 at most', name, now, most),
+      held: known,
+      most: Math.max(...known.map(({ peak }) => peak))
+    };
+  });
+  return [process, ...devices].filter(({ held }) => held.length > 0);
+}
+
+function MemoryLane(props: {
+  holder: Holder;
+  toPixels: (time: number) => number;
+  width: number;
+}): VNode {
+  const { holder, toPixels, width } = props;
+  const { name, held, most, label } = holder;
+  const points = held.map(({ end, bytes }) => {
+    const y = HEIGHT - 2 - (most > 0 ? bytes / most : 0) * (HEIGHT - 6);
+    return { x: toPixels(end), y, bytes };
   });
   // What was held stays until the next end says otherwise.
   const path = points
@@ -35,29 +89,24 @@ export function Memory({ runs, toPixels, width }: MemoryProps): VNode | null {
         : `H ${x.toFixed(1)} V ${y.toFixed(1)}`
     )
     .join(' ');
+  const [now, highest] = [size(held.at(-1)?.bytes ?? 0), size(most)];
   return (
     <div class="nbfn-Timeline-lane">
       <div class="nbfn-Timeline-name">
-        <span>{trans.__('Memory')}</span>{' '}
-        <span class="nbfn-Note">
-          {trans.__('%1 now, %2 at most', size(last.memory), size(most))}
-        </span>
+        <span>{name}</span>{' '}
+        <span class="nbfn-Note">{trans.__('%1 now, %2 at most', now, highest)}</span>
       </div>
       <svg
         class="nbfn-Timeline-memory"
         width={width}
         height={HEIGHT}
         role="img"
-        aria-label={trans.__(
-          'Memory of the process after each run: %1 now, %2 at most',
-          size(last.memory),
-          size(most)
-        )}
+        aria-label={label(now, highest)}
       >
         <path d={path} />
-        {points.map(({ x, y, memory }) => (
+        {points.map(({ x, y, bytes }) => (
           <circle key={x} cx={x} cy={y} r="2">
-            <title>{size(memory)}</title>
+            <title>{size(bytes)}</title>
           </circle>
         ))}
       </svg>

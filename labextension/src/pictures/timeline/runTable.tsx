@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { FunctionRecord, RunRecord } from '../../protocol';
-import { counts, duration, integer } from '../../views/parts/format';
+import { counts, device, duration, integer, size } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
 import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
@@ -43,6 +43,7 @@ export function RunTable({
                       </th>
                     ))}
                     <th scope="col">{trans.__('Traces')}</th>
+                    <th scope="col">{trans.__('Memory')}</th>
                     <th scope="col">{trans.__('Ended')}</th>
                   </tr>
                 </thead>
@@ -106,6 +107,14 @@ const headings = (): string[] => [
   trans.__('Calls')
 ];
 
+/** What the process held at the end, and each device on which TensorFlow counts. */
+function memoryOf({ memory, devices }: RunRecord): string {
+  const each = Object.entries(devices ?? {}).map(
+    ([name, [bytes]]) => `${seen(device(name))} ${size(bytes ?? 0)}`
+  );
+  return [...(memory == null ? [] : [size(memory)]), ...each].join(', ');
+}
+
 const functionHeadings = (): string[] => [
   trans.__('Function'),
   trans.__('Tracing'),
@@ -125,6 +134,7 @@ function RunRow({ run }: { run: RunRecord }): VNode {
       ))}
       <td>{integer(run.calls ?? 0)}</td>
       <td>{integer(run.traces ?? 0)}</td>
+      <td>{memoryOf(run)}</td>
       <td>{endingOf(run) || trans.__('ran')}</td>
     </tr>
   );

@@ -4,7 +4,6 @@ import type { Legend } from '../model/colours';
 import type { Box, Picture } from '../model/layout';
 import type { Operation } from '../model/operations';
 import type { Node } from '../model/node';
-import { counted } from '../model/operations';
 import type { PanZoom } from './panZoom';
 import type { BoxLook } from './shapes';
 import { BoxShape, LineShape } from './shapes';
@@ -126,7 +125,7 @@ export function Canvas(props: CanvasProps): VNode {
     const isFound = box.isOpen
       ? node.operation !== null && found.has(node.operation)
       : found.size > 0 && node.operations.some(each => found.has(each));
-    const colours = shares.get(node) ?? coloursOf(legend, node.operations);
+    const colours = shares.get(node) ?? legend.coloursOf(node);
     shares.set(node, colours);
     return (
       <BoxShape
@@ -134,6 +133,7 @@ export function Canvas(props: CanvasProps): VNode {
         box={box}
         look={{
           colours,
+          isHeat: legend.by === 'time',
           isSelected: node.id === selected,
           isFound,
           carved: (node.operation && carved.get(node.operation)) ?? null
@@ -147,14 +147,4 @@ type Shares = BoxLook['colours'];
 
 function isOpen(box: Box): boolean {
   return box.isOpen;
-}
-
-/** The number of each colour, and its share of the operations. */
-function coloursOf(
-  { values, valueOf }: Legend,
-  operations: readonly Operation[]
-): [number, number][] {
-  return counted(operations.map(each => values.indexOf(valueOf(each))))
-    .filter(([colour]) => colour >= 0)
-    .map(([colour, many]) => [colour, many / operations.length]);
 }

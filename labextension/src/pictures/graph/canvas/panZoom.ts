@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { Point, Size } from '../model/container';
 import type { View } from './view';
 import { zoomed } from './view';
@@ -21,8 +21,20 @@ export interface PanZoom {
   show: (view: View) => void;
 }
 
-/** Lets the user drag, pinch, and turn the wheel with ctrl; a wheel alone scrolls the page. */
-export function usePanZoom(): PanZoom {
+/** Pictures that are moved and scaled together. */
+export type Linked = Set<PanZoom>;
+
+/** Moves and scales all that are linked. */
+export function change(linked: Linked, by: (view: View, size: Size) => View): void {
+  linked.forEach(each => each.show(by(each.view(), each.size())));
+}
+
+/**
+ * Lets the user drag, pinch, and turn the wheel with ctrl; a wheel alone scrolls the page.
+ *
+ * @param linked - The pictures that follow, to which this one is added while it is drawn.
+ */
+export function usePanZoom(linked: Linked): PanZoom {
   const screen = useRef<SVGSVGElement>(null);
   const content = useRef<SVGGElement>(null);
   const state = useRef<View>({ x: 0, y: 0, scale: 1 });
@@ -49,11 +61,15 @@ export function usePanZoom(): PanZoom {
     }),
     []
   );
-  useEffect(() => listen(panZoom), [panZoom]);
+  useLayoutEffect(() => {
+    linked.add(panZoom);
+    return () => void linked.delete(panZoom);
+  }, [linked, panZoom]);
+  useEffect(() => listen(panZoom, linked), [panZoom, linked]);
   return panZoom;
 }
 
-function listen({ screen, view, show }: PanZoom): () => void {
+function listen({ screen }: PanZoom, linked: Linked): () => void {
   const element = screen.current;
   if (!element) {
     return () => undefined;
@@ -70,13 +86,8 @@ function listen({ screen, view, show }: PanZoom): () => void {
   const onWheel = (event: WheelEvent): void => {
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
-      show(
-        zoomed(
-          view(),
-          Math.exp(-event.deltaY / (event.deltaMode ? 20 : 300)),
-          at(event)
-        )
-      );
+      const factor = Math.exp(-event.deltaY / (event.deltaMode ? 20 : 300));
+      change(linked, view => zoomed(view, factor, at(event)));
     }
   };
   const onDown = (event: PointerEvent): void => {
@@ -102,10 +113,10 @@ function listen({ screen, view, show }: PanZoom): () => void {
     fingers.set(event.pointerId, now);
     if (other) {
       const factor = distance(now, other) / Math.max(distance(before, other), 1);
-      show(zoomed(view(), factor, other));
+      change(linked, view => zoomed(view, factor, other));
     } else {
-      const { x, y, scale } = view();
-      show({ scale, x: x + now.x - before.x, y: y + now.y - before.y });
+      const [dx, dy] = [now.x - before.x, now.y - before.y];
+      change(linked, ({ scale, x, y }) => ({ scale, x: x + dx, y: y + dy }));
     }
   };
   const onUp = (event: PointerEvent): void => {

@@ -16,6 +16,8 @@ export const SIGNS: Readonly<Record<Mark, string>> = {
 export interface BoxLook {
   /** Numbers of colours and how much of it has each. */
   colours: readonly (readonly [number, number])[];
+  /** Whether the colour is a step of a scale, and that of the whole box. */
+  isHeat: boolean;
   isSelected: boolean;
   isFound: boolean;
   /** Whether it is an end of what is to be carved. */
@@ -30,13 +32,14 @@ export function BoxShape({ box, look }: { box: Box; look: BoxLook }): VNode {
   const isPill = ['input', 'capture', 'constant'].includes(role);
   const radius = isPill ? height / 2 : operation ? 5 : 7;
   const mark = operation?.mark ?? null;
-  const only = operation ? look.colours[0]?.[0] : undefined;
+  const { isHeat } = look;
+  const only = operation || isHeat ? look.colours[0]?.[0] : undefined;
   const classes = [
     'nbfn-Graph-box',
     `nbfn-mod-${role}`,
     isOpen && 'nbfn-mod-open',
     mark && `nbfn-mod-${mark}`,
-    only !== undefined && `nbfn-mod-colour${only}`,
+    only !== undefined && `nbfn-mod-${isHeat ? 'heat' : 'colour'}${only}`,
     look.isSelected && 'nbfn-mod-selected',
     look.isFound && 'nbfn-mod-found',
     look.carved && 'nbfn-mod-carved'
@@ -88,7 +91,7 @@ export function BoxShape({ box, look }: { box: Box; look: BoxLook }): VNode {
       ) : (
         <Notes notes={face.notes} middle={node.canOpen ? middle - 6 : middle} />
       )}
-      {!operation && !isOpen && (
+      {!operation && !isOpen && !isHeat && (
         <Shares colours={look.colours} width={width - 16} y={height - 8} />
       )}
       <Marks node={node} width={width} />
@@ -196,6 +199,7 @@ export function LineShape(props: {
   const classes = [
     'nbfn-Graph-line',
     mark && `nbfn-mod-${mark}`,
+    line.edge.isControl && 'nbfn-mod-control',
     isSelected && 'nbfn-mod-selected'
   ];
   return (

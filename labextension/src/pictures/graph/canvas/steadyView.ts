@@ -1,12 +1,12 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Size } from '../model/container';
-import type { Picture } from '../model/layout';
+import type { Box, Picture } from '../model/layout';
 import type { View } from './view';
 import { centred, fitted, inSight } from './view';
 import type { PanZoom } from './panZoom';
 
 /** Pixels between which the picture is as high as it needs. */
-const [LOW, HIGH] = [180, 560];
+export const [LOW, HIGH] = [180, 560];
 
 /** As long as words can be read all is shown; at first also a little smaller, to see what there is. */
 const [READABLE, SEEN] = [0.6, 0.4];
@@ -14,18 +14,29 @@ const [READABLE, SEEN] = [0.6, 0.4];
 /** Where one looks closely. */
 const NEAR = 0.8;
 
-/** What is to be seen next: a box where it is now, a box in the middle, or all. */
-export type Move = { to: 'same' | 'middle'; id: string } | { to: 'all' };
+/**
+ * What is to be seen next: a box where it is now, a box in the middle, or all. Of several boxes it
+ * is the first that is drawn.
+ */
+export type Move = { to: 'same' | 'middle'; ids: readonly string[] } | { to: 'all' };
 
-/** How high the picture is, and a way to say what is to be seen after it is drawn anew. */
-export interface SteadyView {
-  height: number;
-  move: (move: Move) => void;
+/** Properties of what a picture is seen through. */
+export interface SteadyViewProps {
+  panZoom: PanZoom;
+  picture: Picture;
+  /** How large the largest is of the pictures that are seen alike. */
+  extent: Size;
+  /** Is told how high the picture should be. */
+  onHeight: (needed: number) => void;
 }
 
-/** Keeps in sight what the user looks at while the picture changes around it. */
-export function useSteadyView(panZoom: PanZoom, picture: Picture): SteadyView {
-  const [height, setHeight] = useState(LOW);
+/**
+ * Keeps in sight what the user looks at while the picture changes around it.
+ *
+ * @returns A way to say what is to be seen after it is drawn anew.
+ */
+export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
+  const { panZoom, picture, extent, onHeight } = props;
   const [, redraw] = useState(0);
   const pending = useRef<Move | null>(null);
   const before = useRef<Picture | null>(null);
@@ -33,10 +44,9 @@ export function useSteadyView(panZoom: PanZoom, picture: Picture): SteadyView {
   // As long as the user has not moved it, the picture fits itself to the room that there is.
   const lastFit = useRef<View | null>(null);
   useLayoutEffect(() => {
-    const fitting = Math.min(1, Math.max(SEEN, panZoom.size().width / picture.width));
+    const fitting = Math.min(1, Math.max(SEEN, panZoom.size().width / extent.width));
     const scale = before.current ? Math.max(fitting, panZoom.view().scale) : fitting;
-    const needed = Math.min(HIGH, Math.ceil(picture.height * scale));
-    setHeight(now => Math.max(now, needed));
+    onHeight(Math.min(HIGH, Math.ceil(extent.height * scale)));
   }, [panZoom, picture]);
   useLayoutEffect(() => {
     const move = pending.current;
@@ -47,23 +57,22 @@ export function useSteadyView(panZoom: PanZoom, picture: Picture): SteadyView {
     const lastWidth = lastSize.current?.width ?? size.width;
     lastSize.current = size;
     const view = panZoom.view();
-    const all = fitted(picture, size);
+    const all = fitted(extent, size);
     const isUntouched = last === null || lastFit.current === view;
     const least = move ? READABLE : SEEN;
     if (move?.to === 'all' || (isUntouched && all.scale >= least)) {
       panZoom.show(all);
       lastFit.current = all;
     } else if (isUntouched && !move) {
-      const x = (size.width - picture.width * SEEN) / 2;
+      const x = (size.width - extent.width * SEEN) / 2;
       lastFit.current = { scale: SEEN, x, y: 0 };
       panZoom.show(lastFit.current);
     } else if (!move && size.width !== lastWidth) {
       // What was in the middle stays there.
       panZoom.show({ ...view, x: view.x + (size.width - lastWidth) / 2 });
     } else if (move) {
-      const [was, is] = [last, picture].map(each =>
-        each?.boxes.find(({ node }) => node.id === move.id)
-      );
+      const id = move.ids.find(one => boxOf(picture, one)) ?? '';
+      const [was, is] = [last, picture].map(each => each && boxOf(each, id));
       if (move.to === 'middle' && is) {
         panZoom.show(centred(view, is, size));
       } else if (is?.isOpen && view.scale < READABLE) {
@@ -90,11 +99,12 @@ export function useSteadyView(panZoom: PanZoom, picture: Picture): SteadyView {
     observer.observe(current);
     return () => observer.disconnect();
   }, [panZoom]);
-  return {
-    height,
-    move: move => {
-      pending.current = move;
-      redraw(count => count + 1);
-    }
+  return move => {
+    pending.current = move;
+    redraw(count => count + 1);
   };
+}
+
+function boxOf({ boxes }: Picture, id: string): Box | undefined {
+  return boxes.find(({ node }) => node.id === id);
 }

@@ -1,18 +1,25 @@
+import { duration } from '../../../views/parts/format';
+import { trans } from '../../../words';
 import type { Operation, Operations } from './operations';
+import type { Node } from './node';
 import { counted } from './operations';
 
 /** What the colours tell. */
-export type ColourBy = 'difference' | 'type' | 'device' | 'nothing';
+export type ColourBy = 'difference' | 'time' | 'type' | 'device' | 'nothing';
 
 /** So many colours can be told apart. */
 const MAX_COLOURS = 7;
 
+/** So many steps has the scale of times, the last of which has no lower end. */
+const STEPS = 6;
+
 /** What each colour stands for. */
 export interface Legend {
-  /** The values with a colour of their own, the most frequent first. */
+  by: ColourBy;
+  /** The values with a colour of their own; the most frequent first, or the longest time. */
   values: readonly string[];
-  /** What of an operation the colours tell. */
-  valueOf: (operation: Operation) => string;
+  /** The number of each colour of a node, and its share of the node. */
+  coloursOf: (node: Node) => readonly (readonly [number, number])[];
 }
 
 /** What can be told by colours. */
@@ -20,6 +27,7 @@ export function choices({ record, all }: Operations): ColourBy[] {
   const hasDevices = all.some(({ device }) => device !== '');
   return [
     ...(record.sides ? (['difference'] as const) : []),
+    ...(record.times ? (['time'] as const) : []),
     'type',
     ...(hasDevices ? (['device'] as const) : []),
     'nothing'
@@ -28,6 +36,9 @@ export function choices({ record, all }: Operations): ColourBy[] {
 
 /** What the colours stand for; what an operation stands for is told by its shape. */
 export function legendOf({ all }: Operations, by: ColourBy): Legend {
+  if (by === 'time') {
+    return scaleOf(all);
+  }
   const valueOf = (operation: Operation): string => {
     if (by === 'device') {
       return operation.device;
@@ -36,6 +47,39 @@ export function legendOf({ all }: Operations, by: ColourBy): Legend {
   };
   const values = counted(all.map(valueOf))
     .map(([value]) => value)
-    .filter(Boolean);
-  return { values: values.slice(0, MAX_COLOURS), valueOf };
+    .filter(Boolean)
+    .slice(0, MAX_COLOURS);
+  const coloursOf = ({ operations }: Node): [number, number][] =>
+    counted(operations.map(each => values.indexOf(valueOf(each))))
+      .filter(([colour]) => colour >= 0)
+      .map(([colour, many]) => [colour, many / operations.length]);
+  return { by, values, coloursOf };
+}
+
+/** Steps of times, each about three times as long as the next: times differ by powers of ten. */
+function scaleOf(all: readonly Operation[]): Legend {
+  const most = all.reduce((max, { time }) => Math.max(max, secondsOf(time)), 0);
+  const decade = most > 0 ? Math.floor(Math.log10(most)) : 0;
+  // Powers are not exact: 0.003 would be less than three thousandths.
+  const isThird = most >= 3 * 10 ** decade * (1 - 1e-9);
+  const ends = Array.from({ length: STEPS - 1 }, (_, step) => {
+    const down = step + (isThird ? 0 : 1);
+    return (down % 2 === 0 ? 3 : 1) * 10 ** (decade - Math.floor(down / 2));
+  });
+  const values = ends.map((end, step) => {
+    const above = ends[step - 1];
+    return above === undefined
+      ? trans.__('%1 and more', duration(end))
+      : trans.__('%1 to %2', duration(end), duration(above));
+  });
+  values.push(trans.__('less'));
+  const coloursOf = ({ seconds }: Node): [number, number][] => {
+    const step = ends.findIndex(end => seconds >= end * (1 - 1e-9));
+    return seconds > 0 ? [[step < 0 ? STEPS - 1 : step, 1]] : [];
+  };
+  return { by: 'time', values: most > 0 ? values : [], coloursOf };
+}
+
+function secondsOf(time: Operation['time']): number {
+  return (time?.seconds ?? 0) + (time?.within ?? 0);
 }

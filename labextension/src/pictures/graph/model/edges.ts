@@ -11,6 +11,8 @@ export interface Edge {
   specs: readonly string[];
   /** The mark of what flows, if it all has the same. */
   mark: Mark | null;
+  /** Whether nothing flows: the one only waits for the other. */
+  isControl: boolean;
 }
 
 /** What is seen: the edges, and what stands beside those who take it, by the box they are in. */
@@ -32,16 +34,17 @@ export class Edges {
    * What was captured has no place of its own in the graph, and often many takers all over it. So
    * it stands beside each operation that takes it; beside closed boxes it would say little.
    */
-  between(root: Node, open: ReadonlySet<string>): Seen {
+  between(root: Node, open: ReadonlySet<string>, hasControls = false): Seen {
     const flows = new Map<string, Flow>();
     const copies = new Map<Node, Set<Node>>();
-    this._collect(root.frame, open, flows, copies);
+    this._collect(root.frame, open, hasControls, flows, copies);
     return { edges: [...flows.values()], copies };
   }
 
   private _collect(
     frame: Home,
     open: ReadonlySet<string>,
+    hasControls: boolean,
     flows: Map<string, Flow>,
     copies: Map<Node, Set<Node>>
   ): void {
@@ -53,7 +56,9 @@ export class Edges {
         if (isOpen && node.canOpen) {
           node.children
             .filter(({ id }) => open.has(id))
-            .forEach(body => this._collect(body.frame, open, flows, copies));
+            .forEach(body =>
+              this._collect(body.frame, open, hasControls, flows, copies)
+            );
         }
       } else if (isOpen) {
         node.children.forEach(walk);
@@ -64,7 +69,8 @@ export class Edges {
       }
     };
     walk(frame.root);
-    for (const operation of frame.graph.of(frame.part)) {
+    const operations = frame.graph.of(frame.part);
+    for (const operation of operations) {
       for (const taken of operation.inputs) {
         const source = frame.graph.source(operation, taken);
         const to = boxes[operation.number];
@@ -75,6 +81,18 @@ export class Edges {
         }
         if (source && from && to && from !== to) {
           add(flows, from, to, source, operation, taken.result);
+        }
+      }
+    }
+    // After all that flows: where something does, a line that says only the order says less.
+    for (const operation of hasControls ? operations : []) {
+      const to = boxes[operation.number];
+      for (const number of operation.controls) {
+        const [from, source] = [boxes[number], operations[number]];
+        if (from && to && source && from !== to && !flows.has(`${from.id} ${to.id}`)) {
+          const mark = markBetween(source, operation);
+          const [id, specs, tensors] = [`${from.id} ${to.id}`, [], new Set<string>()];
+          flows.set(id, { id, from, to, specs, tensors, mark, isControl: true });
         }
       }
     }
@@ -117,7 +135,7 @@ function add(
   const mark = markBetween(source, target);
   let flow = flows.get(id);
   if (!flow) {
-    flow = { id, from, to, specs: [], tensors: new Set(), mark };
+    flow = { id, from, to, specs: [], tensors: new Set(), mark, isControl: false };
     flows.set(id, flow);
   } else if (flow.mark !== mark) {
     flow.mark = null;

@@ -35,6 +35,16 @@ export interface Picture extends Size {
   labels: readonly Label[];
 }
 
+/** What is drawn beside boxes and what flows between them. */
+export interface Shown {
+  /** Dtype and shape beside the lines. */
+  labels: boolean;
+  /** Lines to those that only wait for others. */
+  controls: boolean;
+  /** What everything took in the call that was measured. */
+  times: boolean;
+}
+
 /** How what is no value, but the handle of a variable, is written; it has no shape to tell. */
 const RESOURCE = 'resource[]';
 
@@ -52,11 +62,15 @@ export class Layout {
    * The picture.
    *
    * @param open - Ids of the nodes that are open.
-   * @param hasLabels - Whether dtype and shape stand beside the lines.
+   * @param shown - What is drawn with them.
    */
-  draw(open: ReadonlySet<string>, hasLabels: boolean): Picture {
-    const { edges, copies } = this._edges.between(this._root, open);
-    const within = this._segments(edges, hasLabels);
+  draw(open: ReadonlySet<string>, shown: Shown): Picture {
+    if (shown.times !== this._shown.times) {
+      this._faces.clear();
+    }
+    this._shown = shown;
+    const { edges, copies } = this._edges.between(this._root, open, shown.controls);
+    const within = this._segments(edges, shown.labels);
     const plans = new Map<Node, Plan>();
     const whole = this._plan(this._root, open, within, copies, plans);
     return this._assembled(whole, edges, within, copies, plans);
@@ -66,7 +80,7 @@ export class Layout {
   private _face(node: Node): Face {
     let face = this._faces.get(node);
     if (!face) {
-      face = faceOf(node, this._measure);
+      face = faceOf(node, this._measure, this._shown.times);
       this._faces.set(node, face);
     }
     return face;
@@ -102,7 +116,7 @@ export class Layout {
     copies: Seen['copies'],
     plans: Map<Node, Plan>
   ): Plan {
-    const children = contentOf(node, copies).map(child => {
+    const children = this._contentOf(node, copies).map(child => {
       const isOpen = open.has(child.id) && child.canOpen;
       const { width, height } = isOpen
         ? this._plan(child, open, within, copies, plans)
@@ -139,7 +153,7 @@ export class Layout {
     const places = new Map<Node, Point & Size>();
     const labels: Label[] = [];
     const place = (node: Node, plan: Plan, x: number, y: number): void => {
-      for (const child of contentOf(node, copies)) {
+      for (const child of this._contentOf(node, copies)) {
         const corner = plan.corners.get(child.id) ?? { x: 0, y: 0 };
         const face = this._face(child);
         const inner = plans.get(child);
@@ -163,15 +177,19 @@ export class Layout {
     return { boxes, lines, labels, width, height };
   }
 
+  /** What is drawn in a box: what only orders others if lines lead to it. */
+  private _contentOf(node: Node, copies: Seen['copies']): readonly Node[] {
+    const { children } = node;
+    const drawn = this._shown.controls
+      ? children
+      : children.filter(({ operation }) => operation?.type !== 'NoOp');
+    return [...(drawn.length > 0 ? drawn : children), ...(copies.get(node) ?? [])];
+  }
+
+  private _shown: Shown = { labels: true, controls: false, times: false };
   private readonly _edges = new Edges();
   private readonly _faces = new Map<Node, Face>();
   private readonly _known = new Map<string, { signature: string; plan: Plan }>();
-}
-
-/** What is drawn in a box: not what only orders others, which no line leads to. */
-function contentOf(node: Node, copies: Seen['copies']): readonly Node[] {
-  const drawn = node.children.filter(({ operation }) => operation?.type !== 'NoOp');
-  return [...(drawn.length > 0 ? drawn : node.children), ...(copies.get(node) ?? [])];
 }
 
 type Segments = Map<Node, Map<string, Segment & { text: string }>>;
@@ -257,7 +275,10 @@ function widened(plan: Plan, width: number): Plan {
   };
 }
 
-function labelOf({ specs }: Edge): string {
+function labelOf({ specs, isControl }: Edge): string {
+  if (isControl) {
+    return '';
+  }
   const kinds = new Set(specs);
   const [only] = specs;
   if (kinds.size === 1 && only === RESOURCE) {

@@ -59,6 +59,14 @@ export class Node {
     return (this._types ??= counted(this.operations.map(({ type }) => type)));
   }
 
+  /** What its operations took in the call that was measured, with what they call. */
+  get seconds(): number {
+    return (this._seconds ??= this.operations.reduce(
+      (sum, { time }) => sum + (time?.seconds ?? 0) + (time?.within ?? 0),
+      0
+    ));
+  }
+
   /** How many of its operations have each mark. */
   get marks(): ReadonlyMap<Mark, number> {
     return (this._marks ??= new Map(
@@ -77,6 +85,7 @@ export class Node {
   }
 
   private _operations: readonly Operation[] | null = null;
+  private _seconds: number | null = null;
   private _types: readonly (readonly [string, number])[] | null = null;
   private _marks: ReadonlyMap<Mark, number> | null = null;
 }

@@ -1,9 +1,12 @@
-import type { Cell, GraphRecord } from '../../../protocol';
+import type { Cell, GraphRecord, OperationTime } from '../../../protocol';
 
 const VALUE = 'value: ';
 
 /** How an operation differs between two graphs. */
 export type Mark = 'removed' | 'added' | 'changed';
+
+/** Which of two graphs is meant, or both as one. */
+export type Side = 'both' | 'first' | 'second';
 
 /** What an operation stands for. */
 export type Role = 'input' | 'capture' | 'constant' | 'output' | 'step';
@@ -28,6 +31,12 @@ export interface Operation {
   place: number | null;
   /** The parts that it calls. */
   calls: readonly number[];
+  /** The operations that it waits for without taking a result. */
+  controls: readonly number[];
+  /** What it took in the call that was measured; null if it did not run there. */
+  time: OperationTime | null;
+  /** Whether the graph has it; of two, the other may have it alone. */
+  isHere: boolean;
   role: Role;
   /** The notebook's name of what was captured, or the value of a constant. */
   stands: string | null;
@@ -38,16 +47,26 @@ export interface Operation {
 
 /** The operations of a graph, part by part, made of a record when they are asked for. */
 export class Operations {
-  constructor(readonly record: GraphRecord) {}
+  constructor(
+    readonly record: GraphRecord,
+    readonly side: Side = 'both'
+  ) {}
 
-  /** The operations of a part. */
+  /** The operations of a part, by number; with those that only the other graph has. */
   of(part: number): readonly Operation[] {
     return (this._parts[part] ??= this._read(part));
   }
 
   /** Each operation of each part. */
   get all(): readonly Operation[] {
-    return (this._all ??= this.record.parts.flatMap((_, part) => this.of(part)));
+    return (this._all ??= this.record.parts.flatMap((_, part) =>
+      this.of(part).filter(({ isHere }) => isHere)
+    ));
+  }
+
+  /** How many operations wait for others without taking a result. */
+  get controlled(): number {
+    return this.all.filter(({ controls }) => controls.length > 0).length;
   }
 
   /** The operation of a part that gives a taken result. */
@@ -68,7 +87,7 @@ export class Operations {
   }
 
   private _read(part: number): Operation[] {
-    const { record } = this;
+    const { record, side } = this;
     const columns = record.parts[part];
     if (!columns) {
       return [];
@@ -84,31 +103,41 @@ export class Operations {
       record.added.forEach(number => marks.set(number, 'added'));
       Object.keys(record.changed).forEach(number => marks.set(+number, 'changed'));
     }
+    const missing = side === 'first' ? 'added' : 'removed';
     return columns.names.map((name, number) => {
-      const type = text(columns.types[number]);
+      const before = side === 'first' && isWhole ? record.before?.[number] : undefined;
+      const type = text(before?.type ?? columns.types[number]);
       const changes = (isWhole ? record.changed[number] : null) ?? [];
-      // Of a constant that differs, both values.
-      const changed = changes[0]?.startsWith(VALUE)
-        ? changes[0].slice(VALUE.length)
-        : null;
+      // Of a constant that differs, both values, if it stands for both.
+      const changed =
+        side === 'both' && changes[0]?.startsWith(VALUE)
+          ? changes[0].slice(VALUE.length)
+          : null;
       const captured = (isWhole ? record.captures[number] : null) ?? null;
       return {
         part,
         number,
         name,
         type,
-        inputs: pairs(columns.inputs[number] ?? []),
-        results: (columns.outputs[number] ?? []).map(text),
-        device: text(columns.devices[number]),
-        place: columns.places[number] ?? null,
-        calls: columns.calls[number] ?? [],
+        inputs: pairs(before?.inputs ?? columns.inputs[number] ?? []),
+        results: (before?.outputs ?? columns.outputs[number] ?? []).map(text),
+        device: text(before?.device ?? columns.devices[number]),
+        place: (before ? before.place : columns.places[number]) ?? null,
+        calls: (before ? before.calls : columns.calls[number]) ?? [],
+        controls: (before ? before.controls : columns.controls?.[number]) ?? [],
+        time: columns.times?.[number] ?? null,
+        isHere: side === 'both' || marks.get(number) !== missing,
         role: roleOf(
           type,
           captured !== null,
           inputs?.has(number) === true || (!isWhole && type === 'Placeholder'),
           outputs?.has(number) === true
         ),
-        stands: captured ?? changed ?? columns.values[number] ?? null,
+        stands:
+          captured ??
+          changed ??
+          (before ? before.value : columns.values[number]) ??
+          null,
         mark: marks.get(number) ?? null,
         changes
       };
@@ -147,7 +176,7 @@ function pairs(flat: readonly number[]): Taken[] {
 
 function takersOf(operations: readonly Operation[]): Operation[][] {
   const found: Operation[][] = operations.map(() => []);
-  for (const operation of operations) {
+  for (const operation of operations.filter(({ isHere }) => isHere)) {
     for (const source of new Set(operation.inputs.map(taken => taken.source))) {
       found[source]?.push(operation);
     }

@@ -1,4 +1,4 @@
-import { counts, integer } from '../../../views/parts/format';
+import { counts, duration, integer } from '../../../views/parts/format';
 import { seen } from '../../../views/parts/texts';
 import type { Operation } from './operations';
 import { shortName } from './operations';
@@ -29,10 +29,13 @@ export interface Face {
   height: number;
 }
 
-/** What stands on a box that is closed. */
-export function faceOf(node: Node, measure: Measure): Face {
-  const { operation } = node;
+/** What stands on a box that is closed; with what it took, if that was measured. */
+export function faceOf(node: Node, measure: Measure, hasTime = false): Face {
+  const { operation, seconds } = node;
   const [title, ...notes] = operation ? wordsOf(operation, node.label) : boxWords(node);
+  if (hasTime && seconds > 0) {
+    notes.push(duration(seconds));
+  }
   const words = [title ?? '', ...notes].map(text => shortened(seen(text)));
   const widths = words.map((text, index) => measure(text, index ? 'note' : 'title'));
   const width = Math.max(48, ...widths) + (node.canOpen ? 40 : 24);

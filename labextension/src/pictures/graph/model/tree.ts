@@ -23,7 +23,7 @@ export class Frame implements Home {
       return new Node(id, 'operation', operation.name, this, operation, bodies);
     });
     const isWhole = _id === '';
-    let scope = scopesOf(this.leaves);
+    let scope = scopesOf(this.leaves.filter(({ operation }) => operation?.isHere));
     let [only] = scope.items;
     // The name of the loop says nothing within it.
     while (!isWhole && scope.items.length === 1 && only && !(only instanceof Node)) {

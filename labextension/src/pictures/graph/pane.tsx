@@ -1,0 +1,54 @@
+import type { TargetedKeyboardEvent, VNode } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
+import { seen } from '../../views/parts/texts';
+import { Canvas } from './canvas/canvas';
+import type { Linked } from './canvas/panZoom';
+import { usePanZoom } from './canvas/panZoom';
+import type { Move } from './canvas/steadyView';
+import { useSteadyView } from './canvas/steadyView';
+import type { Legend } from './model/colours';
+import type { Size } from './model/container';
+import type { Picture } from './model/layout';
+import type { Operation } from './model/operations';
+
+/** What moves the pictures that are beside each other, and what they are saved from. */
+export interface Panes {
+  linked: Linked;
+  moves: Set<(move: Move) => void>;
+}
+
+/** Properties of a picture that may have another one beside it. */
+export interface PaneProps {
+  panes: Panes;
+  picture: Picture;
+  extent: Size;
+  /** The name of the graph, if another is beside it. */
+  title: string | null;
+  label: string;
+  legend: Legend;
+  height: number;
+  selected: string | null;
+  found: ReadonlySet<Operation>;
+  carved: ReadonlyMap<Operation, 'input' | 'output'>;
+  onHeight: (needed: number) => void;
+  onSelect: (id: string | null) => void;
+  onToggle: (id: string) => void;
+  onKey: (event: TargetedKeyboardEvent<SVGSVGElement>) => void;
+}
+
+/** A picture; what moves it moves those beside it. */
+export function Pane(props: PaneProps): VNode {
+  const { panes, picture, extent, title, onHeight, ...others } = props;
+  const panZoom = usePanZoom(panes.linked);
+  const move = useSteadyView({ panZoom, picture, extent, onHeight });
+  useLayoutEffect(() => {
+    panes.moves.add(move);
+    return () => void panes.moves.delete(move);
+  });
+  return (
+    <div class="nbfn-Graph-pane">
+      {title !== null && <p class="nbfn-Graph-which">{seen(title)}</p>}
+      <Canvas {...others} picture={picture} panZoom={panZoom} />
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+"""The graph of a call whose operations were timed: its page, and the record of its picture."""
+
+from __future__ import annotations
+
+from nbfn import protocol
+from nbfn.functions.calls.times import Times
+from nbfn.functions.graphs.operations import graph_of, graph_of_concrete
+from nbfn.functions.graphs.times import graph_times
+from nbfn.views.graphs.outline import title_of
+from nbfn.views.graphs.record import graph_record
+from nbfn.views.graphs.spoken import save_line, spoken_trace, trace_of
+from nbfn.views.outline import Outline
+from nbfn.views.pages.times import times_outline
+
+
+def timed(times: Times, call: str | None = None) -> tuple[Outline, protocol.GraphRecord | None]:
+    """The page of a call's times, and the record of its graph; None for that if it is gone.
+
+    Args:
+        times: The times.
+        call: The call, as the user wrote it.
+    """
+    concrete = times.concrete_function
+    if concrete is None or not times.operations:
+        return times_outline(times, call), None
+    trace = trace_of(concrete)
+    graph = graph_of_concrete(concrete) if trace is None else graph_of(trace)
+    found = graph_times(graph, times)
+    title = concrete.name if trace is None else title_of(trace)
+    record = graph_record(
+        title if call is None else f"{call}: {title}",
+        graph,
+        trace=None if trace is None else spoken_trace(trace),
+        save=None if trace is None else save_line(trace),
+        times=found,
+    )
+    return times_outline(times, call, found), record
