@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -203,6 +204,12 @@ def test_loading_the_extension_imports_no_tensorflow() -> None:
 def test_every_public_name_loads() -> None:
     for name in nbfn.__all__:
         assert getattr(nbfn, name) is not None
+
+
+def test_every_public_name_is_used_in_a_test() -> None:
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    words = {word for path in tests for word in re.findall(r"\w+", path.read_text())}
+    assert [name for name in (*nbfn.__all__, *nbfn.nn.__all__) if name not in words] == []
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -67,6 +67,7 @@ def expected(x: tf.Tensor) -> np.ndarray:
 
 def test_variables_have_the_names_of_the_notebook(notebook_model) -> None:
     loaded = nbfn.load(notebook_model)
+    assert isinstance(loaded, nbfn.LoadedSession)
     assert sorted(loaded.variables) == ["bias", "counter/total", "model/hidden/kernel"]
     assert loaded["model/hidden/kernel"].numpy().tolist() == [[1.0], [2.0], [3.0]]
     assert loaded.state["model"]["hidden"]["kernel"] is loaded["model/hidden/kernel"]

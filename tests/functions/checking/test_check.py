@@ -47,6 +47,7 @@ def test_the_same_eagerly_and_traced() -> None:
         return {"total": total * scale, "pair": (x, bias + 0.0), "number": 3, "none": None}
 
     report = run(step, tf.ones([2]), scale=3.0)
+    assert isinstance(report, nbfn.Check)
     assert report.ok
     assert bool(report)
     assert report.variables == 2

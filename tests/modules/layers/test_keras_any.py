@@ -193,6 +193,7 @@ def test_metrics_are_state() -> None:
         (nn.Embed(10, 4), tf.ones([2, 3], tf.int32), (2, 3, 4)),
         (nn.LayerNorm(), X, (3, 4)),
         (nn.GroupNorm(2), X, (3, 4)),
+        (nn.RMSNorm(), X, (3, 4)),
         (nn.LSTM(3), tf.ones([2, 5, 4]), (2, 3)),
         (nn.GRU(3, return_sequences=True), tf.ones([2, 5, 4]), (2, 5, 3)),
         (nn.Flatten(), tf.ones([2, 3, 4]), (2, 12)),

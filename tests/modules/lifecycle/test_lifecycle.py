@@ -165,8 +165,9 @@ def test_bad_methods(variables: Any) -> None:
     class Silent(nn.Module):
         value: int = 1
 
-    with pytest.raises(nn.UnknownAttributeError, match="Silent defines no __call__"):
+    with pytest.raises(nn.UnknownAttributeError, match="Silent defines no __call__") as raised:
         Silent().apply({})
+    assert isinstance(raised.value, nn.LifecycleError)
     with pytest.raises(AttributeError, match=r"no attribute 'doubel'.*"):
         Net().apply(variables, X, method="doubel")
     with pytest.raises(nn.MethodError, match=r"Silent.value is 1"):

@@ -105,6 +105,7 @@ def test_rebind_carries_variables_by_path(net: Any) -> None:
     kept, old = net["Dense_0/kernel"], net["out/kernel"]
     new = net.rebind(Wider(), X, rngs=nn.key(5))
     assert isinstance(new, Wider)
+    assert isinstance(new.carried, nn.Carried)
     assert new["Dense_0/kernel"] is kept
     assert new["out/kernel"].shape == (4, 5)
     assert new.carried.made == (("params", "extra/bias"), ("params", "extra/kernel"))

@@ -132,12 +132,13 @@ def test_a_call_that_does_not_end_is_skipped_and_the_others_are_compared(
 def test_the_process_is_kept_for_the_next_proof_and_then_ends(notebook, tmp_path) -> None:
     f = nbfn.function(lambda x: x + 1)
     f(tf.constant(2.0))
-    nbfn.export(tmp_path / "one", f, keep_process=600)
+    exported = nbfn.export(tmp_path / "one", f, keep_process=600)
+    assert exported.process_nbytes > 100e6  # TensorFlow is loaded in it
     (kept,) = replays(os.getpid())
     nbfn.export(tmp_path / "two", f, keep_process=0.5)
     assert replays(os.getpid()) in ([kept], [])
     until(lambda: replays(os.getpid()) == [])
-    nbfn.export(tmp_path / "three", f, keep_process=0)
+    assert nbfn.export(tmp_path / "three", f, keep_process=0).process_nbytes == 0
     assert replays(os.getpid()) == []
 
 
