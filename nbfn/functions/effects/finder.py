@@ -26,11 +26,9 @@ from nbfn.functions.effects.values import (
     LIBRARIES,
     TENSOR,
     UNKNOWN,
-    Method,
     Scope,
     Value,
     is_of_a_library,
-    is_tensor,
     known,
     names_of_function,
     package,
@@ -38,7 +36,13 @@ from nbfn.functions.effects.values import (
 
 MAX_FUNCTIONS = 200
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
-
+_ARRAYS = (np.ndarray, np.generic)
+_STORES = "return the value, or use a tf.Variable"
+_CLOSED = (
+    *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.AsyncFunctionDef, ast.Raise),
+    *(ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith),
+)
+"""What is told as one, and not looked into."""
 
 _PYTHON: dict[type, Reason] = {
     **dict.fromkeys((ast.Import, ast.ImportFrom), Reason("unknown", "imports")),
@@ -138,8 +142,7 @@ class Finder:
             self.reads |= set(_global_names(code))
         own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(given)
         walk = Walk(Scope(names_of_function(function), own), self, is_own=False)
-        body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
-        for each in walk.block([ast.copy_location(s, node) if s is None else s for s in body]):
+        for each in walk.block([node.body] if isinstance(node, ast.Lambda) else node.body):
             if each.function:
                 yield each
             else:
@@ -164,8 +167,8 @@ class Walk:
         self._finder = finder
         self._shared: set[str] = set()
 
-    def block(self, body: Sequence[ast.stmt]) -> Iterator[Effect]:
-        """What is Python's in statements."""
+    def block(self, body: Sequence[ast.AST]) -> Iterator[Effect]:
+        """What is Python's in statements, or in expressions."""
         for statement in body:
             yield from self.visit(statement)
 
@@ -177,24 +180,14 @@ class Walk:
         if told is not None:
             yield self._found(told, node)
         match node:
-            case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.AsyncFunctionDef():
+            case _ if isinstance(node, _CLOSED):
                 return
-            case ast.Raise() | ast.Await() | ast.Yield() | ast.YieldFrom():
-                return
-            case ast.AsyncFor() | ast.AsyncWith():
-                return
-            case ast.Assign():
-                yield from self.visit(node.value)
-                for target in node.targets:
-                    yield from self._store(target, node.value)
-            case ast.AnnAssign() if node.value is not None:
-                yield from self.visit(node.value)
-                yield from self._store(node.target, node.value)
-            case ast.AnnAssign():
-                return
-            case ast.NamedExpr():
-                yield from self.visit(node.value)
-                yield from self._store(node.target, node.value)
+            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+                if node.value is not None:
+                    yield from self.visit(node.value)
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    for target in targets:
+                        yield from self._store(target, node.value)
             case ast.AugAssign():
                 yield from self.visit(node.value)
                 yield from self._augment(node)
@@ -217,13 +210,11 @@ class Walk:
                 yield from self.block(node.body)
             case ast.Assert():
                 yield from self.visit(node.test)
-            case ast.FunctionDef():
-                self.scope.assign(node.name, FUNCTION)
-                inner = dict.fromkeys(parameters(node.args), UNKNOWN)
-                yield from self._inside(inner).block(node.body)
-            case ast.Lambda():
-                inner = dict.fromkeys(parameters(node.args), UNKNOWN)
-                yield from self._inside(inner).visit(node.body)
+            case ast.FunctionDef() | ast.Lambda():
+                if isinstance(node, ast.FunctionDef):
+                    self.scope.assign(node.name, FUNCTION)
+                inner = self._inside(dict.fromkeys(parameters(node.args), UNKNOWN))
+                yield from inner.block(node.body if isinstance(node.body, list) else [node.body])
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 yield from self._comprehension(node)
             case ast.Call():
@@ -266,32 +257,31 @@ class Walk:
 
     def _store(self, target: ast.expr, value: ast.expr | None) -> Iterator[Effect]:
         if isinstance(target, ast.Tuple | ast.List):
-            parts = value.elts if isinstance(value, ast.Tuple | ast.List) else None
-            pairs = parts is not None and len(parts) == len(target.elts)
+            parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
             for i, each in enumerate(target.elts):
-                if pairs:
-                    yield from self._store(each, parts[i])  # type: ignore[index]
+                if len(parts) == len(target.elts):
+                    yield from self._store(each, parts[i])
                 else:
                     yield from self._assign(each, self.scope.elements(value) if value else UNKNOWN)
-            return
-        yield from self._assign(target, UNKNOWN if value is None else self.scope.value(value))
+        else:
+            yield from self._assign(target, UNKNOWN if value is None else self.scope.value(value))
 
     def _assign(self, target: ast.expr, value: Value) -> Iterator[Effect]:
-        if isinstance(target, ast.Starred):
-            target, value = target.value, FRESH
-        if isinstance(target, ast.Tuple | ast.List):
-            for each in target.elts:
-                yield from self._assign(each, value)
-        elif isinstance(target, ast.Name):
-            self.scope.assign(target.id, value)
-            if target.id in self._shared:
-                yield self._effect("write", target, f"writes the name `{target.id}`")
-        elif isinstance(target, ast.Attribute | ast.Subscript):
-            yield from self.visit(target.value)
-            owner = self.scope.value(target.value)
-            if owner is not FRESH or self.is_own:
-                what = f"stores into `{ast.unparse(target.value)}`"
-                yield self._effect("write", target, what, "return the value, or use a tf.Variable")
+        match target:
+            case ast.Starred():
+                yield from self._assign(target.value, FRESH)
+            case ast.Tuple() | ast.List():
+                for each in target.elts:
+                    yield from self._assign(each, value)
+            case ast.Name():
+                self.scope.assign(target.id, value)
+                if target.id in self._shared:
+                    yield self._effect("write", target, f"writes the name `{target.id}`")
+            case ast.Attribute() | ast.Subscript():
+                yield from self.visit(target.value)
+                if self.is_own or self.scope.value(target.value) is not FRESH:
+                    what = f"stores into `{ast.unparse(target.value)}`"
+                    yield self._effect("write", target, what, _STORES)
 
     def _augment(self, node: ast.AugAssign) -> Iterator[Effect]:
         if not isinstance(node.target, ast.Name):
@@ -334,26 +324,27 @@ class Walk:
         inner = self._inside({})
         for each in node.generators:
             yield from inner._loop(node, each.target, each.iter)
-            for condition in each.ifs:
-                yield from inner.visit(condition)
-        for name in ("key", "value", "elt"):
-            part = getattr(node, name, None)
-            if part is not None:
-                yield from inner.visit(part)
+            yield from inner.block(each.ifs)
+        is_dict = isinstance(node, ast.DictComp)
+        yield from inner.block([node.key, node.value] if is_dict else [node.elt])
 
     def _property(self, node: ast.Attribute) -> Iterator[Effect]:
         """What the user's properties do."""
         for owner in self.scope.value(node.value).objects:
             cls = type(owner)
-            if not isinstance(owner, types.ModuleType | type):
-                self._note(owner)
-            if isinstance(owner, types.ModuleType | type) or is_of_a_library(cls):
+            if isinstance(owner, types.ModuleType | type):
+                continue
+            self._note(owner)
+            if is_of_a_library(cls):
                 continue
             found = next((vars(c)[node.attr] for c in cls.__mro__ if node.attr in vars(c)), None)
             getter = getattr(found, "fget", None) or getattr(found, "func", None)
+            args = [known(owner)]
+            if getter is None:  # a descriptor of another kind
+                getter, args = getattr(type(found), "__get__", None), [known(found), *args]
             if isinstance(getter, types.FunctionType) and is_user_module(getter.__module__):
-                yield from self._function(node, getter, [known(owner)])
-            elif isinstance(owner, np.ndarray | np.generic) and self.is_own:
+                yield from self._function(node, getter, args)
+            elif isinstance(owner, _ARRAYS) and self.is_own:
                 yield self._effect("number", node, "uses a NumPy array")
             elif "__getattr__" in vars(cls) and is_user_module(cls.__module__):
                 yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
@@ -361,135 +352,106 @@ class Walk:
     def _operators(self, node: ast.AST, value: Value) -> Iterator[Effect]:
         """What operators of the user's classes do."""
         for owner in value.objects:
-            if self.is_own and isinstance(owner, np.ndarray | np.generic):
+            if self.is_own and isinstance(owner, _ARRAYS):
                 yield self._effect("number", node, "computes with a NumPy array")
-            elif isinstance(owner, types.ModuleType | types.FunctionType | type):
-                continue
-            for method in rules.special_methods(type(owner), type(node)):
-                yield from self._function(node, method, [known(owner)])
+            elif not isinstance(owner, types.ModuleType | types.FunctionType | type):
+                for method in rules.special_methods(type(owner), type(node)):
+                    yield from self._function(node, method, [known(owner)])
 
     # Calls --------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call) -> Iterator[Effect]:
+        owner = None
         if isinstance(node.func, ast.Attribute):
             yield from self.visit(node.func.value)
-            name = node.func.value.id if isinstance(node.func.value, ast.Name) else ""
-            if name in self.tapes and node.func.attr in ("gradient", "jacobian", "watch"):
+            owner = self.scope.value(node.func.value)
+            is_tape = isinstance(node.func.value, ast.Name) and node.func.value.id in self.tapes
+            if is_tape and node.func.attr in ("gradient", "jacobian", "watch"):
                 yield from self._arguments(node)
                 return
         elif not isinstance(node.func, ast.Name):
             yield from self.visit(node.func)
-        called = self.scope.of(node.func)
-        given = called.objects if isinstance(called, Value) and not self._finder.strict else ()
-        if any(map(rules.calls_at_graph_time, given)):
+        called = self.scope.value(node.func)
+        if not self._finder.strict and any(map(rules.calls_at_graph_time, called.objects)):
             return
         yield from self._arguments(node)
-        if self.is_own and self._takes_arrays(node) and not self._is_of_a_library(called):
+        args = [self.scope.value(each) for each in node.args]
+        keywords = {k.arg: self.scope.value(k.value) for k in node.keywords if k.arg}
+        is_method = owner is not None and owner.kind != "objects"
+        takes_arrays = any(isinstance(each, _ARRAYS) for arg in args for each in arg.objects)
+        is_librarys = not is_method and all(map(_is_librarys, called.objects))
+        if self.is_own and takes_arrays and not is_librarys:
             yield self._effect("number", node, "passes a NumPy array")
-        if isinstance(called, Method):
-            yield from self._method(node, called)
-        elif called.kind == "objects":
-            for function in called.objects:
-                yield from self._callable(node, function, [self.scope.value(a) for a in node.args])
+        for function in called.objects:
+            yield from self._callable(node, function, args, keywords)
+        if owner is not None and is_method:
+            yield from self._method(node, owner, node.func.attr)  # type: ignore[attr-defined]
         elif called is UNKNOWN and self._finder.strict:
             yield self._effect("unknown", node, f"calls {shown(node.func)}, which is not known yet")
-
-    def _takes_arrays(self, node: ast.Call) -> bool:
-        values = [self.scope.value(each) for each in node.args]
-        return any(isinstance(o, np.ndarray | np.generic) for v in values for o in v.objects)
-
-    def _is_of_a_library(self, called: Value | Method) -> bool:
-        return isinstance(called, Value) and all(
-            package(getattr(each, "__module__", None)) in LIBRARIES or _library_base(type(each))
-            for each in called.objects
-        )
 
     def _arguments(self, node: ast.Call) -> Iterator[Effect]:
         for each in (*node.args, *(keyword.value for keyword in node.keywords)):
             yield from self.visit(each)
-            value = self.scope.value(each)
-            for passed in value.objects:  # whoever is given a function may call it
+            for passed in self.scope.value(each).objects:  # whoever is given a function may call it
                 inner = rules.wrapped(passed)
                 is_function = isinstance(inner, types.FunctionType | types.MethodType)
                 is_object = callable(inner) and is_user_module(type(inner).__module__)
                 is_bound = isinstance(getattr(inner, "__self__", None), _MUTABLE)
                 if is_function or is_object or is_bound or rules.is_traced_function(inner):
-                    yield from self._callable(node, inner, [])
+                    yield from self._callable(node, inner, [], {})
 
-    def _method(self, node: ast.Call, called: Method) -> Iterator[Effect]:
-        if called.owner is TENSOR:
-            reason = rules.reason_of_tensor_method(called.name)
+    def _method(self, node: ast.Call, owner: Value, name: str) -> Iterator[Effect]:
+        """What a method does of something that is not known itself."""
+        strict = self._finder.strict
+        if owner is TENSOR:
+            reason = rules.reason_of_tensor_method(name)
             if reason is not None:
                 yield self._found(reason, node)
-        elif called.owner is FRESH and self.is_own:
-            yield self._effect("write", node, f"calls .{called.name}()")
-        elif called.owner is UNKNOWN:
-            names = rules.MUTATORS if self._finder.strict else rules.MUTATORS_OF_CONTAINERS
-            if called.name in names:
+        elif owner is FRESH:
+            if self.is_own:
+                yield self._effect("write", node, f"calls .{name}()")
+        elif owner is UNKNOWN:
+            if name in (rules.MUTATORS if strict else rules.MUTATORS_OF_CONTAINERS):
                 yield self._effect("write", node, f"calls {shown(node.func)}()")
-            elif self._finder.strict:
+            elif strict:
                 what = f"calls {shown(node.func)}(), which is not known yet"
                 yield self._effect("unknown", node, what)
 
-    def _callable(self, node: ast.Call, value: Any, args: list[Value]) -> Iterator[Effect]:
-        value = rules.wrapped(value)
+    def _callable(
+        self, node: ast.Call, value: Any, args: list[Value], keywords: Mapping[str, Value]
+    ) -> Iterator[Effect]:
+        """What calling an object does."""
+        value, text = rules.wrapped(value), shown(node.func)
         if self._finder.skipped and plain_function(value) in self._finder.skipped:
             return
-        where, text = {"is_own": self.is_own}, shown(node.func)
+        is_method = isinstance(value, types.MethodType)
+        function = value.__func__ if is_method else value
         reason: Reason | None = None
-        owner = getattr(value, "__self__", None)
         if rules.is_traced_function(value):
             if self._finder.strict:
-                yield self._effect("function", node, f"`{text}` is a traced function of its own")
-            return
-        if isinstance(value, type):
-            reason = rules.reason_of_class(value, **where)
-            initializer = inspect_init(value) if reason is None else None
+                reason = Reason("function", f"`{text}` is a traced function of its own")
+        elif isinstance(value, type):
+            reason = rules.reason_of_class(value, is_own=self.is_own)
+            initializer = _init_of(value) if reason is None else None
             if initializer is not None:
                 yield from self._function(node, initializer, [FRESH, *args])
-        elif isinstance(value, types.MethodType):
-            if is_user_module(value.__func__.__module__):
-                function: Any = value.__func__
-                yield from self._function(node, function, [known(owner), *args])
-                return
-            self._note(owner)
-            if isinstance(owner, types.ModuleType | type):
-                reason = rules.reason_of_library(value, text, **where)
-                if package(value.__module__) not in LIBRARIES:
-                    reason = rules.reason_of_module(value.__module__ or "", text)
-            elif package(value.__func__.__module__) == "nbfn" and not self.is_own:
-                reason = None  # what a module's method does with its own scope
-            elif is_of_a_library(type(owner)) or _library_base(type(owner)):
-                reason = rules.reason_of_method(owner, value.__name__, text)
+        elif isinstance(function, types.FunctionType) and is_user_module(function.__module__):
+            bound = [known(value.__self__)] if is_method else []
+            yield from self._function(node, function, [*bound, *args], keywords)
+        elif is_method or isinstance(value, types.FunctionType | types.BuiltinFunctionType):
+            reason = rules.reason_of_function(value, text, is_own=self.is_own)
+            if is_method:
+                self._note(value.__self__)
                 if reason is None and value.__name__ in ("__call__", "call"):
-                    yield from self._instance(node, owner, args)
-            else:
-                reason = rules.reason_of_object_method(owner, value.__name__, text)
-        elif isinstance(value, types.FunctionType):
-            if is_user_module(value.__module__):
-                yield from self._function(node, value, args, node.keywords)
-                return
-            if package(value.__module__) in LIBRARIES:
-                reason = rules.reason_of_library(value, text, **where)
-            else:
-                reason = rules.reason_of_module(value.__module__ or "", text)
-        elif isinstance(value, types.BuiltinFunctionType):
-            if owner is None or isinstance(owner, types.ModuleType):
-                module = value.__module__ or getattr(owner, "__name__", "")
-                name = value.__name__
-                reason = rules.reason_of_builtin(name, **where) if module == "builtins" else None
-                reason = reason or rules.reason_of_module(module, text)
-            elif is_tensor(owner):
-                reason = rules.reason_of_tensor_method(value.__name__)
-            else:
-                reason = rules.reason_of_object_method(owner, value.__name__, text)
+                    yield from self._instance(node, value.__self__, args, keywords)
         else:
-            yield from self._instance(node, value, args)
-            return
+            yield from self._instance(node, value, args, keywords)
         if reason is not None:
             yield self._found(reason, node)
 
-    def _instance(self, node: ast.Call, value: Any, args: list[Value]) -> Iterator[Effect]:
+    def _instance(
+        self, node: ast.Call, value: Any, args: list[Value], keywords: Mapping[str, Value]
+    ) -> Iterator[Effect]:
         """What calling an object of a class does."""
         cls, text = type(value), shown(node.func)
         self._note(value)
@@ -505,19 +467,15 @@ class Walk:
             if isinstance(vars(base).get(name), types.FunctionType)
         ]
         for function in users[:2]:
-            yield from self._function(node, function, [known(value), *args], node.keywords)
+            yield from self._function(node, function, [known(value), *args], keywords)
         if users:
             return
-        if is_of_a_library(cls) or _library_base(cls):
-            for sub in _sublayers(value):
+        if rules.is_built_on_library(cls):
+            for sub in value._flatten_layers() if hasattr(value, "_flatten_layers") else ():
                 if sub is not value and not is_of_a_library(type(sub)):
-                    yield from self._instance(node, sub, [])
-            if not any(base.__name__ in _CALLABLE for base in cls.__mro__) and not hasattr(
-                value, "python_function"
-            ):
-                module = getattr(value, "__module__", "") or ""
-                if package(module) not in LIBRARIES and package(cls.__module__) != "nbfn":
-                    yield self._effect("unknown", node, f"calls {text}()")
+                    yield from self._instance(node, sub, [], {})
+            if not rules.may_be_called(value):
+                yield self._effect("unknown", node, f"calls {text}()")
         else:
             module = getattr(value, "__module__", None) or cls.__module__
             reason = rules.reason_of_module(module, text)
@@ -525,7 +483,7 @@ class Walk:
                 yield self._found(reason, node)
 
     def _note(self, value: Any) -> None:
-        if is_of_a_library(type(value)) or _library_base(type(value)):
+        if rules.is_built_on_library(type(value)):
             self._finder.objects[id(value)] = value
 
     def _function(
@@ -533,46 +491,38 @@ class Walk:
         node: ast.AST,
         function: types.FunctionType,
         args: Sequence[Value],
-        keywords: Sequence[ast.keyword] = (),
+        keywords: Mapping[str, Value] | None = None,
     ) -> Iterator[Effect]:
         """What a function of the user's does."""
         while hasattr(function, "__wrapped__") and not _is_of_the_users(function):
             function = function.__wrapped__
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         given = dict(zip(names, args, strict=False))
-        given |= {k.arg: self.scope.value(k.value) for k in keywords if k.arg}
+        given |= keywords or {}
         for name, default in _defaults(function):
             given.setdefault(name, known(default))
         for each in self._finder.in_function(function, given):
             yield replace(each, line=getattr(node, "lineno", 0))
 
 
-_CALLABLE = frozenset({"Layer", "Module", "Loss", "Metric", "Optimizer", "BaseOptimizer"})
-_CALLABLE |= {"LearningRateSchedule", "Initializer", "Regularizer", "Constraint"}
+def _is_librarys(value: Any) -> bool:
+    """Whether a function is a library's, or an object built on one's classes."""
+    module = package(getattr(value, "__module__", None))
+    return module in LIBRARIES or rules.is_built_on_library(type(value))
 
 
-def _sublayers(value: Any) -> list[Any]:
-    try:
-        return list(value._flatten_layers()) if hasattr(value, "_flatten_layers") else []
-    except Exception:
-        return []
-
-
-def _library_base(cls: type) -> bool:
-    return any(is_of_a_library(base) for base in cls.__mro__)
-
-
-def inspect_init(cls: type) -> types.FunctionType | None:
-    """The user's own initializer of a class."""
+def _init_of(cls: type) -> types.FunctionType | None:
+    """The user's own initializer of a class, which no ``dataclass`` has made."""
     for base in cls.__mro__:
-        if is_user_module(base.__module__):
-            for name in ("__init__", "__post_init__"):
-                found = vars(base).get(name)
-                if isinstance(
-                    found, types.FunctionType
-                ) and not found.__code__.co_filename.startswith("<string>"):
-                    return found
+        for name in ("__init__", "__post_init__") if is_user_module(base.__module__) else ():
+            found = vars(base).get(name)
+            if isinstance(found, types.FunctionType) and not _is_generated(found):
+                return found
     return None
+
+
+def _is_generated(function: types.FunctionType) -> bool:
+    return function.__code__.co_filename.startswith("<string>")
 
 
 def _is_of_the_users(function: types.FunctionType) -> bool:

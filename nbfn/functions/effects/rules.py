@@ -15,13 +15,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from nbfn.code import is_user_module
-from nbfn.functions.effects.values import (
-    LIBRARIES,
-    Value,
-    is_of_a_library,
-    is_tensor,
-    package,
-)
+from nbfn.functions.effects.values import LIBRARIES, is_of_a_library, is_tensor, package
 
 MUTATORS = frozenset(
     {
@@ -66,6 +60,15 @@ _PRINT = "tf.print writes at each call"
 _APART = "do it outside the function"
 _PASS = "make it outside the function and pass it as an argument"
 
+_SEED = Reason("write", "sets a seed", "set the seed outside the function")
+_OPTION = Reason("write", "sets an option of TensorFlow")
+_LOG = Reason("print", "writes to a log", _PRINT)
+_WARN = Reason("print", "warns", "warn outside the function")
+_PLOT = Reason("print", "plots", _SHOW)
+_TIME = Reason("read", "reads the clock", _CLOCK)
+_SYSTEM = Reason("read", "uses files or the system", _FILE)
+_CALLBACK = Reason("unknown", "calls back into Python")
+
 _BUILTINS = {
     "print": Reason("print", "prints", _PRINT),
     "input": Reason("read", "asks for input", _APART),
@@ -78,48 +81,32 @@ _BUILTINS = {
 }
 _NUMBERS = frozenset({"float", "int", "bool", "str", "complex", "bytes", "repr", "format", "len"})
 _NUMBERS |= {"isinstance", "issubclass", "type", "hasattr", "callable", "ascii", "chr", "ord"}
-_CONTAINERS: frozenset[Any] = frozenset(
-    {tuple, list, dict, set, frozenset, zip, range, enumerate, reversed, slice, map, filter, object}
-)
+_CONTAINERS = frozenset({"tuple", "list", "dict", "set", "frozenset", "zip", "range", "enumerate"})
+_CONTAINERS |= {"reversed", "slice", "map", "filter", "object"}
 _MODULES: dict[str, Reason | None] = {
     **dict.fromkeys(("math", "operator", "functools", "itertools", "typing", "collections")),
     **dict.fromkeys(("contextlib", "dataclasses", "enum", "numbers", "_operator", "_functools")),
     "random": Reason("draw", "draws from Python's random numbers", _DRAW),
     "secrets": Reason("draw", "draws a secret", _PASS),
     "uuid": Reason("draw", "makes a UUID", _PASS),
-    "time": Reason("read", "reads the clock", _CLOCK),
-    "datetime": Reason("read", "reads the clock", _CLOCK),
-    "logging": Reason("print", "writes to a log", _PRINT),
-    "absl": Reason("print", "writes to a log", _PRINT),
-    "warnings": Reason("print", "warns", "warn outside the function"),
-    "_warnings": Reason("print", "warns", "warn outside the function"),
-    "pprint": Reason("print", "prints", _PRINT),
-    "rich": Reason("print", "prints", _PRINT),
+    **dict.fromkeys(("time", "datetime"), _TIME),
+    **dict.fromkeys(("logging", "absl"), _LOG),
+    **dict.fromkeys(("warnings", "_warnings"), _WARN),
+    **dict.fromkeys(("pprint", "rich"), Reason("print", "prints", _PRINT)),
     "IPython": Reason("print", "displays", _SHOW),
-    "matplotlib": Reason("print", "plots", _SHOW),
-    "seaborn": Reason("print", "plots", _SHOW),
-    "plotly": Reason("print", "plots", _SHOW),
+    **dict.fromkeys(("matplotlib", "seaborn", "plotly"), _PLOT),
     "tqdm": Reason("print", "shows progress", "nbfn.progress shows it at each call"),
-    **{
-        name: Reason("read", "uses files or the system", _FILE)
-        for name in ("os", "posix", "nt", "io", "_io", "shutil", "pathlib", "subprocess", "json")
-    },
-    **{
-        name: Reason("read", "uses files or the system", _FILE)
-        for name in ("pickle", "_pickle", "tempfile", "threading", "queue", "sys", "pdb")
-    },
+    **dict.fromkeys(("os", "posix", "nt", "io", "_io", "shutil", "pathlib", "sys"), _SYSTEM),
+    **dict.fromkeys(("subprocess", "json", "pickle", "_pickle", "tempfile"), _SYSTEM),
+    **dict.fromkeys(("threading", "queue", "pdb"), _SYSTEM),
 }
-_TF_PYTHON: tuple[tuple[str, Reason], ...] = (
-    ("py_function", Reason("unknown", "calls back into Python")),
-    ("numpy_function", Reason("unknown", "calls back into Python")),
-    ("py_func", Reason("unknown", "calls back into Python")),
-    ("set_seed", Reason("write", "sets a seed", "set the seed outside the function")),
-    ("set_random_seed", Reason("write", "sets a seed", "set the seed outside the function")),
-    ("experimental_enable_numpy_behavior", Reason("write", "sets an option of TensorFlow")),
-    ("run_functions_eagerly", Reason("write", "sets an option of TensorFlow")),
-    ("Assert", Reason("unknown", "asserts")),
-    *((name, Reason("make", f"calls .{name}()")) for name in ("build", "adapt", "set_weights")),
-)
+_TF_PYTHON = {
+    **dict.fromkeys(("py_function", "numpy_function", "py_func"), _CALLBACK),
+    **dict.fromkeys(("set_seed", "set_random_seed"), _SEED),
+    **dict.fromkeys(("experimental_enable_numpy_behavior", "run_functions_eagerly"), _OPTION),
+    "Assert": Reason("unknown", "asserts"),
+    **{name: Reason("make", f"calls .{name}()") for name in ("build", "adapt", "set_weights")},
+}
 _TF_MODULES = (
     *("data", "config", "io", "saved_model", "summary", "train", "distribute", "checkpoint"),
     *("profiler", "test", "estimator", "feature_column", "training"),
@@ -128,66 +115,83 @@ _PURE_KERAS = tuple(
     f"keras.src.{name}" for name in ("ops", "activations", "losses", "metrics", "backend", "random")
 )
 _RANDOM = ("random", "random_ops", "np_random", "random_seed")
-_PURE_METHODS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("Layer", frozenset({"__call__", "call"})),
-    ("Module", frozenset({"__call__"})),
-    ("Loss", frozenset({"__call__", "call"})),
-    ("Metric", frozenset({"update_state", "result", "__call__"})),
-    ("BaseOptimizer", frozenset({"apply", "apply_gradients"})),
-    ("Optimizer", frozenset({"apply", "apply_gradients"})),
-    ("LearningRateSchedule", frozenset({"__call__"})),
-    ("Initializer", frozenset({"__call__"})),
-    ("StaticHashTable", frozenset({"lookup", "size"})),
-    ("MutableHashTable", frozenset({"lookup", "size", "insert"})),
-    ("StaticVocabularyTable", frozenset({"lookup", "size"})),
-    ("DType", frozenset({"is_compatible_with"})),
-    ("TensorShape", frozenset({"as_list", "is_compatible_with", "num_elements", "with_rank"})),
+_VALUES = ("numpy", "item", "tolist", "eval", "__array__", "__len__", "__float__", "__int__")
+_PURE_METHODS = {
+    **dict.fromkeys(("Layer", "Loss"), ("__call__", "call")),
+    **dict.fromkeys(("Module", "LearningRateSchedule", "Initializer"), ("__call__",)),
+    "Metric": ("update_state", "result", "__call__"),
+    **dict.fromkeys(("BaseOptimizer", "Optimizer"), ("apply", "apply_gradients")),
+    **dict.fromkeys(("StaticHashTable", "StaticVocabularyTable"), ("lookup", "size")),
+    "MutableHashTable": ("lookup", "size", "insert"),
+    "DType": ("is_compatible_with",),
+    "TensorShape": ("as_list", "is_compatible_with", "num_elements", "with_rank"),
+}
+_CALLABLE = frozenset(
+    {
+        *("Layer", "Module", "Loss", "Metric", "Optimizer", "BaseOptimizer"),
+        *("LearningRateSchedule", "Initializer", "Regularizer", "Constraint"),
+    }
 )
-
-
-def reason_of_builtin(name: str, *, is_own: bool) -> Reason | None:
-    """Why a call of a builtin function is Python's.
-
-    Args:
-        name: Its name.
-        is_own: Whether the cell itself calls it, and not a function that the cell calls.
-    """
-    if name in _NUMBERS:
-        return Reason("number", f"{name}() of a value") if is_own else None
-    return _BUILTINS.get(name)
+_PURE_OF_CONTAINERS = ("get", "items", "keys", "values", "index", "count", "copy")
 
 
 def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     """Why making an instance is Python's; None also where the user's own code says more."""
     name = cls.__name__
-    if cls.__module__ == "builtins" and name in _NUMBERS:
-        return Reason("number", f"{name}() of a value") if is_own else None
-    if any(cls is each for each in _CONTAINERS) or issubclass(cls, BaseException):
+    made = Reason("make", f"makes {'an' if name[0] in 'AEIOaeio' else 'a'} {name}")
+    if issubclass(cls, BaseException):
         return None
     if cls.__module__ == "builtins":
-        return _BUILTINS.get(name) or Reason("make", f"makes {_with_article(name)}")
+        return None if name in _CONTAINERS else _of_builtin(name, is_own=is_own, other=made)
     if issubclass(cls, tf.GradientTape) and not is_own:
         return None
     if cls in (tf.TensorSpec, tf.TensorShape, tf.name_scope, tf.RaggedTensor, tf.IndexedSlices):
         return None
     if not is_own and (is_user_module(cls.__module__) or package(cls.__module__) == "nbfn"):
         return None
-    known = _MODULES.get(package(cls.__module__))
-    if known is not None:
-        return known
-    return Reason("make", f"makes {_with_article(name)}")
+    return _MODULES.get(package(cls.__module__)) or made
 
 
-def _with_article(name: str) -> str:
-    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
+def _of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:
+    if name in _NUMBERS:
+        return Reason("number", f"{name}() of a value") if is_own else None
+    return _BUILTINS.get(name, other)
 
 
-def reason_of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Reason | None:
+def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None:
+    """Why a call of a function or method that is not the user's is Python's.
+
+    Args:
+        value: The function or method.
+        shown: It as the user wrote it.
+        is_own: Whether the cell itself calls it, and not a function that the cell calls.
+    """
+    owner, name = getattr(value, "__self__", None), value.__name__
+    is_class = isinstance(owner, type)
+    module = value.__module__ or getattr(owner, "__module__" if is_class else "__name__", "")
+    if owner is None or is_class or isinstance(owner, types.ModuleType):
+        if package(module) in LIBRARIES:
+            return _of_library(value, shown, is_own=is_own)
+        if module == "builtins":
+            return _of_builtin(name, is_own=is_own)
+        return reason_of_module(module, shown)
+    if is_tensor(owner):
+        return reason_of_tensor_method(name)
+    if package(module) == "nbfn" and not is_own:  # what a module's method does with its own scope
+        return None
+    if is_built_on_library(type(owner)):
+        bases = (cls.__name__ for cls in type(owner).__mro__ if is_of_a_library(cls))
+        is_pure = any(name in _PURE_METHODS.get(base, ()) for base in bases)
+        kind = type(owner).__name__
+        return None if is_pure else Reason("unknown", f"calls {shown}() of a {kind}")
+    return _of_object_method(owner, name, shown)
+
+
+def _of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Reason | None:
     """Why a call of TensorFlow's or Keras's is Python's."""
     name = getattr(function, "__name__", "")
-    for each, reason in _TF_PYTHON:
-        if name == each:
-            return reason
+    if name in _TF_PYTHON:
+        return _TF_PYTHON[name]
     module = str(getattr(function, "__module__", ""))
     if module.startswith("keras.") and not module.startswith(_PURE_KERAS):
         return Reason("make", f"calls {shown}")
@@ -201,34 +205,21 @@ def reason_of_library(function: Callable[..., Any], shown: str, *, is_own: bool)
     return None
 
 
-def reason_of_method(owner: Any, name: str, shown: str) -> Reason | None:
-    """Why a method of an object of TensorFlow's or Keras's is Python's."""
-    if is_tensor(owner):
-        return reason_of_tensor_method(name)
-    for cls in type(owner).__mro__:
-        if not is_of_a_library(cls):
-            continue
-        for base, names in _PURE_METHODS:
-            if cls.__name__ == base and name in names:
-                return None
-    return Reason("unknown", f"calls {shown}() of a {type(owner).__name__}")
-
-
 def reason_of_tensor_method(name: str) -> Reason | None:
     """Why a method of a tensor is Python's."""
-    if name in ("numpy", "item", "tolist", "eval", "__array__", "__len__", "__float__", "__int__"):
+    if name in _VALUES:
         return Reason("number", f".{name}()", "use the tensor itself")
     return None
 
 
-def reason_of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
-    """Why a method of any other object is Python's: of a list, a dict, a text, a generator."""
+def _of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
+    """Of a list, a dict, a text, a generator."""
     module = type(owner).__module__
     if package(module) not in ("builtins", "collections"):
         return reason_of_module(module, shown)
     if isinstance(owner, str | bytes | int | float | tuple | range | frozenset | slice):
         return None
-    if name in ("get", "items", "keys", "values", "index", "count", "copy"):
+    if name in _PURE_OF_CONTAINERS:
         return None
     kind = "write" if name in MUTATORS else "unknown"
     return Reason(kind, f"calls {shown}()", "return the value, or use a tf.Variable")
@@ -255,18 +246,13 @@ def reason_of_module(module: str, shown: str) -> Reason | None:
 
 def reason_of_state(owner: Any) -> Reason | None:
     """Why calling an object of Keras's is Python's: what it keeps of a call besides variables."""
-    layers = getattr(owner, "_flatten_layers", None)
-    if layers is None:
-        return None
     try:
-        for layer in layers():
-            if any(
-                getattr(layer, name, None) is not None
-                for name in dir(type(layer))
-                if name.endswith("_regularizer")
-            ) or any(
-                value is not None for name, value in vars(layer).items() if "regularizer" in name
-            ):
+        for layer in owner._flatten_layers() if hasattr(owner, "_flatten_layers") else ():
+            kept = {name: each for name, each in vars(layer).items() if "regularizer" in name}
+            for name in dir(type(layer)):
+                if name.endswith("_regularizer"):
+                    kept[name] = getattr(layer, name, None)
+            if any(each is not None for each in kept.values()):
                 return Reason("write", f"`{layer.name}` keeps a loss of its regularizer")
             if getattr(layer, "_losses", None):
                 return Reason("write", f"`{layer.name}` keeps losses")
@@ -275,35 +261,46 @@ def reason_of_state(owner: Any) -> Reason | None:
     return None
 
 
+def may_be_called(value: Any) -> bool:
+    """Whether calling an object of a library's touches nothing but tensors and variables."""
+    cls = type(value)
+    if any(base.__name__ in _CALLABLE for base in cls.__mro__) or hasattr(value, "python_function"):
+        return True
+    module = getattr(value, "__module__", "") or ""
+    return package(module) in LIBRARIES or package(cls.__module__) == "nbfn"
+
+
+def is_built_on_library(cls: type) -> bool:
+    """Whether a class is a library's, or derived from one."""
+    return any(map(is_of_a_library, cls.__mro__))
+
+
 def is_traced_function(value: Any) -> bool:
     """Whether a value is a tf.function, which has its graphs already."""
     kinds = tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction
     return isinstance(value, kinds)
 
 
-_NO_OPERATORS = frozenset(
+_ITERATING = ("__iter__", "__next__", "__getitem__", "__len__")
+_OPERATORS: dict[type, tuple[str, ...]] = {
+    ast.Subscript: ("__getitem__",),
+    ast.Compare: (*("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"), "__contains__"),
+    ast.UnaryOp: ("__neg__", "__pos__", "__invert__", "__bool__", "__len__"),
+    **dict.fromkeys((ast.For, ast.ListComp, ast.SetComp, ast.DictComp), _ITERATING),
+    ast.GeneratorExp: _ITERATING,
+}
+_NO_ARITHMETIC = frozenset(
     {
         *("__init__", "__new__", "__repr__", "__str__", "__call__", "__del__", "__post_init__"),
         *("__init_subclass__", "__set_name__", "__getattr__", "__reduce__", "__hash__"),
+        *(name for names in _OPERATORS.values() for name in names),
     }
 )
 
 
-_OPERATORS: dict[type, frozenset[str]] = {
-    ast.Subscript: frozenset({"__getitem__"}),
-    ast.Compare: frozenset(
-        {*("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__")}
-    ),
-    ast.UnaryOp: frozenset({"__neg__", "__pos__", "__invert__", "__bool__", "__len__"}),
-    ast.For: frozenset({"__iter__", "__next__", "__getitem__", "__len__"}),
-}
-_LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_OTHERS: frozenset[str] = frozenset().union(*_OPERATORS.values())
-
-
 def special_methods(cls: type, node: type) -> list[types.FunctionType]:
     """The methods of a class of the user's that a kind of expression or statement calls."""
-    names = _OPERATORS.get(ast.For if node in _LOOPS else node)
+    names = _OPERATORS.get(node)
     return [
         each
         for base in cls.__mro__
@@ -311,9 +308,7 @@ def special_methods(cls: type, node: type) -> list[types.FunctionType]:
         for name, each in vars(base).items()
         if isinstance(each, types.FunctionType)
         and name.startswith("__")
-        and name.endswith("__")
-        and name not in _NO_OPERATORS
-        and (name in names if names is not None else name not in _OTHERS)
+        and (name not in _NO_ARITHMETIC if names is None else name in names)
     ]
 
 
@@ -324,20 +319,3 @@ def wrapped(value: Any) -> Any:
             return value
         value = value.func
     return value
-
-
-def stands_for_tensor(value: Value) -> bool:
-    """Whether a value is a tensor, or holds some."""
-    if value.kind == "tensor":
-        return True
-    return value.kind == "objects" and any(holds_tensor(each) for each in value.objects)
-
-
-def holds_tensor(value: Any, depth: int = 3) -> bool:
-    """Whether a value is a tensor, or a nest that holds one."""
-    if is_tensor(value):
-        return True
-    if depth and isinstance(value, list | tuple | dict):
-        items = value.values() if isinstance(value, dict) else value
-        return any(holds_tensor(each, depth - 1) for each in list(items)[:16])
-    return False

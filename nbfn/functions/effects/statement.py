@@ -10,8 +10,15 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.functions.effects.finder import Finder, Walk
-from nbfn.functions.effects.rules import stands_for_tensor
-from nbfn.functions.effects.values import Scope, is_of_a_library, names_in
+from nbfn.functions.effects.values import (
+    TENSOR,
+    Scope,
+    Value,
+    is_of_a_library,
+    is_tensor,
+    names_in,
+    package,
+)
 
 
 @dataclass(frozen=True)
@@ -57,18 +64,29 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
 
 def _has_tensor(node: ast.stmt, scope: Scope) -> bool:
     """Whether tensors occur in a statement, or functions that make some are called."""
-    if isinstance(node, ast.AugAssign) and stands_for_tensor(scope.value(node.target)):
+    if isinstance(node, ast.AugAssign) and _stands_for_tensor(scope.value(node.target)):
         return True
     for each in ast.walk(node):
         if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load):
             value = scope.value(each)
-            if stands_for_tensor(value):
-                return True
-            if any(is_of_a_library(type(o)) for o in value.objects):
+            if _stands_for_tensor(value) or any(is_of_a_library(type(o)) for o in value.objects):
                 return True
         if isinstance(each, ast.Call):
-            for called in scope.value(each.func).objects:
-                module = str(getattr(called, "__module__", "") or "")
-                if module.partition(".")[0] in ("tensorflow", "keras"):
-                    return True
+            modules = (getattr(o, "__module__", None) for o in scope.value(each.func).objects)
+            if any(package(module) in ("tensorflow", "keras") for module in modules):
+                return True
+    return False
+
+
+def _stands_for_tensor(value: Value) -> bool:
+    return value is TENSOR or any(map(_holds_tensor, value.objects))
+
+
+def _holds_tensor(value: Any, depth: int = 3) -> bool:
+    """Whether a value is a tensor, or a nest that holds one."""
+    if is_tensor(value):
+        return True
+    if depth and isinstance(value, list | tuple | dict):
+        items = value.values() if isinstance(value, dict) else value
+        return any(_holds_tensor(each, depth - 1) for each in list(items)[:16])
     return False

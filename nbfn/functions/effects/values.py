@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -63,20 +64,8 @@ class Value:
 
 
 TENSOR, FRESH, FUNCTION, UNKNOWN = map(Value, ("tensor", "fresh", "function", "unknown"))
+_ABSENT = object()
 _CONSTANTS = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), slice, range})
-
-
-@dataclass(frozen=True)
-class Method:
-    """What an attribute stands for, of something that is not known itself.
-
-    Attributes:
-        owner: What it is looked up on.
-        name: Its name.
-    """
-
-    owner: Value
-    name: str
 
 
 def known(value: Any) -> Value:
@@ -122,7 +111,7 @@ class Scope:
         """Notes one of the values that a name of the code's may have."""
         self.own[name] = self.own[name].joined(value) if name in self.own else value
 
-    def of(self, node: ast.expr) -> Value | Method:
+    def value(self, node: ast.expr) -> Value:
         """What an expression stands for."""
         match node:
             case ast.Constant():
@@ -130,30 +119,23 @@ class Scope:
             case ast.Name():
                 return self.name(node.id)
             case ast.Attribute():
-                return self.attribute(self.value(node.value), node.attr)
+                return self._attribute(self.value(node.value), node.attr)
             case ast.Subscript():
                 return self._item(self.value(node.value), node.slice)
             case ast.NamedExpr() | ast.Starred() | ast.Await():
-                return self.of(node.value)
+                return self.value(node.value)
             case ast.IfExp():
                 return self.value(node.body).joined(self.value(node.orelse))
             case ast.BoolOp():
-                found = [self.value(each) for each in node.values]
-                return _joined(found)
+                return _joined(map(self.value, node.values))
             case ast.Lambda():
                 return FUNCTION
             case ast.Call():
-                return self._result(node)
+                called = self.value(node.func)
+                return TENSOR if called is TENSOR else _joined(map(_result_of, called.objects))
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.JoinedStr():
                 return TENSOR
         return FRESH  # lists, dicts, sets, comprehensions
-
-    def value(self, node: ast.expr) -> Value:
-        """What an expression stands for; UNKNOWN where it is a method of something unknown."""
-        found = self.of(node)
-        if isinstance(found, Method):
-            return TENSOR if found.owner is TENSOR else UNKNOWN
-        return found
 
     def elements(self, node: ast.expr) -> Value:
         """What goes through a loop over an expression."""
@@ -186,12 +168,10 @@ class Scope:
                 return
         yield target, self.elements(iterated)
 
-    def attribute(self, base: Value, name: str) -> Value | Method:
-        """What an attribute stands for."""
-        if base.kind != "objects":
-            return Method(base, name)
-        found = [_attribute(each, name) for each in base.objects]
-        return _joined(found) if found else UNKNOWN
+    def _attribute(self, base: Value, name: str) -> Value:
+        if base is TENSOR:
+            return TENSOR
+        return _joined(_attribute(each, name) for each in base.objects)
 
     def _item(self, base: Value, index: ast.expr) -> Value:
         if base.kind != "objects":
@@ -206,14 +186,6 @@ class Scope:
             else:
                 found.append(_elements_of(each))
         return _joined(found)
-
-    def _result(self, node: ast.Call) -> Value:
-        called = self.of(node.func)
-        if isinstance(called, Method):
-            return TENSOR if called.owner is TENSOR else UNKNOWN
-        if called.kind != "objects":
-            return UNKNOWN
-        return _joined([_result_of(each) for each in called.objects])
 
 
 def _joined(values: Iterable[Value]) -> Value:
@@ -252,42 +224,19 @@ def _elements_of(value: Any) -> Value:
 def _attribute(value: Any, name: str) -> Value:
     """What an attribute of an object stands for; no code of the user's runs."""
     cls = type(value)
-    if isinstance(value, types.ModuleType) or is_of_a_library(cls):
-        try:
-            return known(getattr(value, name))
-        except Exception:
-            return UNKNOWN
-    try:
-        found = inspect.getattr_static(value, name)
-    except AttributeError:
-        return _looked_up(value, name)
-    if isinstance(found, property):
-        fget = found.fget
-        if fget is not None and not is_user_module(getattr(fget, "__module__", None)):
-            try:  # a library's, such as `variables` of a module
-                return known(getattr(value, name))
-            except Exception:
+    if not isinstance(value, types.ModuleType) and not is_of_a_library(cls):
+        found = inspect.getattr_static(value, name, _ABSENT)
+        if isinstance(found, property | functools.cached_property):
+            getter: Any = found.fget if isinstance(found, property) else found.func
+        else:
+            getter = getattr(type(found), "__get__", None)
+        if found is _ABSENT:  # what a library looks up, such as a module its children
+            own = next((c for c in cls.__mro__ if "__getattr__" in vars(c)), object)
+            if not is_of_a_library(own):
                 return UNKNOWN
-        return UNKNOWN
-    if isinstance(found, types.FunctionType) and not isinstance(value, type):
-        own = getattr(value, "__dict__", {})
-        return known(found if own.get(name) is found else types.MethodType(found, value))
-    if isinstance(found, classmethod | staticmethod):
-        return known(found.__get__(value, cls))
-    getter = getattr(type(found), "__get__", None)
-    if getter is not None and not isinstance(found, type):
-        try:
-            return known(getter(found, value, cls))
-        except Exception:
-            return UNKNOWN
-    return known(found)
-
-
-def _looked_up(value: Any, name: str) -> Value:
-    """What a library's ``__getattr__`` gives, such as that of a module for its children."""
-    own = next((c for c in type(value).__mro__ if "__getattr__" in vars(c)), object)
-    if not is_of_a_library(own):
-        return UNKNOWN
+        for code in (getter, cls.__getattribute__):
+            if is_user_module(getattr(code, "__module__", None)):
+                return UNKNOWN
     try:
         return known(getattr(value, name))
     except Exception:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -17,19 +18,33 @@ _AS_THEY_ARE = ("tensorflow", "builtins", "math")
 Keep = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """What a segment's function is made in.
+
+    Attributes:
+        namespace: The names.
+        compiled: Compiles a module.
+        options: Options of ``nbfn.function``.
+        relaxing: The code by which the user lets one trace serve more.
+    """
+
+    namespace: dict[str, Any]
+    compiled: Callable[[ast.Module], CodeType]
+    options: Mapping[str, Any]
+    relaxing: str | None = None
+
+
 def function_of(
     statements: Sequence[ast.stmt],
     name: str,
     parameters: Sequence[str],
     writes: Sequence[str],
     keep: Keep,
-    compiled: Callable[[ast.Module], CodeType],
-    namespace: dict[str, Any],
+    surroundings: Surroundings,
     closed: Mapping[str, Any],
-    *,
-    autograph: bool,
 ) -> FunctionType:
-    """Makes a function of statements.
+    """Makes a function of statements. AutoGraph converts what they call, unless it is off.
 
     Args:
         statements: The statements.
@@ -37,33 +52,30 @@ def function_of(
         parameters: The names that it takes.
         writes: The names that it gives to `keep`.
         keep: Is given the names and their values, and gives what the function returns.
-        compiled: Compiles a module.
-        namespace: Where its other names are looked up.
+        surroundings: What it is made in.
         closed: Names that only the function knows, and their values.
-        autograph: Whether AutoGraph converts the functions that it calls. The statements hold no
-            control flow themselves.
     """
-    body = [copy.deepcopy(each) for each in statements]
-    if autograph:
-        body = [_Calls().visit(each) for each in body]
-    tree = ast.parse("def make():\n def step(): pass\n return step")
-    maker: Any = tree.body[0]
-    step = maker.body[0]
-    made = ast.Dict([ast.Constant(n) for n in writes], [ast.Name(n, ast.Load()) for n in writes])
-    ending = ast.Return(ast.Call(ast.Name(_PROMISE, ast.Load()), [made], []))
+    known = {_PROMISE: _all_of(keep), _CALL: _converted, **closed}
+    made = ", ".join(f"{each!r}: {each}" for each in writes)
+    tree = ast.parse(
+        f"def make({', '.join(known)}):\n"
+        f"    def step({', '.join(parameters)}):\n"
+        f"        return {_PROMISE}({{{made}}})\n"
+        "    return step"
+    )
     for each in ast.walk(tree):
         ast.copy_location(each, statements[0])
-    for each in ast.walk(ending):
+    step: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
+    for each in ast.walk(step.body[0]):
         ast.copy_location(each, statements[-1])
-    known = {_PROMISE: _all_of(keep), _CALL: _converted, **closed}
-    maker.args.args = [ast.arg(name) for name in known]
-    step.args.args = [ast.arg(each) for each in parameters]
-    step.body = [*body, ending]
+    body = [copy.deepcopy(each) for each in statements]
+    is_converted = surroundings.options.get("autograph", True)
+    step.body[:0] = [_Calls().visit(each) for each in body] if is_converted else body
     scope: dict[str, Any] = {}
-    exec(compiled(ast.fix_missing_locations(tree)), namespace, scope)
+    exec(surroundings.compiled(ast.fix_missing_locations(tree)), surroundings.namespace, scope)
     function: FunctionType = scope["make"](*known.values())
     function.__name__ = function.__qualname__ = name
-    function.__module__ = namespace.get("__name__", "__main__")
+    function.__module__ = surroundings.namespace.get("__name__", "__main__")
     return function
 
 

@@ -10,7 +10,7 @@ from nbfn.functions.calls.record import clock
 from nbfn.functions.segments import times
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.report import Report, report
-from nbfn.functions.segments.run import Run
+from nbfn.functions.segments.run import CellRun
 from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import AnalysedCell
 from nbfn.functions.traced.traced_function import TracedFunction
@@ -68,7 +68,7 @@ class TracedCell:
         self.runs += 1
         self.plan.begin()
         started = times.clock()
-        run = Run(self.plan)
+        run = CellRun(self.plan)
         try:
             exec(self.plan.cell.bound_to(run, self.plan.file), self.plan.surroundings.namespace)
         finally:
@@ -97,7 +97,8 @@ class TracedCell:
     def whole(self) -> TracedFunction | None:
         """The function, if one segment is the whole cell."""
         found = self.segments
-        return found[0].function if len(found) == 1 and self.plan.is_all(found[0]) else None
+        is_one = len(found) == 1 and self.plan.is_all(found[0].statements)
+        return found[0].function if is_one else None
 
     @property
     def functions(self) -> tuple[TracedFunction, ...]:

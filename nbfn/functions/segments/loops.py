@@ -10,15 +10,15 @@ from __future__ import annotations
 import ast
 import copy
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.segments.numbers import stands_beside
-from nbfn.functions.segments.segment import Segment, Served, Surroundings
-from nbfn.functions.segments.text import Statement, names_of
+from nbfn.functions.segments.segment import Segment, Surroundings
+from nbfn.functions.segments.text import Statement
 
 _ITEM, _LOOP, _TURN = "nbfn·item", "nbfn·loop", "nbfn·turn"
 _COUNT, _ITEMS = "nbfn·count", "nbfn·items"
@@ -36,48 +36,55 @@ class Loop(Segment):
     """
 
     def __init__(self, statement: Statement, body: Segment, label: str) -> None:
-        super().__init__([statement], label)
-        self.body = body
         node: Any = statement.node
+        self.body = body
         self._target = "" if isinstance(node, ast.While) else str(node.target.id)
+        self._over_range = isinstance(node, ast.For) and _is_call_of(node.iter, "range")
         self._iterated = _compiled(node.iter if self._target else node.test)
         carried = [name for name in body.writes if name != self._target]
-        self._over_range = isinstance(node, ast.For) and _is_call_of(node.iter, "range")
         if self._target and not self._over_range:
             carried.append(self._target)
-        self.writes = tuple(carried)
-        self.nodes = _with_while_loop(node, carried, self._target)
-        names = {_ITEM, _LOOP, "range"}
-        self.reads = tuple(name for name in names_of(self.nodes)[0] if name not in names)
+        self._carried = tuple(carried)
+        super().__init__([statement], label)
+        self.writes = self._carried
+        self.reads = tuple(n for n in self.reads if n not in (_ITEM, _LOOP, "range"))
         self.closed = {_ITEM: _item, _LOOP: _loop}
+
+    @property
+    def nodes(self) -> list[ast.stmt]:
+        """The first turn, and a loop of the graph for the others."""
+        return _with_while_loop(self.statements[0].node, self._carried, self._target)
 
     def beginning(self, namespace: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The names as the loop finds them, and how often it turns; None if a graph cannot turn."""
-        value = eval(self._iterated, dict(namespace))
+        try:
+            value = eval(self._iterated, dict(namespace))
+        except Exception:  # which Python raises next
+            return None
         if not self._target:
             is_tensor = isinstance(value, tf.Tensor) and value.shape.rank == 0
             return namespace if is_tensor and bool(value) else None
         if self._over_range:
-            if not isinstance(value, range) or len(value) < MIN_TURNS or abs(value[-1]) >= 2**31:
-                return None
-            items: Any = tf.range(value.start, value.stop, value.step, tf.int32)
-            count = len(value)
+            is_range = isinstance(value, range) and len(value) > 0 and abs(value[-1]) < 2**31
+            count = len(value) if is_range else 0
         else:
-            if not isinstance(value, tf.Tensor) or not value.shape.rank:
-                return None
-            items, count = value, int(value.shape[0])
-            if count < MIN_TURNS:
-                return None
-        self._last = value[-1] if self._over_range else None
-        return ChainMap({_ITEMS: items, _COUNT: tf.constant(count)}, dict(namespace))
+            is_range = False
+            count = int(value.shape[0]) if isinstance(value, tf.Tensor) and value.shape.rank else 0
+        if count < MIN_TURNS:
+            return None
+        if is_range:
+            self._last = value[-1]
+            value = tf.range(value.start, value.stop, value.step, tf.int32)
+        return ChainMap({_ITEMS: value, _COUNT: tf.constant(count)}, dict(namespace))
 
-    def served(self, namespace: Mapping[str, Any], epoch: int) -> Served | None:
-        """What serves the loop as it is now."""
-        beginning = self.beginning(namespace) if self.function is not None else None
-        served = None if beginning is None else super().served(beginning, epoch)
-        if served is not None and self._over_range:
-            served.also = {self._target: self._last}
-        return served
+    def run(self, namespace: Mapping[str, Any], epoch: int) -> dict[str, Any] | None:
+        """Runs the trace that serves the loop as it is now."""
+        __tracebackhide__ = True
+        beginning = None if self.function is None else self.beginning(namespace)
+        values = None if beginning is None else super().run(beginning, epoch)
+        if values is not None and self._over_range:
+            values[self._target] = self._last
+        return values
 
     def learn(
         self,
@@ -91,11 +98,10 @@ class Loop(Segment):
         is_read = self._over_range and self._target in self.body.reads
         if is_read and not stands_beside(self._target, self.body.nodes, {**before, **known}):
             self.reason = f"`{self._target}` is used as a Python number"
-            return
-        if len(known) == len(self.writes):
-            super().learn(before, known, objects, surroundings)
-        else:
+        elif len(known) < len(self.writes):
             self.reason = "leaves something that is not a tensor"
+        else:
+            super().learn(before, known, objects, surroundings)
 
 
 def may_be_loop(statement: Statement) -> bool:
@@ -113,7 +119,7 @@ def may_be_loop(statement: Statement) -> bool:
     return all(isinstance(each, _PURE) for part in parts for each in ast.walk(part))
 
 
-def _with_while_loop(node: Any, carried: list[str], target: str) -> list[ast.stmt]:
+def _with_while_loop(node: Any, carried: Sequence[str], target: str) -> list[ast.stmt]:
     """The statements of the function: the first turn, and a loop of the graph for the others."""
     names = ", ".join(carried)
     count = f"{_TURN} < {_COUNT}" if target else ast.unparse(node.test)

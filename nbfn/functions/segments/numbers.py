@@ -22,18 +22,17 @@ class Numbers:
     """Which numbers are passed as tensors, and of which dtype."""
 
     def __init__(self) -> None:
-        self._dtypes: dict[str, Any] = {}
-        self._left: dict[str, list[Any]] = {}
-        self._first: dict[str, Any] = {}
-        self.values: dict[str, set[Any]] = {}
+        self._values: dict[str, list[Any]] = {}
+        self._dtypes: dict[str, list[tf.DType]] = {}
+        """Those that a number may still have as a tensor; none if it is passed by value."""
 
     def converted(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments, those numbers as tensors."""
         if not self._dtypes:
             return tuple(arguments.values())
         return tuple(
-            tf.constant(value, self._dtypes[name])
-            if name in self._dtypes and type(value) in _DTYPES
+            tf.constant(value, self._dtypes[name][0])
+            if self._dtypes.get(name) and type(value) in _DTYPES
             else value
             for name, value in arguments.items()
         )
@@ -51,25 +50,24 @@ class Numbers:
         for name, value in arguments.items():
             if type(value) not in _DTYPES:
                 continue
-            first = self._first.setdefault(name, value)
-            changed = type(first) is type(value) and first != value
-            if changed and name not in self._left and stands_beside(name, nodes, names):
-                self._dtypes[name], *self._left[name] = _DTYPES[type(value)]
-            if name not in self._dtypes:
-                self.values.setdefault(name, set()).add(value)
+            values = self._values.setdefault(name, [value])
+            changed = type(values[0]) is type(value) and values[0] != value
+            if changed and name not in self._dtypes and stands_beside(name, nodes, names):
+                self._dtypes[name] = list(_DTYPES[type(value)])
+            if not self._dtypes.get(name) and value not in values:
+                values.append(value)
 
     def most_values(self) -> int:
         """The largest count of different values of any number that is passed by value."""
-        return max((len(v) for n, v in self.values.items() if n not in self._dtypes), default=0)
+        counts = (len(v) for name, v in self._values.items() if not self._dtypes.get(name))
+        return max(counts, default=0)
 
     def give_up(self) -> bool:
         """Tries another dtype for a number that cannot be traced so; False if there is none."""
-        for name in list(self._dtypes):
-            if self._left[name]:
-                self._dtypes[name] = self._left[name].pop(0)
-            else:
-                del self._dtypes[name]
-            return True
+        for dtypes in self._dtypes.values():
+            if dtypes:
+                dtypes.pop(0)
+                return True
         return False
 
 

@@ -5,6 +5,7 @@ The guards of functions take objects of libraries as they are. A cell changes th
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,27 +20,27 @@ _LEFT_OUT = frozenset({"_loss_ids", "_losses", "_called", "_saved_model_inputs_s
 
 
 class Objects:
-    """The objects that a segment calls, held weakly, and their attributes when last looked at."""
+    """The objects that a segment calls, and their attributes when last looked at.
+
+    Attributes:
+        alive: The objects, by id, held weakly.
+    """
 
     def __init__(self) -> None:
-        self._objects: tuple[weakref.ReferenceType[Any], ...] = ()
+        self.alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._state: tuple[Any, ...] = ()
         self._epoch = -1
 
     def watch(self, objects: Mapping[int, Any]) -> None:
         """Watches these objects from now on, as well as those of before."""
-        known = {id(ref()): ref for ref in self._objects if ref() is not None}
         for key, value in objects.items():
-            try:
-                known.setdefault(key, weakref.ref(value))
-            except TypeError:
-                continue
-        self._objects = tuple(known.values())
+            with contextlib.suppress(TypeError):
+                self.alive[key] = value
         self._state = self._now()
 
     def hold(self, epoch: int) -> bool:
         """Whether they are as they were; looks only if the epoch is another one."""
-        if epoch == self._epoch or not self._objects:
+        if epoch == self._epoch or not self.alive:
             return True
         state = self._now()
         same, self._state, self._epoch = state == self._state, state, epoch
@@ -54,12 +55,7 @@ class Objects:
         return found
 
     def _now(self) -> tuple[Any, ...]:
-        return tuple(
-            each
-            for reference in self._objects
-            if (value := reference()) is not None
-            for each in _attributes(value)
-        )
+        return tuple(each for value in list(self.alive.values()) for each in _attributes(value))
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ _CONSTANTS = (
     *(tf.DType, tf.TensorShape, np.dtype, type),
 )
 _CONTAINERS = (list, tuple, dict)
-Build = Callable[["Making"], Any]
-"""Makes a value of what a call has given and returned."""
+Build = Callable[[Mapping[str, Any], Mapping[str, Any], list[Any]], Any]
+"""Makes a value of what a call returned and was given, and of the values made before it."""
 
 
 RESULT_NAME = "result"
@@ -35,34 +35,16 @@ class NotKeptError(Exception):
     """A name that would come out otherwise than Python gave it.
 
     Attributes:
-        name: The name.
         reason: How.
+        name: The name; empty if it is none.
+        line: The line that is the cause; 0 if it is not known.
     """
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, reason: str, name: str = "", line: int = 0) -> None:
         super().__init__(reason)
-        self.name = name
         self.reason = reason
-
-
-@dataclass
-class Making:
-    """The values that are put together after one call.
-
-    Attributes:
-        results: What the trace returned.
-        arguments: The arguments of the call, by name.
-    """
-
-    results: Mapping[str, Any]
-    arguments: Mapping[str, Any]
-    _made: dict[Build, Any] = field(default_factory=dict)
-
-    def value(self, build: Build) -> Any:
-        """One value; what shared an object shares it again."""
-        if build not in self._made:
-            self._made[build] = build(self)
-        return self._made[build]
+        self.name = name
+        self.line = line
 
 
 @dataclass(frozen=True)
@@ -70,10 +52,12 @@ class Recipe:
     """How the names that a segment writes are put together after a call of its trace.
 
     Attributes:
-        names: The names, each with how its value is made.
+        builds: What makes the values. One that several names hold, or a nest, is made once.
+        names: The names, each with the number of its value.
     """
 
-    names: tuple[tuple[str, Build], ...]
+    builds: tuple[Build, ...]
+    names: tuple[tuple[str, int], ...]
 
     def values(self, results: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The values of the names.
@@ -82,8 +66,10 @@ class Recipe:
             results: What the trace returned.
             arguments: The arguments of the call, by name.
         """
-        making = Making(results, arguments)
-        return {name: making.value(build) for name, build in self.names}
+        values: list[Any] = []
+        for build in self.builds:
+            values.append(build(results, arguments, values))
+        return {name: values[number] for name, number in self.names}
 
 
 class Promise:
@@ -92,17 +78,22 @@ class Promise:
     Args:
         left: The names that Python wrote, and their values.
         given: The arguments, by name, as Python had them.
+
+    Attributes:
+        results: The results of the trace, by name.
+        recipe: How the names are made of them; None until they were compared.
     """
 
     def __init__(self, left: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self.results: dict[str, Any] = {}
+        self.recipe: Recipe | None = None
         self._left = left
         self._paths: dict[int, tuple[Any, ...]] = {}
+        self._builds: list[Build] = []
+        self._numbers: dict[int, int] = {}
         self._alive: list[Any] = []
         for name, value in given.items():
             self._note(value, (name,))
-        self.results: dict[str, Any] = {}
-        self._builds: dict[int, Build] = {}
-        self.recipe: Recipe | None = None
 
     def _note(self, value: Any, path: tuple[Any, ...], depth: int = 0) -> None:
         if is_tensor(value) or isinstance(value, (*_CONTAINERS, np.ndarray)):
@@ -122,112 +113,94 @@ class Promise:
         Raises:
             NotKeptError: If one of them would come out otherwise.
         """
-        names = []
-        for name, value in made.items():
-            names.append((name, self._build(name, value, self._left[name])))
-        self.recipe = Recipe(tuple(names))
+        names = tuple((n, self._number(n, value, self._left[n])) for n, value in made.items())
+        self.recipe = Recipe(tuple(self._builds), names)
         return self.results
 
-    def _build(self, name: str, made: Any, left: Any) -> Build:
-        known = self._builds.get(id(left))
-        if known is not None and not isinstance(left, _CONSTANTS):
-            return known
-        build = self._new(name, made, left)
-        self._builds[id(left)] = build
-        self._alive.append(left)
-        return build
+    def _number(self, name: str, made: Any, left: Any) -> int:
+        """The number of a value among those that the recipe makes."""
+        if id(left) not in self._numbers or isinstance(left, _CONSTANTS):
+            build = self._build(name, made, left)
+            self._numbers[id(left)] = len(self._builds)
+            self._builds.append(build)
+            self._alive.append(left)
+        return self._numbers[id(left)]
 
-    def _new(self, name: str, made: Any, left: Any) -> Build:
+    def _build(self, name: str, made: Any, left: Any) -> Build:
         path = self._paths.get(id(left))
         if path is not None:
             return _of_argument(path)
         if isinstance(left, tf.GradientTape):
             return _spent_tape
-        if is_tensor(made) or is_tensor(left):
+        if is_tensor(made) and is_tensor(left) and not isinstance(left, tf.Variable):
             return self._tensor(name, made, left)
-        if type(made) is not type(left):
-            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
+        if made is left and (is_tensor(left) or not isinstance(left, _CONSTANTS + _CONTAINERS)):
+            return _object(name, left)
+        if is_tensor(made) or is_tensor(left) or type(made) is not type(left):
+            raise _broken(name, f"as {_a(left)}")
         if isinstance(left, _CONSTANTS):
-            same = made is left or (made == left and repr(made) == repr(left))
-            if not same:
-                raise NotKeptError(
-                    name, f"leaves {_shown(name)} as {left!r}, and a graph as {made!r}"
-                )
-            return lambda _: left
+            if made is not left and not (made == left and repr(made) == repr(left)):
+                raise _broken(name, f"as {left!r}, and a graph as {made!r}")
+            return lambda *_: left
         if isinstance(left, _CONTAINERS):
             return self._container(name, made, left)
-        if made is left:
-            return self._object(name, left)
-        raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
+        raise _broken(name, f"as {_a(left)}")
 
     def _tensor(self, name: str, made: Any, left: Any) -> Build:
-        if isinstance(left, tf.Variable) or not is_tensor(left) or not is_tensor(made):
-            if made is left:
-                return self._object(name, left)
-            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
-        plain = isinstance(left, tf.Tensor)
-        if plain != isinstance(made, tf.Tensor) or (not plain and type(made) is not type(left)):
-            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
+        is_plain = isinstance(left, tf.Tensor)
+        if not (isinstance(made, tf.Tensor) if is_plain else type(made) is type(left)):
+            raise _broken(name, f"as {_a(left)}")
         if getattr(made, "dtype", None) != getattr(left, "dtype", None):
-            raise NotKeptError(
-                name,
-                f"leaves {_shown(name)} as {left.dtype.name}, and a graph as {made.dtype.name}",
-            )
-        if plain and not left.shape.is_compatible_with(made.shape):
-            raise NotKeptError(name, f"leaves {_shown(name)} with another shape than a graph")
-        if isinstance(left, tf.Tensor) and left.dtype in (tf.resource, tf.variant):
-            raise NotKeptError(name, f"leaves {_shown(name)} as a {left.dtype.name} tensor")
+            raise _broken(name, f"as {left.dtype.name}, and a graph as {made.dtype.name}")
+        if is_plain and not left.shape.is_compatible_with(made.shape):
+            raise _broken(name, "with another shape than a graph")
+        if is_plain and left.dtype in (tf.resource, tf.variant):
+            raise _broken(name, f"as a {left.dtype.name} tensor")
         key = RESULT_NAME if name == RESULT else name
         if key in self.results:
             key = f"{key}_{len(self.results)}"
         self.results[key] = made
-        return lambda making: making.results[key]
+        return lambda results, *_: results[key]
 
     def _container(self, name: str, made: Any, left: Any) -> Build:
         if len(made) != len(left):
-            raise NotKeptError(
-                name,
-                f"leaves {_shown(name)} as {_a(left)} of {len(left)}, and a graph of {len(made)}",
-            )
-        if isinstance(left, dict):
-            if list(made) != list(left) or not all(isinstance(k, _CONSTANTS) for k in left):
-                raise NotKeptError(name, f"leaves {_shown(name)} with other keys than a graph")
-            keys = list(left)
-            values = [self._build(name, made[k], left[k]) for k in keys]
-        else:
-            values = [self._build(name, m, k) for m, k in zip(made, left, strict=True)]
+            raise _broken(name, f"as {_a(left)} of {len(left)}, and a graph of {len(made)}")
         cls = type(left)
-        if cls is dict:
-            return lambda m: dict(zip(keys, map(m.value, values), strict=True))
-        if cls in (list, tuple):
-            return lambda m: cls(map(m.value, values))
-        if issubclass(cls, tuple) and hasattr(cls, "_make"):
-            make = cls._make
-            return lambda m: make(map(m.value, values))
-        raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}")
+        if isinstance(left, dict):
+            keys = list(left)
+            if list(made) != keys or not all(isinstance(key, _CONSTANTS) for key in keys):
+                raise _broken(name, "with other keys than a graph")
+            numbers = [self._number(name, made[key], left[key]) for key in keys]
+            make = (lambda values: dict(zip(keys, values, strict=True))) if cls is dict else None
+        else:
+            numbers = [self._number(name, m, k) for m, k in zip(made, left, strict=True)]
+            make = cls if cls in (list, tuple) else getattr(cls, "_make", None)
+        if make is None:
+            raise _broken(name, f"as {_a(left)}")
+        return lambda _, __, values: make([values[number] for number in numbers])
 
-    def _object(self, name: str, left: Any) -> Build:
-        try:
-            reference = weakref.ref(left)
-        except TypeError:
-            raise NotKeptError(name, f"leaves {_shown(name)} as {_a(left)}") from None
 
-        def build(_: Making) -> Any:
-            value = reference()
-            if value is None:
-                raise NotKeptError(
-                    name, f"leaves {_shown(name)} as {_a(left)} that no longer exists"
-                )
-            return value
+def _object(name: str, left: Any) -> Build:
+    how = f"as {_a(left)}"
+    try:
+        reference = weakref.ref(left)
+    except TypeError:
+        raise _broken(name, how) from None
 
-        return build
+    def build(*_: Any) -> Any:
+        value = reference()
+        if value is None:
+            raise _broken(name, f"{how} that no longer exists")
+        return value
+
+    return build
 
 
 def _of_argument(path: tuple[Any, ...]) -> Build:
     name, *rest = path
 
-    def build(making: Making) -> Any:
-        value = making.arguments[name]
+    def build(_: Any, arguments: Mapping[str, Any], *__: Any) -> Any:
+        value = arguments[name]
         for key in rest:
             value = value[key]
         return value
@@ -235,15 +208,16 @@ def _of_argument(path: tuple[Any, ...]) -> Build:
     return build
 
 
-def _spent_tape(_: Making) -> Any:
+def _spent_tape(*_: Any) -> Any:
     with tf.GradientTape() as tape:
         pass
     tape.gradient((), ())
     return tape
 
 
-def _shown(name: str) -> str:
-    return "the last value" if name == RESULT else f"`{name}`"
+def _broken(name: str, how: str) -> NotKeptError:
+    shown = "the last value" if name == RESULT else f"`{name}`"
+    return NotKeptError(f"leaves {shown} {how}", name)
 
 
 def _a(value: Any) -> str:

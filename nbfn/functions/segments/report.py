@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nbfn.functions.segments.plan import Plan, Step
+from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.segments.text import Statement
 
@@ -59,47 +59,42 @@ class Report:
 
 def report(plan: Plan) -> Report:
     """Reports on a cell as it stands."""
-    steps = {id(step.statement): step for step in plan.every()}
-    in_order = [steps[id(statement)] for statement in plan.cell.statements()]
-    segments: dict[int, Segment] = {}
-    inside: set[int] = set()
-    for step in in_order:
-        segment = step.segment
-        if segment is None or segment.reason is not None or id(step.statement) in inside:
+    segments: list[Segment] = []
+    inside: set[Statement] = set()
+    statements = plan.cell.statements()
+    for statement in statements:
+        segment = plan.beginning.get(statement)
+        if segment is None or segment.reason is not None or statement in inside:
             continue
         if segment.function is not None and segment.function.traces:
-            segments[id(segment)] = segment
-            inside |= {id(s) for each in _of(segment, step) for s in _with_inner(each.statement)}
+            if segment not in segments:
+                segments.append(segment)
+            each: Statement | None = statement
+            for _ in segment.statements:
+                inside.update(_with_inner(each))
+                each = each.following if each is not None else None
     lines: dict[int, str] = {}
-    for step in in_order:
-        said = GRAPH if id(step.statement) in inside else _reason(step, plan)
-        for line in step.statement.head:
+    for statement in statements:
+        said = GRAPH if statement in inside else _reason(statement, plan)
+        for line in statement.head:
             if lines.get(line, GRAPH) == GRAPH:  # of several on a line, Python's is told
                 lines[line] = said
-    return Report(tuple(segments.values()), lines, len(inside), len(in_order))
+    return Report(tuple(segments), lines, len(inside), len(statements))
 
 
-def _of(segment: Segment, first: Step) -> Iterator[Step]:
-    """The steps that a segment consists of where it begins with this one."""
-    step: Step | None = first
-    for _ in segment.statements:
-        if step is not None:
-            yield step
-            step = step.following
+def _with_inner(statement: Statement | None) -> Iterator[Statement]:
+    if statement is not None:
+        yield statement
+        for block in statement.blocks:
+            for each in block:
+                yield from _with_inner(each)
 
 
-def _with_inner(statement: Statement) -> Iterator[Statement]:
-    yield statement
-    for block in statement.blocks:
-        for each in block.statements:
-            yield from _with_inner(each)
-
-
-def _reason(step: Step, plan: Plan) -> str:
-    if step.reason is not None:
-        return step.reason
+def _reason(statement: Statement, plan: Plan) -> str:
+    if statement.reason is not None:
+        return statement.reason
     for segment in plan.segments.values():
-        if any(each is step.statement for each in segment.statements):
+        if statement in segment.statements:
             if segment.reason is not None:
                 return segment.reason
             if segment.times.misses_too_often():

@@ -13,15 +13,15 @@ from nbfn.functions.effects.statement import Verdict
 from nbfn.functions.recording.stance import stance_of
 from nbfn.functions.segments import times
 from nbfn.functions.segments.loops import Loop
-from nbfn.functions.segments.plan import Plan, Step
+from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.promise import NotKeptError
-from nbfn.functions.segments.segment import SLOWER, Segment, Served
-from nbfn.functions.segments.text import RESULT
+from nbfn.functions.segments.segment import SLOWER, Segment, of_error
+from nbfn.functions.segments.text import RESULT, Statement
 
 _ABSENT = object()
 
 
-class Run:
+class CellRun:
     """What the code of a cell asks before each statement.
 
     Attributes:
@@ -32,12 +32,12 @@ class Run:
         self.result: Any = None
         self._plan = plan
         self._namespace = plan.surroundings.namespace
-        self._blocks = [_BlockRun(each) for each in plan.steps]
+        self._blocks = [_BlockRun(each) for each in plan.cell.blocks]
         self._epoch = plan.next_epoch()
-        self._inside: list[_Lesson] = []
+        self._inside: _BlockRun | None = None  # the block of the tape's `with` that is learnt
         self._failed: tuple[Segment, str] | None = None
-        self._eager = stance_of("", plan.stance) == "eager" or tf.config.functions_run_eagerly()
-        plan.is_eager = self._eager
+        self._is_eager = stance_of("", plan.stance) == "eager" or tf.config.functions_run_eagerly()
+        plan.is_eager = self._is_eager
 
     def may(self, number: int, index: int) -> bool:
         """Whether a statement is to be executed as it stands; runs its segment if it begins one."""
@@ -45,33 +45,14 @@ class Run:
         block = self._blocks[number]
         if index == 0:
             block.begin()
-        elif index < block.skipped_to:
-            return block.is_idle
-        step = block.steps[index]
-        if self._eager:
-            return True
-        lesson = block.lesson
-        if lesson is not None and not self._goes_on(lesson, step):
-            block.lesson = None
-            self._finish(lesson)
-            lesson = None
-        if lesson is not None:
-            return True
-        if self._inside:
-            self._look_inside(step)
-            return True
-        segment = step.segment
-        if segment is not None and segment.reason is None:
-            started = times.clock()
-            served = self._serving(segment)
-            if served is not None and self._served(segment, served, started):
-                block.skipped_to, block.is_idle = index + len(segment.statements), False
-                return False
-        if step.idle is not None:
-            block.skipped_to, block.is_idle = index + len(step.idle.statements), True
-            return True
-        self._begin(block, step)
-        return True
+        if index >= block.decided and not self._is_eager:
+            self._decide(block, index)
+        return block.is_python
+
+    def end(self, number: int) -> None:
+        """A block has come to its end."""
+        __tracebackhide__ = True
+        self._finish(self._blocks[number])
 
     def close(self) -> Any:
         """Ends the run; returns the value of the cell's last expression.
@@ -83,186 +64,183 @@ class Run:
         self.__dict__.clear()
         return result
 
-    def end(self, number: int) -> None:
-        """A block has come to its end."""
+    def _decide(self, block: _BlockRun, index: int) -> None:
+        """Decides how a statement runs, and those after it that are of its segment."""
         __tracebackhide__ = True
-        block = self._blocks[number]
-        lesson, block.lesson = block.lesson, None
-        if lesson is not None:
-            self._finish(lesson)
+        statement = block.statements[index]
+        block.decided, block.is_python = index + 1, True
+        if self._inside is block:
+            self._inside = None
+        if block.lesson is not None and self._goes_on(block, block.lesson, statement):
+            return
+        self._finish(block)
+        if self._inside is not None and self._inside.lesson is not None:
+            self._look_inside(self._inside.lesson, statement)
+            return
+        segment = self._plan.beginning.get(statement)
+        resting = self._plan.resting.get(statement)
+        if segment is not None and self._serves(segment):
+            block.decided, block.is_python = index + len(segment.statements), False
+        elif resting is not None:
+            block.decided = index + len(resting.statements)
+        else:
+            self._begin(block, statement)
 
     # Traces that are there ----------------------------------------------------------------
 
-    def _serving(self, segment: Segment) -> Served | None:
-        if segment.times.is_slower_as_graph() and not self._plan.is_all(segment):
-            segment.reason = SLOWER
-            return None
-        if segment.times.wants_a_sample() and not self._plan.is_all(segment):
-            return None
-        if not _is_plain() or (self._is_recording() and len(segment.statements) > 1):
-            return None
-        try:
-            return segment.served(self._namespace, self._epoch)
-        except NbfnError:
-            raise
-        except Exception as error:
-            segment.reason = _of_error(error)
-            return None
-
-    def _served(self, segment: Segment, served: Served, started: float) -> bool:
-        """Runs a trace and puts the names that it leaves; False if Python is to run instead."""
+    def _serves(self, segment: Segment) -> bool:
+        """Runs a segment as a graph and puts the names that it leaves; False if Python is to."""
         __tracebackhide__ = True
+        started = times.clock()
+        if not self._may_serve(segment):
+            return False
         try:
-            values = served.run()
-        except NbfnError:
-            raise
-        except Exception as error:
-            if served.writes:
-                raise
-            self._failed = segment, _of_error(error, "fails as a graph")
+            values = segment.run(self._namespace, self._epoch)
+        except NotKeptError as failed:
+            self._failed = segment, failed.reason
+            return False
+        if values is None:
             return False
         seconds = times.clock() - started
         segment.times.ran_as_graph(seconds)
-        self._plan.ran(segment, seconds)
+        self._plan.saved += (segment.times.python or seconds) - seconds
         for name, value in values.items():
-            self._put(name, value)
+            if name == RESULT:
+                self.result = value
+            elif self._namespace.get(name, _ABSENT) is not value:
+                self._namespace[name] = value
         return True
 
-    def _put(self, name: str, value: Any) -> None:
-        if name == RESULT:
-            self.result = value
-        elif self._namespace.get(name, _ABSENT) is not value:
-            self._namespace[name] = value
+    def _may_serve(self, segment: Segment) -> bool:
+        """Whether a segment is to be a graph, here and now."""
+        is_seen = len(segment.statements) > 1 and self._is_recording()
+        if segment.reason is not None or is_seen or not _is_plain():
+            return False
+        is_slower = segment.times.is_slower_as_graph()
+        if not is_slower and not segment.times.wants_a_sample():
+            return True
+        is_all = self._plan.is_all(segment.statements)
+        if is_slower and not is_all:
+            segment.reason = SLOWER
+        return is_all
 
     # Lessons ------------------------------------------------------------------------------
 
-    def _begin(self, block: _BlockRun, step: Step) -> None:
+    def _begin(self, block: _BlockRun, statement: Statement) -> None:
         """Begins to learn from what Python does next, if a segment may begin here."""
         if not _is_plain():
-            step.python("is in a graph of its own, or under a strategy", None)
-            return
-        if self._plan.lazily and not step.has_run:
-            step.has_run = True
-            if step.statement.fixed is None:
-                step.python("has run once", None)
-            return
-        verdict = step.verdict(self._namespace, frozenset())
-        if verdict.reason is not None:
-            loop = None if self._is_recording() else self._plan.loop(step)
-            beginning = None if loop is None else loop.beginning(self._namespace)
-            if loop is not None and beginning is not None:
-                block.lesson = lesson = _Lesson(is_recording=False)
-                lesson.loop = loop
-                lesson.steps.append(step)
-                lesson.objects.update(loop.body.objects)
-                lesson.before = {n: beginning[n] for n in loop.reads if n in beginning}
+            statement.becomes_python("is in a graph of its own, or under a strategy", None)
+        elif self._plan.lazily and not statement.has_run:
+            statement.has_run = True
+            if statement.fixed is None:
+                statement.becomes_python("has run once", None)
+        else:
+            lesson = _Lesson(is_recording=self._is_recording())
+            verdict = statement.verdict(self._namespace, frozenset())
+            if verdict.reason is None:
+                self._take(block, lesson, statement, verdict)
+            if verdict.reason is None or self._takes_loop(lesson, statement):
+                block.lesson = lesson
                 lesson.started = times.clock()
-            elif step.changes_objects:
+            elif statement.may_change_objects:
                 self._epoch = self._plan.next_epoch()
-            return
-        lesson = _Lesson(self._is_recording())
-        lesson.add(step, verdict, self._namespace)
-        block.lesson = lesson
-        self._enter(lesson, step)
-        lesson.started = times.clock()
 
-    def _goes_on(self, lesson: _Lesson, step: Step) -> bool:
-        """Whether a statement belongs to what is being learnt."""
-        if step is not lesson.next_step or lesson.loop or not self._leave(lesson):
+    def _takes_loop(self, lesson: _Lesson, statement: Statement) -> bool:
+        """Whether a statement is a loop that a graph could have, as it begins now."""
+        loop = None if lesson.is_recording else self._plan.loop(statement)
+        beginning = None if loop is None else loop.beginning(self._namespace)
+        if loop is None or beginning is None:
             return False
-        paused = times.clock()
-        verdict = step.verdict(self._namespace, lesson.tapes)
-        together = verdict.reason is None and not lesson.is_recording
-        together = together and not verdict.reads & lesson.writes
-        if together:
-            lesson.add(step, verdict, self._namespace)
-            self._enter(lesson, step)
-        lesson.started += times.clock() - paused
-        return together
-
-    def _enter(self, lesson: _Lesson, step: Step) -> None:
-        if step.statement.tape is not None:
-            self._inside.append(lesson)
-
-    def _leave(self, lesson: _Lesson) -> bool:
-        """Whether the body of a tape's ``with``, if one was last, may be in a segment."""
-        if self._inside and self._inside[-1] is lesson:
-            self._inside.pop()
-            if lesson.spoilt is not None:
-                return False
+        lesson.loop = loop
+        lesson.statements.append(statement)
+        lesson.objects.update(loop.body.objects.alive)
+        lesson.before = {name: beginning[name] for name in loop.reads if name in beginning}
         return True
 
-    def _look_inside(self, step: Step) -> None:
+    def _goes_on(self, block: _BlockRun, lesson: _Lesson, statement: Statement) -> bool:
+        """Whether a statement belongs to what is being learnt."""
+        if lesson.is_complete or statement is not lesson.statements[-1].following:
+            return False
+        paused = times.clock()
+        verdict = statement.verdict(self._namespace, lesson.tapes)
+        is_part = verdict.reason is None and not verdict.reads & lesson.writes
+        if is_part:
+            self._take(block, lesson, statement, verdict)
+        lesson.started += times.clock() - paused
+        return is_part
+
+    def _take(
+        self, block: _BlockRun, lesson: _Lesson, statement: Statement, verdict: Verdict
+    ) -> None:
+        lesson.add(statement, verdict, self._namespace)
+        if statement.tape is not None:
+            self._inside = block
+
+    def _look_inside(self, lesson: _Lesson, statement: Statement) -> None:
         """Judges a statement in the ``with`` of a tape that is being learnt from outside."""
-        lesson = self._inside[-1]
-        verdict = step.verdict(self._namespace, lesson.tapes)
+        verdict = statement.verdict(self._namespace, lesson.tapes)
         if verdict.reason is not None:
             lesson.spoilt = lesson.spoilt or verdict.reason
         elif verdict.reads & lesson.writes:
             lesson.spoilt = "calls a function that reads a name written here"
         lesson.objects.update(verdict.objects)
 
-    def _finish(self, lesson: _Lesson) -> None:
-        """Traces what has been learnt, if that is worth it."""
+    def _finish(self, block: _BlockRun) -> None:
+        """Traces what a block has learnt, if that is worth it."""
+        lesson, block.lesson = block.lesson, None
+        if lesson is None:
+            return
         seconds = times.clock() - lesson.started
-        if not self._leave(lesson) or lesson.spoilt is not None:
-            lesson.steps[-1].spoil(lesson.spoilt or "")
+        if self._inside is block:
+            self._inside = None
+        if lesson.spoilt is not None:
+            lesson.statements[-1].stays_python(lesson.spoilt)
+        if lesson.spoilt is not None or lesson.has_open_tapes():
             return
-        if lesson.has_open_tapes():
-            return
-        segment = lesson.loop or self._plan.segment(lesson.steps)
+        first, plan = lesson.statements[0], self._plan
+        segment = lesson.loop or plan.segment(lesson.statements)
         segment.times.ran_as_python(seconds)
         if self._failed is not None and self._failed[0] is segment:  # and Python did not
             segment.reason = self._failed[1]
         if lesson.is_recording and not self._may_run_under_tape(segment):
             return
-        if segment.reason is not None or not self._plan.is_to_be_traced(segment):
-            if self._plan.is_to_stay_python(segment):
-                lesson.steps[0].idle = segment
-                if not segment.times.has_served and not self._plan.is_all(segment):
-                    lesson.steps[0].segment = None
-            return
-        after = {name: self._value(name) for name in segment.writes}
-        after = {name: value for name, value in after.items() if value is not _ABSENT}
-        self._learn(segment, lesson, after)
+        if segment.reason is None and plan.is_to_be_traced(segment):
+            self._learn(segment, lesson)
+        elif plan.is_to_stay_python(segment):
+            plan.resting[first] = segment
+            if not segment.times.hits and not plan.is_all(segment.statements):
+                plan.beginning.pop(first, None)
 
-    def _learn(self, segment: Segment, lesson: _Lesson, after: Mapping[str, Any]) -> None:
+    def _learn(self, segment: Segment, lesson: _Lesson) -> None:
+        names = self._namespace | {RESULT: self.result}
+        after = {name: names[name] for name in segment.writes if name in names}
+        plan, statements = self._plan, lesson.statements
         started = times.clock()
         try:
-            segment.learn(lesson.before, after, lesson.objects, self._plan.surroundings)
+            segment.learn(lesson.before, after, lesson.objects, plan.surroundings)
         except NbfnError:
             raise
         except NotKeptError as broken:
-            self._blame(segment, lesson, broken.name, broken.reason)
+            plan.blame(
+                segment, statements, self._namespace, broken.reason, broken.name, broken.line
+            )
         except Exception as error:
-            line = _tensorflow_line(error, segment)
-            self._blame(segment, lesson, line, _of_error(error))
+            line = _line_of(error, segment)
+            plan.blame(segment, statements, self._namespace, of_error(error), line=line)
         else:
             segment.times.traced(times.clock() - started)
             if segment.reason is None:
-                lesson.steps[0].segment = segment
-            if self._plan.checks:
+                plan.beginning[statements[0]] = segment
+            if plan.checks:
                 print(segment.check(lesson.before))  # noqa: T201
-
-    def _blame(self, segment: Segment, lesson: _Lesson, name: str, reason: str) -> None:
-        if lesson.loop is not None:
-            segment.reason = reason
-        else:
-            self._plan.blame(segment, lesson.steps, name, reason, self._namespace)
 
     def _may_run_under_tape(self, segment: Segment) -> bool:
         """Whether a tape of Python's, which sees a graph as one operation, misses nothing."""
         if len(segment.writes) > 1:
-            reason = "writes several tensors under a tape"
+            segment.reason = "writes several tensors under a tape"
         elif "jacobian" in self._plan.source:
-            reason = "is part of a Jacobian"
-        else:
-            return segment.times.is_long()
-        segment.reason = reason
-        return False
-
-    def _value(self, name: str) -> Any:
-        return self.result if name == RESULT else self._namespace.get(name, _ABSENT)
+            segment.reason = "is part of a Jacobian"
+        return segment.reason is None and segment.times.is_long()
 
     def _is_recording(self) -> bool:
         return _tensorflow.is_recording() or self._plan.cell.accumulates
@@ -272,29 +250,29 @@ class _BlockRun:
     """A block while it runs.
 
     Attributes:
-        steps: What is known of its statements.
-        skipped_to: The statement after those of which it is decided how they run.
-        is_idle: Whether they run as Python, because a graph would not be faster.
+        statements: Its statements.
+        decided: The statement after those of which it is decided how they run.
+        is_python: Whether these run as Python.
         lesson: What is being learnt.
     """
 
-    __slots__ = ("is_idle", "lesson", "skipped_to", "steps")
+    __slots__ = ("decided", "is_python", "lesson", "statements")
 
-    def __init__(self, steps: list[Step]) -> None:
-        self.steps = steps
+    def __init__(self, statements: list[Statement]) -> None:
+        self.statements = statements
         self.begin()
 
     def begin(self) -> None:
-        self.skipped_to = 0
-        self.is_idle = False
+        self.decided = 0
+        self.is_python = True
         self.lesson: _Lesson | None = None
 
 
 class _Lesson:
     """Statements that Python runs, and that may become a segment."""
 
-    def __init__(self, is_recording: bool) -> None:
-        self.steps: list[Step] = []
+    def __init__(self, *, is_recording: bool) -> None:
+        self.statements: list[Statement] = []
         self.before: dict[str, Any] = {}
         self.writes: set[str] = set()
         self.tapes: frozenset[str] = frozenset()
@@ -305,16 +283,16 @@ class _Lesson:
         self.loop: Loop | None = None
 
     @property
-    def next_step(self) -> Step | None:
-        return self.steps[-1].following
+    def is_complete(self) -> bool:
+        """Whether no other statement may follow."""
+        return self.is_recording or self.loop is not None or self.spoilt is not None
 
-    def add(self, step: Step, verdict: Verdict, namespace: Mapping[str, Any]) -> None:
+    def add(self, statement: Statement, verdict: Verdict, namespace: Mapping[str, Any]) -> None:
         """Adds a statement that Python runs next."""
-        statement = step.statement
         for name in statement.reads:
             if name not in self.writes and name in namespace:
                 self.before.setdefault(name, namespace[name])
-        self.steps.append(step)
+        self.statements.append(statement)
         self.writes |= set(statement.writes)
         self.objects.update(verdict.objects)
         if statement.tape is not None:
@@ -323,10 +301,9 @@ class _Lesson:
     def has_open_tapes(self) -> bool:
         """Whether gradients of one of its tapes are taken further down, which is said of it."""
         found = False
-        for i, each in enumerate(self.steps):
-            tape = each.statement.tape
-            if tape is not None and not any(tape in s.statement.reads for s in self.steps[i + 1 :]):
-                each.spoil("has a tape whose gradients are taken after a line of Python")
+        for i, each in enumerate(self.statements):
+            if each.tape and not any(each.tape in s.reads for s in self.statements[i + 1 :]):
+                each.stays_python("has a tape whose gradients are taken after a line of Python")
                 found = True
         return found
 
@@ -336,20 +313,12 @@ def _is_plain() -> bool:
     return tf.executing_eagerly() and not tf.distribute.has_strategy()
 
 
-def _of_error(error: BaseException, what: str = "cannot be traced") -> str:
-    text = " ".join(str(error).split())
-    if type(error).__name__ == "OperatorNotAllowedInGraphError":
-        return "needs the value of a tensor" if "bool" in text else "iterates over a tensor"
-    return f"{what}: {type(error).__name__}: {text[:120]}"
-
-
-def _tensorflow_line(error: BaseException, segment: Segment) -> str:
-    """The line of the segment that an error came from, as `blame` takes it."""
-    traced = segment.function
-    code = getattr(getattr(traced, "python_function", None), "__code__", None)
-    traceback, line = error.__traceback__, ""
+def _line_of(error: BaseException, segment: Segment) -> int:
+    """The line of the segment that an error came from; 0 if that is not known."""
+    code = None if segment.function is None else segment.function.python_function.__code__
+    traceback, line = error.__traceback__, 0
     while traceback is not None:
         if traceback.tb_frame.f_code is code:
-            line = f"line {traceback.tb_lineno}"
+            line = traceback.tb_lineno
         traceback = traceback.tb_next
     return line

@@ -12,8 +12,6 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.functions.checking.check import Check
 from nbfn.functions.effects.values import is_tensor
+from nbfn.functions.segments.body import Surroundings as Surroundings
 from nbfn.functions.segments.body import function_of
 from nbfn.functions.segments.numbers import Numbers
 from nbfn.functions.segments.objects import Objects
@@ -40,23 +39,6 @@ _MAX_VALUES = 3
 _IDLE = frozenset({"Placeholder", "Const", "Identity", "NoOp", "ReadVariableOp"})
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a segment's function is made in.
-
-    Attributes:
-        namespace: The names.
-        compiled: Compiles a module.
-        options: Options of ``nbfn.function``.
-        relaxing: The code by which the user lets one trace serve more.
-    """
-
-    namespace: dict[str, Any]
-    compiled: Callable[[ast.Module], CodeType]
-    options: Mapping[str, Any]
-    relaxing: str | None = None
-
-
 class Segment:
     """Statements of one block that follow each other and run as one function.
 
@@ -65,6 +47,7 @@ class Segment:
         label: What the function is called.
         function: The function; None before the segment is traced.
         times: How long it took, as Python and as a graph.
+        objects: The objects of libraries that it calls.
         first_cause: Why its first trace is made.
         draws: Whether functions that it calls draw random numbers.
         reason: Why it is Python as a whole; None if it is not.
@@ -73,27 +56,25 @@ class Segment:
 
     def __init__(self, statements: Sequence[Statement], label: str) -> None:
         self.statements = tuple(statements)
-        self.nodes = [each.node for each in statements]
         self.reads, self.writes = names_of(self.nodes)
         self.label = label
         self.function: TracedFunction | None = None
         self.times = Times()
+        self.objects = Objects()
         self.first_cause = Cause("first_trace", "first run")
         self.draws = False
         self.reason: str | None = None
         self.closed: Mapping[str, Any] = {}
-        self.objects: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._parameters: tuple[str, ...] = ()
         self._arrays: tuple[str, ...] = ()
         self._recipes: weakref.WeakKeyDictionary[Trace, Recipe] = weakref.WeakKeyDictionary()
         self._numbers = Numbers()
-        self._objects = Objects()
         self._promise: Promise | None = None
 
     @property
-    def text(self) -> tuple[str, ...]:
-        """The texts of its statements."""
-        return tuple(each.text for each in self.statements)
+    def nodes(self) -> list[ast.stmt]:
+        """What its function does."""
+        return [each.node for each in self.statements]
 
     @property
     def lines(self) -> tuple[int, int]:
@@ -102,32 +83,61 @@ class Segment:
 
     # Runs ---------------------------------------------------------------------------------
 
-    def served(self, namespace: Mapping[str, Any], epoch: int) -> Served | None:
-        """What serves the names as they are now; None if there is no trace for them.
+    def run(self, namespace: Mapping[str, Any], epoch: int) -> dict[str, Any] | None:
+        """Runs the trace that serves the names as they are now.
 
         Args:
             namespace: The names.
             epoch: Grows when Python may have changed objects.
+
+        Returns:
+            The names that it leaves, and their values; None if there is no trace for them.
+
+        Raises:
+            NotKeptError: If the graph failed, and had written nothing.
+            Exception: What the graph raised.
         """
+        __tracebackhide__ = True
         traced = self.function
-        if traced is None:
+        if traced is None or any(name not in namespace for name in self._parameters):
+            return None
+        arguments = {name: namespace[name] for name in self._parameters}
+        try:
+            given = self._numbers.converted(arguments)
+            trace = self._trace_for(traced, arguments, given, epoch)
+        except NbfnError:
+            raise
+        except Exception as error:
+            self.reason = of_error(error)
+            return None
+        if trace is None:
             return None
         try:
-            arguments = {name: namespace[name] for name in self._parameters}
-        except KeyError:
-            return None
+            with _tensorflow.AsWritten():
+                results = traced(*given)
+            return self._recipes[trace].values(results, arguments)
+        except NbfnError:
+            raise
+        except Exception as error:
+            if _tensorflow.writes(trace.graph):
+                raise
+            raise NotKeptError(of_error(error, "fails as a graph")) from error
+
+    def _trace_for(
+        self,
+        traced: TracedFunction,
+        arguments: Mapping[str, Any],
+        given: Sequence[Any],
+        epoch: int,
+    ) -> Trace | None:
         if _arrays(arguments) != self._arrays:  # a tensor's trace would serve an array as well
             return None
-        if not self._objects.hold(epoch):
-            traced.recorder.guards.also(self._objects.fingerprints())
-        given = self._numbers.converted(arguments)
+        if not self.objects.hold(epoch):
+            traced.recorder.guards.also(self.objects.fingerprints())
         trace = traced.serving(given)
         if trace is None and traced.traces and traced.recorder.refuses_retraces():
             traced(*given)  # raises
-        recipe = None if trace is None else self._recipes.get(trace)
-        if trace is None or recipe is None:
-            return None
-        return Served(traced, trace, recipe, arguments, given)
+        return trace if trace in self._recipes else None
 
     # Traces -------------------------------------------------------------------------------
 
@@ -153,33 +163,32 @@ class Segment:
         arguments = {n: before[n] for n in self.reads if n in before and is_argument(before[n])}
         for name in self.reads:
             if name in self.writes and name in before and name not in arguments:
-                raise NotKeptError(name, f"reads the object `{name}` and replaces it")
+                raise NotKeptError(f"reads the object `{name}` and replaces it", name)
         self._numbers.note(arguments, self.nodes, {**before, **after})
         if self._numbers.most_values() > _MAX_VALUES:
-            raise NotKeptError("", "has a number that changes at every run")
-        arrays = _arrays(arguments)
-        if self.function is None or (self._parameters, self._arrays) != (tuple(arguments), arrays):
-            self._arrays = arrays
-            self._make(tuple(arguments), surroundings)
-        assert self.function is not None
-        self.objects = weakref.WeakValueDictionary()
-        for key, value in objects.items():
-            with contextlib.suppress(TypeError):
-                self.objects[key] = value
-        self._objects.watch(objects)
-        self.function.recorder.guards.also(self._objects.fingerprints())
+            raise NotKeptError("has a number that changes at every run")
+        parameters, arrays = tuple(arguments), _arrays(arguments)
+        traced = self.function
+        if traced is None or (self._parameters, self._arrays) != (parameters, arrays):
+            traced = self.function = self._made(parameters, surroundings)
+            self._parameters, self._arrays = parameters, arrays
+            self._recipes.clear()
+        self.objects.watch(objects)
+        traced.recorder.guards.also(self.objects.fingerprints())
         try:
-            self._trace(self.function, arguments, after)
+            self._trace(traced, arguments, after)
         finally:
             self._promise = None
-            for trace in self.function.traces:
+            for trace in traced.traces:
                 if trace not in self._recipes:
-                    self.function.evict(trace)
+                    traced.evict(trace)
 
     def _trace(
         self, traced: TracedFunction, arguments: Mapping[str, Any], after: Mapping[str, Any]
     ) -> None:
-        while True:
+        trace: Trace | None = None
+        is_made = False
+        while not is_made:
             promise = self._promise = Promise(after, arguments)
             given = self._numbers.converted(arguments)
             known = traced.serving(given)
@@ -189,24 +198,23 @@ class Segment:
             try:
                 with _quietly() as printed:
                     trace = traced.learn(given)
+                is_made = True
             except NbfnError:
                 raise
             except Exception:
-                if self._numbers.give_up():
-                    continue
-                raise
-            break
+                if not self._numbers.give_up():
+                    raise
         if trace is None or promise.recipe is None:  # it stays eager, or it was there already
             return
         graph = trace.graph
         if printed.getvalue():
-            raise NotKeptError("", "prints")
+            raise NotKeptError("prints")
         if not {op.type for op in graph.get_operations()} - _IDLE:
-            raise NotKeptError("", "has no operation")
+            raise NotKeptError("has no operation")
         if _tensorflow.stateful_random_operations(graph):
             line = _tensorflow.drawn_in(graph, traced.python_function.__code__)
             if line is not None:
-                raise NotKeptError(f"line {line}", "draws random numbers")
+                raise NotKeptError("draws random numbers", line=line)
             self.draws = True
         self._recipes[trace] = promise.recipe
 
@@ -216,7 +224,7 @@ class Segment:
         arguments = {name: before[name] for name in self._parameters}
         return self.function.check(*self._numbers.converted(arguments))
 
-    def _make(self, parameters: tuple[str, ...], surroundings: Surroundings) -> None:
+    def _made(self, parameters: tuple[str, ...], surroundings: Surroundings) -> TracedFunction:
         own = weakref.ref(self)
 
         def keep(made: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,56 +235,25 @@ class Segment:
                 }
             return segment._promise.keep(made)
 
-        options = dict(surroundings.options)
-        autograph = options.pop("autograph", True)
+        name = re.sub(r"\W", "_", self.label)
         step = function_of(
-            self.nodes,
-            re.sub(r"\W", "_", self.label),
-            parameters,
-            self.writes,
-            keep,
-            surroundings.compiled,
-            surroundings.namespace,
-            self.closed,
-            autograph=autograph,
+            self.nodes, name, parameters, self.writes, keep, surroundings, self.closed
         )
+        options = {k: v for k, v in surroundings.options.items() if k != "autograph"}
         traced: TracedFunction = function(step, autograph=False, **options)
         traced.recorder.name, traced.recorder.warns = self.label, False
         traced.known_as, traced.remarked = None, True
         traced.recorder.first_cause = self.first_cause
         traced.recorder.relaxing = surroundings.relaxing
-        self.function, self._parameters = traced, parameters
-        self._recipes.clear()
+        return traced
 
 
-class Served:
-    """A trace that serves a segment for the names as they are."""
-
-    __slots__ = ("_arguments", "_given", "_recipe", "also", "trace", "traced")
-
-    def __init__(
-        self,
-        traced: TracedFunction,
-        trace: Trace,
-        recipe: Recipe,
-        arguments: Mapping[str, Any],
-        given: Sequence[Any],
-    ) -> None:
-        self.traced, self.trace = traced, trace
-        self.also: Mapping[str, Any] = {}
-        self._recipe, self._arguments, self._given = recipe, arguments, given
-
-    def run(self) -> dict[str, Any]:
-        """Runs the trace; returns the names that it leaves, and their values."""
-        __tracebackhide__ = True
-        with _tensorflow.AsWritten():
-            results = self.traced(*self._given)
-        return self._recipe.values(results, self._arguments) | dict(self.also)
-
-    @property
-    def writes(self) -> bool:
-        """Whether its graph does what cannot be done again: assignments, prints, draws."""
-        return bool(_tensorflow.writes(self.trace.graph))
+def of_error(error: BaseException, what: str = "cannot be traced") -> str:
+    """What an error says of a segment."""
+    text = " ".join(str(error).split())
+    if type(error).__name__ == "OperatorNotAllowedInGraphError":
+        return "needs the value of a tensor" if "bool" in text else "iterates over a tensor"
+    return f"{what}: {type(error).__name__}: {text[:120]}"
 
 
 def is_argument(value: Any, depth: int = 4) -> bool:

@@ -13,10 +13,13 @@ from __future__ import annotations
 import ast
 import copy
 import dis
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
+
+from nbfn.functions.effects.statement import Verdict, judged
 
 RESULT = "nbfn·result"
 """Stands for the value of the cell's last expression, among the names that a segment writes."""
@@ -24,7 +27,7 @@ RESULT = "nbfn·result"
 _RUN = "nbfn·run"
 _BODIES = ("body", "orelse", "finalbody")
 _CANDIDATES = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr
-_COMPOUND = ast.For | ast.While | ast.If | ast.Try | ast.With
+_COMPOUND = ast.For | ast.While | ast.If | ast.Try | ast.With | ast.Match
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 _PLAIN = {
     ast.For: "a loop",
@@ -46,27 +49,44 @@ _PLAIN = {
 }
 
 
+_HARMLESS = frozenset(
+    {
+        *("print", "float", "int", "bool", "str", "len", "range", "enumerate", "zip", "repr"),
+        *("append", "numpy", "item", "format", "extend", "display", "join", "items", "keys"),
+        *("round", "min", "max", "sum", "abs", "values", "get", "sorted", "list", "dict", "tuple"),
+    }
+)
+
+
 @dataclass(eq=False)
 class Statement:
-    """A statement of a cell.
+    """A statement of a cell, and how it was judged.
 
     Attributes:
         node: The statement.
-        text: Its text, the same for the same code on other lines.
-        reads: Names that it reads before it writes them.
-        writes: Names that it writes.
         fixed: Why it is Python's whatever the names stand for; None if that depends on them.
         tape: The name of the tape that it opens, if it is a ``with`` that may lie in a segment.
         blocks: The blocks in it.
+        following: The one after it in its block.
+        has_run: Whether it has run as Python, in a cell in which that is asked.
+        text: Its text, the same for the same code on other lines.
+        reads: Names that it reads before it writes them.
+        writes: Names that it writes.
+        reason: Why it was Python's when it last ran; None if it was not.
     """
 
     node: ast.stmt
-    text: str
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
     fixed: str | None
-    tape: str | None = None
-    blocks: list[Block] = field(default_factory=list)
+    tape: str | None
+    blocks: list[list[Statement]] = field(default_factory=list)
+    following: Statement | None = None
+    has_run: bool = False
+
+    def __post_init__(self) -> None:
+        self.text = ast.unparse(self.node)
+        self.reads, self.writes = names_of([self.node])
+        self.reason = self.fixed
+        self._kinds: tuple[Any, ...] | None = None
 
     @property
     def lines(self) -> range:
@@ -78,26 +98,56 @@ class Statement:
         """Its lines without those of the blocks in it."""
         if not self.blocks:
             return self.lines
-        first = self.blocks[0].statements[0].node.lineno
+        first = self.blocks[0][0].node.lineno
         return range(self.node.lineno, max(first, self.node.lineno + 1))
 
+    @functools.cached_property
+    def may_change_objects(self) -> bool:
+        """Whether running it as Python may change attributes of objects."""
+        for node in () if self.blocks else ast.walk(self.node):
+            match node:
+                case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                    return True
+                case ast.Call(ast.Attribute(_, name) | ast.Name(name)) if name in _HARMLESS:
+                    continue
+                case ast.Call():
+                    return True
+        return False
 
-@dataclass(eq=False)
-class Block:
-    """A list of statements.
+    def verdict(self, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
+        """Whether it may be in a segment now; judged anew when its names stand for other kinds."""
+        if self.fixed is not None:
+            return Verdict(self.fixed)
+        kinds = self._kinds_now(namespace)
+        if self.reason is not None and kinds == self._kinds:
+            return Verdict(self.reason)
+        try:
+            found = judged(self.node, namespace, tapes)
+        except Exception as error:  # objects of the user's may do anything
+            found = Verdict(f"cannot be looked into: {type(error).__name__}")
+        self._kinds, self.reason = kinds, found.reason
+        return found
 
-    Attributes:
-        number: Its number in the cell.
-        statements: The statements.
-    """
+    def becomes_python(self, reason: str, namespace: Mapping[str, Any] | None) -> None:
+        """Says that it is Python's.
 
-    number: int
-    statements: list[Statement]
+        With a namespace that lasts until the type of a name changes; with None for this run only.
+        """
+        self._kinds = None if namespace is None else self._kinds_now(namespace)
+        self.reason = reason
+
+    def stays_python(self, reason: str) -> None:
+        """Says that it is Python's for good, because of a statement in its body."""
+        self.fixed = self.reason = reason
+
+    def _kinds_now(self, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
+        values = [namespace.get(name) for name in self.reads]
+        return tuple((type(each), id(each) if callable(each) else 0) for each in values)
 
 
 @dataclass(eq=False)
 class AnalysedCell:
-    """What is known of a cell's text alone; it is made once for a text.
+    """A cell's text, analysed.
 
     Attributes:
         blocks: Every block, by number; the cell's body is the first.
@@ -105,19 +155,14 @@ class AnalysedCell:
         accumulates: Whether forward accumulators may be open in it.
     """
 
-    blocks: list[Block]
+    blocks: list[list[Statement]]
     code: CodeType
     accumulates: bool
 
-    def statements(self) -> Iterator[Statement]:
+    def statements(self) -> list[Statement]:
         """Every statement, in the order of the text."""
-        yield from self._of(self.blocks[0])
-
-    def _of(self, block: Block) -> Iterator[Statement]:
-        for statement in block.statements:
-            yield statement
-            for inner in statement.blocks:
-                yield from self._of(inner)
+        every = (statement for block in self.blocks for statement in block)
+        return sorted(every, key=lambda each: (each.node.lineno, each.node.col_offset))
 
     def bound_to(self, run: Any, file: str = "") -> CodeType:
         """The code, asking one run of the cell.
@@ -151,75 +196,76 @@ def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType
     if isinstance(last, ast.Expr):
         target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
         body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
-    blocks: list[Block] = []
-    _block(body, blocks, body, guarded=False)
-    tree = ast.Module(_asking(blocks[0]), type_ignores=[])
-    nodes = [node for each in body for node in ast.walk(each)]
-    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    return AnalysedCell(blocks, compiled(tree), "ForwardAccumulator" in names)
+    reader = _Reader(body)
+    code = compiled(ast.Module(reader.asking(body), type_ignores=[]))
+    accumulates = any("ForwardAccumulator" in each.text for each in reader.blocks[0])
+    return AnalysedCell(reader.blocks, code, accumulates)
 
 
-def _block(
-    body: Sequence[ast.stmt], blocks: list[Block], cell: Sequence[ast.stmt], *, guarded: bool
-) -> Block:
-    """A block; `guarded`, if the cell catches what is raised directly in it."""
-    block = Block(len(blocks), [])
-    blocks.append(block)
-    for node in body:
-        reads, writes = names_of([node])
-        fixed = None
-        tape = _tape_of(node)
-        if tape is not None and not _is_closed(node, tape, body, cell):
-            tape = None
-        if not isinstance(node, _CANDIDATES) and tape is None:
-            fixed = _PLAIN.get(type(node), "is plain Python")
-        elif guarded:
-            fixed = "is inside `try`"
-        elif isinstance(node, ast.AnnAssign) and (node.value is None or not node.simple):
-            fixed = "declares a name"
-        statement = Statement(node, ast.unparse(node), reads, writes, fixed, tape)
-        if isinstance(node, _COMPOUND | ast.Match):
-            for part in bodies_of(node):
-                catches = isinstance(node, ast.Try) and bool(node.handlers) and part is node.body
-                statement.blocks.append(_block(part, blocks, cell, guarded=catches))
-        block.statements.append(statement)
-    return block
+class _Reader:
+    """Reads the blocks of a cell.
 
+    Attributes:
+        blocks: Those that were read.
+    """
 
-def bodies_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The lists of statements in a statement."""
-    for name in _BODIES:
-        if getattr(node, name, None):
-            yield getattr(node, name)
-    for each in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield each.body
+    def __init__(self, cell: Sequence[ast.stmt]) -> None:
+        self.blocks: list[list[Statement]] = []
+        self._cell = cell
 
+    def asking(self, body: Sequence[ast.stmt], *, guarded: bool = False) -> list[ast.stmt]:
+        """Reads a block; returns its statements, each with the question in front of it.
 
-def _asking(block: Block) -> list[ast.stmt]:
-    """The statements of a block, each with the question in front of it."""
-    asked: list[ast.stmt] = []
-    for number, statement in enumerate(block.statements):
-        node = copy.copy(statement.node)
-        if isinstance(node, ast.Global) or _is_future(node):
-            asked.append(node)
-            continue
-        inner = iter(statement.blocks)
-        for name in _BODIES if statement.blocks else ():
-            if getattr(node, name, None):
-                setattr(node, name, _asking(next(inner)))
-        for group in ("handlers", "cases"):
-            if getattr(node, group, None) and statement.blocks:
-                parts = [copy.copy(each) for each in getattr(node, group)]
-                for part in parts:
-                    part.body = _asking(next(inner))
-                setattr(node, group, parts)
+        Args:
+            body: The statements.
+            guarded: Whether the cell catches what is raised directly in them.
+        """
+        block: list[Statement] = []
+        number = len(self.blocks)
+        self.blocks.append(block)
+        asked: list[ast.stmt] = []
+        for index, node in enumerate(body):
+            tape = _closed_tape(body[index:], self._cell)
+            statement = Statement(node, _fixed(node, tape, guarded=guarded), tape)
+            if block:
+                block[-1].following = statement
+            block.append(statement)
+            executed = self._executed(statement)
+            if not (isinstance(node, ast.Global) or _is_future(node)):
+                question = _call("may", node, number, index)
+                executed = ast.copy_location(ast.If(question, [executed], []), node)
+            asked.append(executed)
+        asked.append(ast.copy_location(ast.Expr(_call("end", body[-1], number)), body[-1]))
+        return asked
+
+    def _executed(self, statement: Statement) -> ast.stmt:
+        """A statement whose own blocks are read and ask, and that gives the run its result."""
+        node: Any = copy.copy(statement.node)
         if RESULT in statement.writes:
-            node.targets = [_attribute("result", node, ast.Store())]  # type: ignore[attr-defined]
-        question = _call("may", statement.node, block.number, number)
-        asked.append(ast.copy_location(ast.If(question, [node], []), statement.node))
-    last = block.statements[-1].node
-    asked.append(ast.copy_location(ast.Expr(_call("end", last, block.number)), last))
-    return asked
+            node.targets = [_attribute("result", node, ast.Store())]
+        parts = [node] if isinstance(node, _COMPOUND) else []
+        for group in ("handlers", "cases"):
+            if parts and hasattr(node, group):
+                setattr(node, group, [copy.copy(each) for each in getattr(node, group)])
+                parts += getattr(node, group)
+        for part in parts:
+            for name in _BODIES:
+                if getattr(part, name, None):
+                    is_caught = part is node and name == "body" and getattr(node, "handlers", None)
+                    number = len(self.blocks)
+                    setattr(part, name, self.asking(getattr(part, name), guarded=bool(is_caught)))
+                    statement.blocks.append(self.blocks[number])
+        executed: ast.stmt = node
+        return executed
+
+
+def _fixed(node: ast.stmt, tape: str | None, *, guarded: bool) -> str | None:
+    if not isinstance(node, _CANDIDATES) and tape is None:
+        return _PLAIN.get(type(node), "is plain Python")
+    if guarded:
+        return "is inside `try`"
+    is_declaration = isinstance(node, ast.AnnAssign) and (node.value is None or not node.simple)
+    return "declares a name" if is_declaration else None
 
 
 def _attribute(name: str, at: ast.AST, context: ast.expr_context) -> ast.expr:
@@ -244,7 +290,33 @@ def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-# Names ------------------------------------------------------------------------------------
+def _closed_tape(further: Sequence[ast.stmt], cell: Sequence[ast.stmt]) -> str | None:
+    """The name of the tape that a ``with`` opens, if a graph could have all of it.
+
+    It is not persistent, and used only further down in its block, and once for gradients.
+
+    Args:
+        further: The statement, and those after it in its block.
+        cell: The cell's statements.
+    """
+    match further[0]:
+        case ast.With([ast.withitem(ast.Call(opener, [], keywords), ast.Name(tape))]):
+            options = {each.arg for each in keywords}
+        case _:
+            return None
+    is_tape = ast.unparse(opener).rpartition(".")[2] == "GradientTape"
+    if not is_tape or not options <= {"watch_accessed_variables"}:
+        return None
+    names = (each for part in cell for each in ast.walk(part) if isinstance(each, ast.Name))
+    uses = [each for each in names if each.id == tape and isinstance(each.ctx, ast.Load)]
+    calls = []
+    for each in same_scope(further):
+        match each:
+            case ast.Call(ast.Attribute(ast.Name(name), method)) if name == tape:
+                calls.append(method)
+    gradients = calls.count("gradient") + calls.count("jacobian")
+    is_closed = gradients == 1 and gradients + calls.count("watch") == len(uses)
+    return tape if is_closed else None
 
 
 def names_of(body: Sequence[ast.stmt]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -282,41 +354,3 @@ def _names(
             own[name] = None
         elif each.opname == "STORE_GLOBAL":
             writes[name] = own[name] = None
-
-
-# Tapes ------------------------------------------------------------------------------------
-
-
-def _tape_of(node: ast.stmt) -> str | None:
-    """The name of the tape that a ``with`` opens, if it opens one that is not persistent."""
-    if not (isinstance(node, ast.With) and len(node.items) == 1):
-        return None
-    item = node.items[0]
-    opened, name = item.context_expr, item.optional_vars
-    if not (isinstance(opened, ast.Call) and isinstance(name, ast.Name)):
-        return None
-    if opened.args or any(k.arg != "watch_accessed_variables" for k in opened.keywords):
-        return None
-    function = opened.func
-    called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name.id if called == "GradientTape" else None
-
-
-def _is_closed(
-    node: ast.stmt, tape: str, body: Sequence[ast.stmt], cell: Sequence[ast.stmt]
-) -> bool:
-    """Whether a tape is used only further down in its block, and once for gradients."""
-    further = body[[each is node for each in body].index(True) :]
-    calls = [
-        each
-        for each in same_scope(further)
-        if isinstance(each, ast.Call)
-        and isinstance(each.func, ast.Attribute)
-        and isinstance(each.func.value, ast.Name)
-        and each.func.value.id == tape
-        and each.func.attr in ("gradient", "jacobian", "watch")
-    ]
-    gradients = [each for each in calls if each.func.attr != "watch"]  # type: ignore[attr-defined]
-    names = (each for part in cell for each in ast.walk(part) if isinstance(each, ast.Name))
-    uses = [each for each in names if each.id == tape and isinstance(each.ctx, ast.Load)]
-    return len(uses) == len(calls) and len(gradients) == 1

@@ -33,23 +33,23 @@ class Times:
     """The times of one segment.
 
     Attributes:
+        runs: Runs as Python so far.
+        hits: Runs as a graph so far.
         misses: Misses in a row, without a hit between.
     """
 
     def __init__(self) -> None:
+        self.runs = self.hits = self.misses = 0
         self._python: deque[float] = deque(maxlen=_SAMPLES)
         self._graph: deque[float] = deque(maxlen=_SAMPLES)
         self._cold: float | None = None
-        self._runs = 0
         self._seconds = 0.0
-        self._hits = 0
         self._traces = 0
         self._spent = self._saved = 0.0
-        self.misses = 0
 
     def ran_as_python(self, seconds: float) -> None:
         """Notes a run as Python; the first is cold, and no measure if there is another."""
-        self._runs += 1
+        self.runs += 1
         self._seconds += seconds
         if self._cold is None:
             self._cold = seconds
@@ -58,21 +58,11 @@ class Times:
 
     def ran_as_graph(self, seconds: float) -> None:
         """Notes a hit; the first ones, in which TensorFlow makes the graph ready, are cold too."""
-        self._hits += 1
+        self.hits += 1
         self.misses = 0
         self._saved += max((self.python or 0.0) - seconds, 0.0)
-        if self._hits > 2:
+        if self.hits > 2:
             self._graph.append(seconds)
-
-    @property
-    def has_served(self) -> bool:
-        """Whether a trace of it has ever served."""
-        return self._hits > 0
-
-    @property
-    def runs(self) -> int:
-        """Runs as Python so far."""
-        return self._runs
 
     @property
     def python(self) -> float | None:
@@ -92,7 +82,7 @@ class Times:
 
     def repays_a_trace(self) -> bool:
         """Whether it has run so often, or so long, that as many runs to come would repay one."""
-        return self._runs >= _RUNS_FOR_A_TRACE or self._seconds >= _SECONDS_FOR_A_TRACE
+        return self.runs >= _RUNS_FOR_A_TRACE or self._seconds >= _SECONDS_FOR_A_TRACE
 
     def is_long(self) -> bool:
         """Whether it takes so long that even its gradient is sure to gain."""
@@ -105,7 +95,7 @@ class Times:
     def wants_a_sample(self) -> bool:
         """Whether one more run as Python is wanted, to compare with."""
         taken = len(self._python)
-        return taken < _SAMPLES_TO_SETTLE and self._hits >= _HITS_BEFORE_A_SAMPLE << taken
+        return taken < _SAMPLES_TO_SETTLE and self.hits >= _HITS_BEFORE_A_SAMPLE << taken
 
     def is_slower_as_graph(self) -> bool:
         """Whether it is to be Python because its graph was measured to be slower."""

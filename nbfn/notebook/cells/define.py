@@ -9,11 +9,14 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
 
 from nbfn.functions import TracedFunction, function
+from nbfn.functions.effects.remarks import remarks
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
+from nbfn.views.outline import Outline
 
 
 def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> list[TracedFunction]:
@@ -30,6 +33,15 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
     before = {name: namespace.get(name) for name in names}
     exec(cell.compiled(ast.Module(cell.body, type_ignores=[])), namespace)
     return [_traced(name, before[name], options, namespace) for name in names]
+
+
+def remarks_on(function: TracedFunction) -> None:
+    """Displays, by line, what no hit of a function repeats, and what to write instead."""
+    said = remarks(function.python_function)
+    function.remarked = True
+    if said:
+        outline = Outline(f"`{function.label}` does this only while it is traced:", said)
+        display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
 
 
 def _traced(

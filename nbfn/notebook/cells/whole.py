@@ -13,13 +13,13 @@ import tensorflow as tf
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.functions import TracedFunction, delist, function
+from nbfn.functions import TracedFunction, function
 from nbfn.functions.effects.finder import Effect, Finder, Walk
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.values import Scope, names_in
 from nbfn.functions.segments.promise import NotKeptError, Promise, Recipe
 from nbfn.functions.segments.segment import is_argument
-from nbfn.functions.segments.text import RESULT, bodies_of, names_of
+from nbfn.functions.segments.text import RESULT, names_of
 from nbfn.notebook.cells.body import DEFAULT_NAME, surrounded
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
@@ -205,7 +205,8 @@ def _surely_written(body: Sequence[ast.stmt]) -> list[str]:
     for node in body:
         if isinstance(node, ast.With):
             found += _surely_written(node.body)
-        if not any(bodies_of(node)) or isinstance(node, ast.FunctionDef | ast.ClassDef):
+        has_blocks = hasattr(node, "body") or hasattr(node, "cases")
+        if not has_blocks or isinstance(node, ast.FunctionDef | ast.ClassDef):
             found += names_of([node])[1]
     return found
 
@@ -251,8 +252,3 @@ _TEXTS = frozenset(
         *("format() of a value", "computes with a NumPy array"),
     }
 )
-
-
-def forget(cell: WholeCell) -> None:
-    """Takes the function of a cell that failed at its first run off the list."""
-    delist(cell.function)

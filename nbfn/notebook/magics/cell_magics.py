@@ -124,8 +124,7 @@ class CellMagics(TellingMagics):
 
     def _define(self, cell: Any, options: Any, arguments: Any) -> None:
         __tracebackhide__ = True
-        from nbfn.notebook.cells.define import define
-        from nbfn.notebook.cells.remarks import remarks_on
+        from nbfn.notebook.cells.define import define, remarks_on
 
         names = [node.name for node in cell.body if hasattr(node, "args")]
         if arguments.name is not None and arguments.name not in names:
@@ -172,7 +171,8 @@ class CellMagics(TellingMagics):
     def _run_whole(self, cell: Any, options: Any, arguments: Any) -> Any:
         """Runs a body cell as one graph."""
         __tracebackhide__ = True
-        from nbfn.notebook.cells.whole import WholeCell, forget, whole
+        from nbfn.functions import delist
+        from nbfn.notebook.cells.whole import WholeCell, whole
         from nbfn.notebook.errors.option_names import named_as_options
 
         name = arguments.name
@@ -189,7 +189,7 @@ class CellMagics(TellingMagics):
                     value = made.run(namespace, options)
             except BaseException:
                 if made is not kept:
-                    forget(made)
+                    delist(made.function)
                 raise
         self._keep(slot, made)
         if name is not None:

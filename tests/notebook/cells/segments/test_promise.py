@@ -88,6 +88,25 @@ def test_kinds_that_change_run_as_python_first(
     notebook(setup, cell, between=between)
 
 
+def test_the_names_of_nested_loops_are_left(notebook) -> None:
+    cell = "for i in range(6):\n    for j in range(5):\n        x = tf.sin(x) * 1.01"
+    assert notebook("", cell, between="i = j = 100")["step"].hits > 0
+
+
+def test_a_descriptor_is_asked_only_when_python_asks_it(notebook) -> None:
+    setup = """
+asked = []
+class Asks:
+    def __get__(self, instance, owner=None):
+        asked.append(1)
+        return tf.constant(2.0)
+class Box:
+    kept = Asks()
+box = Box()
+"""
+    notebook(setup, "for _ in range(3):\n    y = box.kept * x\nprint(len(asked))")
+
+
 def test_a_value_that_nobody_uses_may_still_raise(notebook) -> None:
     setup = "k = tf.eye(2); runs = 0"
     between = "runs += 1\nif runs == 2: k = k * 0.0"
