@@ -88,6 +88,17 @@ describe('the widget', () => {
     expect(model.sent).toContainEqual({ type: 'request_pictures' });
   });
 
+  it('shows a page with its picture', async () => {
+    const graph = graphOf([[{ name: 'x' }, { name: 'y', takes: ['x'] }]]);
+    const title = ['trace 1', 'trace 2'].join(' → ');
+    const page = { title, lines: ['`k` differs'], tables: [], groups: [] };
+    const { model, el } = await rendered({ view: 'page', page, graph, snapshot: {} });
+    await drawn();
+    expect(words(el)).toContain('trace 1 → trace 2');
+    expect(words(el)).toContain('k differs');
+    expect(model.sent).toContainEqual({ type: 'request_pictures' });
+  });
+
   it('follows patches, and asks for what it has missed', async () => {
     const { model, el } = await rendered({
       view: 'function',

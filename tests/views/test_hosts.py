@@ -33,6 +33,8 @@ CELLS = (
     "nbfn.session()",
     "f.traces[0]",
     "%tf_graph f",
+    "%tf_graph --time f(tf.ones([1]))",
+    "nbfn.diff(*f.traces)",
     "%%tf_function body\nfor n in range(3):\n    y = tf.sin(w)",
 )
 

@@ -14,6 +14,7 @@ from nbfn.functions.graphs.operations import graph_of
 from nbfn.sessions.feed import feed
 from nbfn.views import widget as widgets
 from nbfn.views.graphs.record import graph_record
+from nbfn.views.outline import Outline
 from nbfn.views.widget import View, function_widget, graph_widget, session_widget
 
 
@@ -52,6 +53,9 @@ def test_a_graph_has_a_widget_and_the_oldest_of_many_ends(monkeypatch) -> None:
     first, second, third = (graph_widget(record) for _ in range(3))
     assert protocol.GraphRecord.model_validate(third.graph) == record
     assert [each.comm is None for each in (first, second, third)] == [True, False, False]
+    page = Outline("a page").record()
+    beside = graph_widget(record, page)
+    assert (beside.view, protocol.Page.model_validate(beside.page)) == ("page", page)
     told: list[Any] = []
     monkeypatch.setattr(type(third), "send", lambda self, content: told.append(content["type"]))
     third._handle_custom_msg({"type": "request_snapshot"}, [])

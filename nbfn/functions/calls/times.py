@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbfn._tensorflow import Executed
+from nbfn._tensorflow import ProfilerBusyError as ProfilerBusyError
 from nbfn.functions.traces.capture import short_device
 from nbfn.text import count
 
@@ -90,7 +91,7 @@ def times_of(concrete: Any, executed: Iterable[Executed], metadata: Any = None) 
         executed: The profiler's events.
         metadata: A ``RunMetadata`` whose step statistics are filled.
     """
-    events = [(each, own) for each, own in _own_times(executed)]
+    events = list(_own_times(_of_the_call(concrete, executed)))
     if metadata is not None:
         _fill(metadata.step_stats, [each for each, _ in events])
     elsewhere = {each.name for each, _ in events if each.device}
@@ -106,6 +107,27 @@ def times_of(concrete: Any, executed: Iterable[Executed], metadata: Any = None) 
     ]
     found.sort(key=lambda each: -each.seconds)
     return Times(tuple(found), weakref.ref(concrete))
+
+
+def _of_the_call(concrete: Any, executed: Iterable[Executed]) -> list[Executed]:
+    """What was executed for the call: the profiler also tells of other threads and services.
+
+    What was inlined says so. What was not has a name of the graph, or of a function that it calls.
+    """
+    names: set[str] | None = None
+    kept = []
+    for each in executed:
+        if each.name.partition("/")[0] not in _CALLS:
+            names = _names(concrete.graph.as_graph_def()) if names is None else names
+            if each.name not in names:
+                continue
+        kept.append(each)
+    return kept
+
+
+def _names(graph_def: Any) -> set[str]:
+    inner = (node for function in graph_def.library.function for node in function.node_def)
+    return {node.name for nodes in (graph_def.node, inner) for node in nodes}
 
 
 def own_name(name: str) -> str:

@@ -200,7 +200,7 @@ class LineMagics(TellingMagics):
         show(found)
 
     def _show_times(self, call: str) -> None:
-        from nbfn._tensorflow import ProfilerBusyError
+        from nbfn.functions.calls.times import ProfilerBusyError
         from nbfn.views import metadata_of, times_bundle
 
         function, args, kwargs = call_in(self.shell, call)

@@ -20,5 +20,5 @@ def run_record(run: Run) -> protocol.RunRecord:
         if isinstance(value, float):
             told[name] = round(value, _DIGITS)
     cell = protocol.Cell(id=run.cell.id, execution_count=run.cell.execution_count)
-    devices = run.devices and {name: list(held) for name, held in run.devices.items()}
+    devices = {name: [held, peak] for name, (held, peak) in (run.devices or {}).items()} or None
     return protocol.RunRecord(cell=cell, running=run.is_running, devices=devices, **told)

@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn._tensorflow import Executed, ProfilerBusyError
+from nbfn._tensorflow import Executed
 from nbfn._tensorflow.running import profiling
-from nbfn.functions.calls.times import Times, times_of
+from nbfn.functions.calls.times import ProfilerBusyError, Times, times_of
 from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.graphs.times import GraphTimes, graph_times
 
@@ -134,6 +134,18 @@ def test_an_operation_within_another_on_its_thread_is_not_counted_twice(f, x) ->
         "call/b": 20,
         "c": 40,
     }
+
+
+def test_what_else_the_process_does_is_left_out(f, x) -> None:
+    f(x)
+    executed = [
+        Executed("1", "", "PartitionedCall/MatMul", "MatMul", 0, 50),
+        Executed("2", "", "EagerService", "Enqueue", 0, 50),
+        Executed("3", "", "another/MatMul", "MatMul", 0, 50),
+        Executed("4", "", "product", "MatMul", 0, 50),  # of `inner`, had it not been inlined
+    ]
+    times = times_of(f.traces[0].concrete_function, executed)
+    assert sorted(each.name for each in times.operations) == ["MatMul", "product"]
 
 
 def test_on_another_device_its_own_time_counts_and_not_that_of_launching(f, x) -> None:

@@ -44,14 +44,14 @@ def test_it_says_what_is_not_known() -> None:
     traced(tf.ones([3]))
     concrete = traced.traces[0].concrete_function
     executed = [
-        Executed("1", "", "call/ConstantFolding/made", "Sin", 0, 250_000_000),
-        Executed("1", "", "range", "Range", 250_000_000, 750_000_000),
+        Executed("1", "", "PartitionedCall/ConstantFolding/made", "Sin", 0, 250_000_000),
+        Executed("1", "", "PartitionedCall/range", "Range", 250_000_000, 750_000_000),
     ]
     outline, _ = timed(times_of(concrete, executed))
     assert outline.title == "2 operations ran, 1.000 ms together"
     assert outline.lines == [
         "25 % of it in 1 operation that the optimiser made, whose place in the graph is not "
-        "known: `call/ConstantFolding/made`"
+        "known: `ConstantFolding/made`"
     ]
 
 
