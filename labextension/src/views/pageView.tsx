@@ -75,6 +75,12 @@ function PageBody({ page }: { page: Page }): VNode {
   );
 }
 
+/** What reads as a number with its unit, or as none. */
+const NUMBER = /^(< )?[\d.,]*( ?(%|[kMGT]?B|n?s|[mµ]s))?$/;
+
+/** A word that takes much of a line, as the names of operations. */
+const LONG = /\S{30}/;
+
 function TableRows({ table }: { table: PageTable }): VNode {
   const { items, field } = useFilter(
     table.rows,
@@ -82,6 +88,9 @@ function TableRows({ table }: { table: PageTable }): VNode {
     trans.__('Filter %1', table.title)
   );
   const left = table.total - table.rows.length;
+  const numbers = table.header.map((_, index) =>
+    table.rows.every(row => NUMBER.test(textOf(row[index] ?? '')))
+  );
   return (
     <>
       {field}
@@ -91,8 +100,12 @@ function TableRows({ table }: { table: PageTable }): VNode {
             <table class={`nbfn-Table ${table.compares ? 'nbfn-mod-sides' : ''}`}>
               <thead>
                 <tr>
-                  {table.header.map(name => (
-                    <th key={name} scope="col">
+                  {table.header.map((name, index) => (
+                    <th
+                      key={name}
+                      class={numbers[index] ? 'nbfn-mod-number' : undefined}
+                      scope="col"
+                    >
                       {name}
                     </th>
                   ))}
@@ -100,7 +113,12 @@ function TableRows({ table }: { table: PageTable }): VNode {
               </thead>
               <tbody>
                 {visible.map((row, index) => (
-                  <Row key={index} row={row} compares={table.compares} />
+                  <Row
+                    key={index}
+                    row={row}
+                    numbers={numbers}
+                    compares={table.compares}
+                  />
                 ))}
               </tbody>
             </table>
@@ -122,16 +140,28 @@ function TableRows({ table }: { table: PageTable }): VNode {
 
 function Row({
   row,
+  numbers,
   compares
 }: {
   row: readonly (string | Phrase)[];
+  numbers: readonly boolean[];
   compares: boolean;
 }): VNode {
   const differs = compares && row.at(-2) !== row.at(-1);
+  const classOf = (cell: string | Phrase, index: number): string | undefined => {
+    if (compares) {
+      return differs ? sideOf(index - row.length, cell) : undefined;
+    }
+    return numbers[index]
+      ? 'nbfn-mod-number'
+      : LONG.test(textOf(cell))
+        ? 'nbfn-mod-long'
+        : undefined;
+  };
   return (
     <tr>
       {row.map((cell, index) => (
-        <td key={index} class={differs ? sideOf(index - row.length, cell) : undefined}>
+        <td key={index} class={classOf(cell, index)}>
           <Words words={cell} />
         </td>
       ))}
