@@ -127,12 +127,13 @@ class GuardBuilder:
             if part.kind == "item":
                 self._visit(at, found, found())
             else:  # lengths and shapes are other objects at each look
-                self.guards.fingerprints[at] = fingerprint(found())
-                self.guards.content.append((found, content_of(found())))
+                known = self.guards.fingerprints[at] = fingerprint(found())
+                self.guards.content.append((found, known.content))
 
     def _visit(self, source: Source, fetch: Fetch, value: Any) -> None:
         """Fingerprints the value at a source, and follows it."""
         guards = self.guards
+        functions: list[FunctionType] = []
         if is_a(value, ModuleType):
             if not is_user_module(value.__name__):
                 return
@@ -155,7 +156,7 @@ class GuardBuilder:
         elif reference is not None:
             guards.weak.append((fetch, reference))
         else:
-            guards.content.append((fetch, content_of(value)))
+            guards.content.append((fetch, content_of(value) if functions else known.content))
         self.follow(source.name, source.route, value, fetch)
 
     def _leads_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
