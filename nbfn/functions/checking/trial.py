@@ -28,7 +28,7 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @dataclass
-class Run:
+class Observation:
     """What one run did.
 
     Attributes:
@@ -48,8 +48,8 @@ class Run:
 class Outcome:
     """What both runs did, and how the results differ; it holds no result and no argument."""
 
-    eager: Run
-    traced: Run
+    eager: Observation
+    traced: Observation
     value_differences: list[tuple[str, str]]
     variable_differences: list[tuple[str, str]]
     variables: int
@@ -166,7 +166,7 @@ class Trial:
         eager, result, after = self._observed(self.eagerly)
         self.put_back()
         if concrete is None:
-            traced, served, now = Run(error=failure), None, list[Any]()
+            traced, served, now = Observation(error=failure), None, list[Any]()
         else:
             call = functools.partial(concrete, *self._args, **self._kwargs)
             traced, served, now = self._observed(call)
@@ -221,8 +221,8 @@ class Trial:
         finally:
             tf.config.run_functions_eagerly(eagerly)
 
-    def _observed(self, call: Callable[[], Any]) -> tuple[Run, Any, list[Any]]:
-        run, result = Run(), None
+    def _observed(self, call: Callable[[], Any]) -> tuple[Observation, Any, list[Any]]:
+        run, result = Observation(), None
         files = {each.__code__.co_filename for each in self._functions}
         with _listening(run.printed, files):
             try:

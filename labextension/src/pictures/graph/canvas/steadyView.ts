@@ -9,7 +9,7 @@ import type { PanZoom } from './panZoom';
 export const [LOW, HIGH] = [180, 560];
 
 /** As long as words can be read all is shown; at first also a little smaller, to see what there is. */
-const [READABLE, SEEN] = [0.6, 0.4];
+const [READABLE, SEEN] = [0.6, 0.3];
 
 /** Where one looks closely. */
 const NEAR = 0.8;
