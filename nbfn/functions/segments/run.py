@@ -135,27 +135,29 @@ class CellRun:
             if statement.fixed is None:
                 statement.becomes_python("has run once", None)
         else:
-            lesson = _Lesson(is_recording=self._is_recording())
             verdict = statement.verdict(self._namespace, frozenset())
             if verdict.reason is None:
+                block.lesson = lesson = _Lesson(is_recording=self._is_recording())
                 self._take(block, lesson, statement, verdict)
-            if verdict.reason is None or self._takes_loop(lesson, statement):
-                block.lesson = lesson
                 lesson.started = times.clock()
+            elif statement.blocks:
+                block.lesson = self._lesson_of_loop(statement)
             elif statement.may_change_objects:
                 self._epoch = self._plan.next_epoch()
 
-    def _takes_loop(self, lesson: _Lesson, statement: Statement) -> bool:
-        """Whether a statement is a loop that a graph could have, as it begins now."""
-        loop = None if lesson.is_recording else self._plan.loop(statement)
+    def _lesson_of_loop(self, statement: Statement) -> _Lesson | None:
+        """Begins to learn a loop that a graph could have, as it begins now."""
+        loop = None if self._is_recording() else self._plan.loop(statement)
         beginning = None if loop is None else loop.beginning(self._namespace)
         if loop is None or beginning is None:
-            return False
+            return None
+        lesson = _Lesson(is_recording=False)
         lesson.loop = loop
         lesson.statements.append(statement)
         lesson.objects.update(loop.body.objects.alive)
         lesson.before = {name: beginning[name] for name in loop.reads if name in beginning}
-        return True
+        lesson.started = times.clock()
+        return lesson
 
     def _goes_on(self, block: _BlockRun, lesson: _Lesson, statement: Statement) -> bool:
         """Whether a statement belongs to what is being learnt."""
