@@ -4,7 +4,7 @@ Each internal is probed once. Where one is missing, the function that needs it a
 ``False`` (its docstring says which), the caller falls back to public API, and `degraded` says so
 once. Look for an internal by its subject: ``autograph`` converts code; ``tracing`` has trace
 caches, keys and the fast call; ``graphs`` captures, variables and Python in graphs; ``running``
-cancels, samples and collects metadata. What nbfn knows of Keras is where layers are
+cancels, samples, times and collects metadata. What nbfn knows of Keras is where layers are
 (``modules/layers``).
 """
 

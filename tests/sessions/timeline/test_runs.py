@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn._tensorflow.running import devices
 from nbfn.command.known import Known
 from nbfn.sessions.feed import SAVED_RUNS, Feed
 from nbfn.sessions.timeline import runs as timeline
@@ -226,8 +227,8 @@ def test_the_memory_of_devices_is_told_where_tensorflow_counts(runs, monkeypatch
         return dict(zip(("current", "peak"), next(counted), strict=True))
 
     tf.zeros([1])  # TensorFlow has begun to compute
-    devices = [tf.config.LogicalDevice(name, name[8:11]) for name in (cpu, gpu)]
-    monkeypatch.setattr(tf.config, "list_logical_devices", lambda: devices)
+    listed = [tf.config.LogicalDevice(name, name[8:11]) for name in (cpu, gpu)]
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda: listed)
     monkeypatch.setattr(tf.config.experimental, "get_memory_info", info)
     for number in (1, 2, 3):
         runs.begin(Cell(f"cell-{number}", number))
@@ -242,8 +243,6 @@ def test_the_memory_of_devices_is_told_where_tensorflow_counts(runs, monkeypatch
 
 
 def test_devices_are_not_asked_before_tensorflow_begins_to_compute(monkeypatch) -> None:
-    from nbfn._tensorflow.running import devices
-
     assert devices.memory_of_devices() == {}  # a CPU alone, of which nothing is counted
 
     class Fresh:
