@@ -8,9 +8,11 @@ stand for. No code of the user's runs.
 from __future__ import annotations
 
 import ast
+import itertools
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,9 @@ from nbfn.functions.effects.values import (
     names_of_function,
     package,
 )
+
+Keywords = Mapping[str | None, Value]
+"""What the keywords of a call stand for; with None among them, there may be arguments more."""
 
 MAX_FUNCTIONS = 200
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
@@ -375,8 +380,7 @@ class Walk:
         if not self._finder.strict and any(map(rules.calls_at_graph_time, called.objects)):
             return
         yield from self._arguments(node)
-        args = [self.scope.value(each) for each in node.args]
-        keywords = {k.arg: self.scope.value(k.value) for k in node.keywords if k.arg}
+        args, keywords = self._given(node)
         is_method = owner is not None and owner.kind != "objects"
         takes_arrays = any(isinstance(each, _ARRAYS) for arg in args for each in arg.objects)
         is_librarys = not is_method and all(map(_is_librarys, called.objects))
@@ -388,6 +392,16 @@ class Walk:
             yield from self._method(node, owner, node.func.attr)  # type: ignore[attr-defined]
         elif called is UNKNOWN and self._finder.strict:
             yield self._effect("unknown", node, f"calls {shown(node.func)}, which is not known yet")
+
+    def _given(self, node: ast.Call) -> tuple[list[Value], Keywords]:
+        """What the arguments of a call stand for; those out of ``*`` and ``**`` may be any."""
+        args = list(itertools.takewhile(lambda each: not isinstance(each, ast.Starred), node.args))
+        keywords: dict[str | None, Value] = {
+            each.arg: self.scope.value(each.value) for each in node.keywords
+        }
+        if len(args) < len(node.args):
+            keywords[None] = UNKNOWN
+        return [self.scope.value(each) for each in args], keywords
 
     def _arguments(self, node: ast.Call) -> Iterator[Effect]:
         for each in (*node.args, *(keyword.value for keyword in node.keywords)):
@@ -418,7 +432,7 @@ class Walk:
                 yield self._effect("unknown", node, what)
 
     def _callable(
-        self, node: ast.Call, value: Any, args: list[Value], keywords: Mapping[str, Value]
+        self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
     ) -> Iterator[Effect]:
         """What calling an object does."""
         value, text = rules.wrapped(value), shown(node.func)
@@ -434,7 +448,7 @@ class Walk:
             reason = rules.reason_of_class(value, is_own=self.is_own)
             initializer = _init_of(value) if reason is None else None
             if initializer is not None:
-                yield from self._function(node, initializer, [FRESH, *args])
+                yield from self._function(node, initializer, [FRESH, *args], keywords)
         elif isinstance(function, types.FunctionType) and is_user_module(function.__module__):
             bound = [known(value.__self__)] if is_method else []
             yield from self._function(node, function, [*bound, *args], keywords)
@@ -450,7 +464,7 @@ class Walk:
             yield self._found(reason, node)
 
     def _instance(
-        self, node: ast.Call, value: Any, args: list[Value], keywords: Mapping[str, Value]
+        self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
     ) -> Iterator[Effect]:
         """What calling an object of a class does."""
         cls, text = type(value), shown(node.func)
@@ -491,16 +505,17 @@ class Walk:
         node: ast.AST,
         function: types.FunctionType,
         args: Sequence[Value],
-        keywords: Mapping[str, Value] | None = None,
+        keywords: Keywords = MappingProxyType({}),
     ) -> Iterator[Effect]:
         """What a function of the user's does."""
         while hasattr(function, "__wrapped__") and not _is_of_the_users(function):
             function = function.__wrapped__
-        names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        given = dict(zip(names, args, strict=False))
-        given |= keywords or {}
+        code = function.__code__
+        given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        given |= {name: keywords[name] for name in names if name in keywords}
         for name, default in _defaults(function):
-            given.setdefault(name, known(default))
+            given.setdefault(name, UNKNOWN if None in keywords else known(default))
         for each in self._finder.in_function(function, given):
             yield replace(each, line=getattr(node, "lineno", 0))
 

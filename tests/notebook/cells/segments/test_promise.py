@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.notebook.cells.conftest import RUNS
+
 SETUP = """
 import collections
 inner = tf.constant([3.0]); pair = [x, inner]; nest = {"a": pair, "b": (x, 1)}; n = 3
@@ -91,6 +93,20 @@ def test_kinds_that_change_run_as_python_first(
 def test_the_names_of_nested_loops_are_left(notebook) -> None:
     cell = "for i in range(6):\n    for j in range(5):\n        x = tf.sin(x) * 1.01"
     assert notebook("", cell, between="i = j = 100")["step"].hits > 0
+
+
+@pytest.mark.parametrize(
+    "call", ["use(x, **how)", "use(*both)", "Holder(*both).y", "Holder(x, how=loud).y"]
+)
+def test_arguments_out_of_containers_may_be_anything(notebook, call: str) -> None:
+    names = notebook(
+        SETUP + "log = []\ndef loud(z):\n    log.append(1)\n    return z + 1.0\n"
+        "def use(z, how=tf.square): return how(z)\n"
+        "class Holder:\n    def __init__(self, z, how=tf.square): self.y = how(z)\n"
+        "how, both = {'how': loud}, (x, loud)\n",
+        f"y = tf.sin(x)\nz = {call}\nw = z + y",
+    )
+    assert len(names["log"]) == RUNS
 
 
 def test_a_descriptor_is_asked_only_when_python_asks_it(notebook) -> None:
