@@ -119,7 +119,7 @@ from nbfn.modules.lifecycle.methods import compact, nowrap
 from nbfn.modules.lifecycle.run import apply, init, init_with_output
 from nbfn.modules.lifting.arguments import Partial
 from nbfn.modules.lifting.axes import broadcast
-from nbfn.modules.module.interactive import Carried, Snapshot
+from nbfn.modules.module.bound import Carried, Snapshot
 from nbfn.modules.module.module import Module
 from nbfn.modules.module.name_scope import compact_name_scope
 from nbfn.modules.module.rows import Row
