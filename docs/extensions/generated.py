@@ -81,7 +81,7 @@ def of_command(name: str) -> str:
 def layers(_: str) -> str:
     """Every layer with its fields, as Markdown."""
     lines = []
-    for name in nn.__all__:
+    for name in sorted(nn.__all__):
         layer = getattr(nn, name)
         if isinstance(layer, type) and issubclass(layer, KerasLayer | RNN):
             fields = [each for each in inspect.signature(layer).parameters if each != "parent"]

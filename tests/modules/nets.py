@@ -1,4 +1,4 @@
-"""A small network for the tests of bound modules."""
+"""What several tests of modules use: a small network, and comparisons."""
 
 from __future__ import annotations
 
@@ -40,3 +40,21 @@ class Net(nn.Module):
 def scaled(variables: Any, factor: float) -> dict[str, Any]:
     params = tf.nest.map_structure(lambda v: factor * v, variables["params"])
     return {**variables, "params": params}
+
+
+def near(a: Any, b: Any) -> None:
+    tf.nest.assert_same_structure(a, b)
+    for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
+        tf.debugging.assert_near(x, y, atol=1e-5)
+
+
+def shapes(tree: Any) -> Any:
+    return tf.nest.map_structure(lambda leaf: tuple(leaf.shape), tree)
+
+
+def put(layer: Any, variables: Any) -> None:
+    """Gives a Keras layer the values of a module's variables, by leaf name."""
+    leaves = {k: v for tree in variables.values() for k, v in tree.items()}
+    for weight in layer.weights:
+        if weight.name in leaves:
+            weight.assign(leaves[weight.name])

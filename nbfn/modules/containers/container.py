@@ -10,7 +10,6 @@ import tensorflow as tf
 from nbfn._tensorflow import no_autograph
 from nbfn.modules.containers.parts import options_of, takes
 from nbfn.modules.errors import PathNotFoundError, did_you_mean, show_names
-from nbfn.modules.layers.part_names import find_part
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.methods import compact_if_bound, nowrap
 from nbfn.modules.module.module import Module
@@ -87,7 +86,7 @@ class Container(Module):
             parts = self._parts()
             return list(parts[key]) if isinstance(key, slice) else parts[key]
         first, _, rest = key.partition("/")
-        part = find_part(self._parts(), self._names(), first)
+        part = dict(zip(self._names(), self._parts(), strict=True)).get(first)
         if part is None or is_module(part):
             return super().__getitem__(key)
         return _below(part, rest, key) if rest else part

@@ -67,11 +67,6 @@ def _chosen_name(layer: Any) -> str | None:
 def options_of(parts: Sequence[Any], options: Mapping[str, Any], owner: str) -> list[Any]:
     """The keyword arguments for each part: those that it can take.
 
-    Args:
-      parts: the parts in order.
-      options: what the container was called with, such as ``training=True``.
-      owner: the container's class, for the error.
-
     Raises:
       PartError: no part takes one of them.
     """

@@ -39,12 +39,7 @@ _REMARKS = {
 
 
 def in_keras(names: Iterable[str], fields: Container[str]) -> str:
-    """A sentence for each of Flax's names that says what Keras has instead.
-
-    Args:
-      names: keywords that a layer does not know.
-      fields: the keywords that it knows.
-    """
+    """A sentence for each of Flax's names that says which of the fields Keras has instead."""
     found = []
     for name in names:
         field = next((field for field in _RENAMED.get(name, ()) if field in fields), None)

@@ -48,13 +48,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
     """
 
     def __init__(self, template: Template, scope: Scope, stream: str) -> None:
-        """Answers for the template's variables.
-
-        Args:
-          template: the layer.
-          scope: the module's place.
-          stream: the random stream for the layer's seed generators.
-        """
+        """Answers for the template's variables; seed generators draw from the stream."""
         super().__init__(collect_losses=True, initialize_variables=False)
         self.error: NbfnError | None = None
         self._template = template

@@ -110,11 +110,8 @@ def build(
       factory: makes the layer; initial values are drawn from ``seed`` alone.
       collection: where variables go that are not trainable.
       seed: a non-negative integer.
-      args: the inputs; only shapes and dtypes matter.
+      args: the inputs, of which only shapes and dtypes matter.
       kwargs: likewise; anything but tensors is passed on.
-
-    Returns:
-      The template.
     """
     with _lock:
         # Keras takes the default seed of each initializer from Python's generator.

@@ -5,8 +5,9 @@ Implements: Merlin Design Document, section "Naming".
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -22,36 +23,6 @@ def snake_case(name: str) -> str:
     return "_".join(_WORDS.findall(name)).lower()
 
 
-class UniqueNames:
-    """The names of one construction scope: ``dense``, ``dense_1``, ``dense_2``, ..."""
-
-    def __init__(self) -> None:
-        """No name is taken."""
-        self._taken: set[str] = set()
-
-    def take(self, base: str) -> str:
-        """The base if it is free, else the base with the first free index from 1."""
-        name, index = base, 0
-        while name in self._taken:
-            index += 1
-            name = f"{base}_{index}"
-        self._taken.add(name)
-        return name
-
-    def take_exactly(self, name: str) -> None:
-        """Takes a name that somebody chose.
-
-        Raises:
-          NameInUseError: it is taken.
-        """
-        if name in self._taken:
-            raise NameInUseError(
-                f"Two parts have the name {name!r}. Choose another name= for one of them, or "
-                "leave it out, and a free one is made from the type."
-            )
-        self._taken.add(name)
-
-
 def part_names(parts: Iterable[Any]) -> list[str]:
     """The name of each part; one object in two places has one name.
 
@@ -62,20 +33,26 @@ def part_names(parts: Iterable[Any]) -> list[str]:
     Raises:
       NameInUseError: two different modules have the same ``name=``.
     """
-    names, known, held = UniqueNames(), dict[int, str](), list(parts)
+    held, names = list(parts), dict[int, str]()
     for part in held:
-        if is_module(part) and part.name is not None and id(part) not in known:
-            names.take_exactly(part.name)
-            known[id(part)] = part.name
+        if is_module(part) and part.name is not None and id(part) not in names:
+            if part.name in names.values():
+                raise NameInUseError(
+                    f"Two parts have the name {part.name!r}. Choose another name= for one of "
+                    "them, or leave it out, and a free one is made from the type."
+                )
+            names[id(part)] = part.name
+    taken = set(names.values())
     for part in held:
-        if id(part) not in known:
-            known[id(part)] = names.take(_base(part))
-    return [known[id(part)] for part in held]
-
-
-def find_part(parts: Sequence[Any], names: Sequence[str], name: str) -> Any:
-    """The part of that name, or None."""
-    return next((p for p, n in zip(parts, names, strict=True) if n == name), None)
+        if id(part) not in names:
+            name = base = _base(part)
+            for index in itertools.count(1):
+                if name not in taken:
+                    break
+                name = f"{base}_{index}"
+            names[id(part)] = name
+            taken.add(name)
+    return [names[id(part)] for part in held]
 
 
 def _base(part: Any) -> str:

@@ -78,7 +78,7 @@ def clone(
 def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
     """The value with every bound module replaced by an unbound clone; sharing is kept."""
     memo = {} if memo is None else memo
-    if not holds_modules(value):
+    if not any(is_bound(m) for m in modules_in(value)):
         return value
 
     def free(module: Any, _: str) -> Any:
@@ -90,11 +90,7 @@ def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
                 memo[id(module)] = clone(module, fields)
         return memo[id(module)]
 
-    if is_module(value):
-        return free(value, "")
-    if any(is_bound(m) for m in modules_in(value)):
-        return map_modules(free, value, "")
-    return value
+    return map_modules(free, value, "")
 
 
 def check_built(module: Any) -> None:
@@ -178,19 +174,23 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
 
 def track(module: Any) -> None:
     """Lets TensorFlow see the variables: checkpoints, SavedModels, enclosing ``tf.Module``s."""
+    scope = module._life.scope
+    assert isinstance(scope.store, VariableStore)
+    for name, tree in (("_state", scope.tree()), ("_rngs", scope.store.rng_variables())):
+        if tree:
+            _show(module, name, tree)
+    scope.store.track(module)
+
+
+def _show(module: Any, name: str, value: Any) -> None:
+    """Sets an attribute that TensorFlow follows."""
     life = module._life
-    store = life.scope.store
-    assert isinstance(store, VariableStore)
-    attributes = {"_state": life.scope.tree(), "_rngs": store.rng_variables()}
     preparing, life.preparing = life.preparing, True  # TensorFlow's probes are no first use
     try:
-        for name, tree in attributes.items():
-            if tree:
-                # The setter of tf.Module wraps dicts and follows what is inside; ours would not.
-                tf.Module.__setattr__(module, name, tree)
+        # The setter of tf.Module wraps dicts and follows what is inside; ours would not.
+        tf.Module.__setattr__(module, name, value)
     finally:
         life.preparing = preparing
-    store.track(module)
 
 
 def _adopted_name(parent: Any, module: Any, name: str) -> str:
@@ -224,17 +224,10 @@ def hold(module: Any, parts: Mapping[str, Any]) -> None:
       parts: layers, ``tf.Module``s of other kinds, or tables, by name.
     """
     scope = module._life.scope
-    for above in [reference() for reference in scope.store.tracked]:
-        if above is None or above.path != scope.path[: len(above.path)]:
-            continue
+    for above in scope.store.modules_above(scope.path):
         inside = scope.path[len(above.path) :]
         named = {"/".join((*inside, name)): part for name, part in parts.items()}
-        held = {**(above.__dict__.get("_held") or {}), **named}
-        preparing, above._life.preparing = above._life.preparing, True  # as in track
-        try:
-            tf.Module.__setattr__(above, "_held", held)
-        finally:
-            above._life.preparing = preparing
+        _show(above, "_held", {**(above.__dict__.get("_held") or {}), **named})
 
 
 def hold_all(module: Any, name: str, value: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from nbfn.modules.lifecycle.naming import Names
@@ -56,19 +58,14 @@ def current_module() -> Any:
     return modules[-1] if modules else None
 
 
-def interceptors() -> list[Any]:
-    """The functions around methods on this thread, the outermost first."""
-    return here.interceptors
-
-
-def push(module: Any) -> None:
-    """Makes a module (None: no module) the innermost one."""
+@contextlib.contextmanager
+def entered(module: Any) -> Iterator[None]:
+    """Makes a module (None: no module) the innermost one in a ``with`` block."""
     here.modules.append(module)
-
-
-def pop() -> None:
-    """Undoes the last ``push``."""
-    here.modules.pop()
+    try:
+        yield
+    finally:
+        here.modules.pop()
 
 
 def table_of(module: Any) -> Table | None:

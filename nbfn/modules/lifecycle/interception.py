@@ -46,7 +46,7 @@ def intercept_methods(interceptor: Interceptor) -> Iterator[None]:
 
     Implements: Flax Linen, ``nn.intercept_methods``.
     """
-    stack = context.interceptors()
+    stack = context.here.interceptors
     stack.append(interceptor)
     try:
         yield
@@ -55,23 +55,14 @@ def intercept_methods(interceptor: Interceptor) -> Iterator[None]:
 
 
 def around(module: Any, fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The method with everything that is to happen around it.
-
-    Args:
-      module: the module.
-      fn: the method as the class defines it.
-      name: the method's name.
-
-    Returns:
-      A function of the module and the arguments.
-    """
+    """The method with everything that is to happen around it, called in the same way."""
 
     def original(*args: Any, **kwargs: Any) -> Any:
         return fn(module, *args, **kwargs)
 
     told = Intercepted(module, name, original)
     chain: Callable[..., Any] = original
-    for interceptor in reversed(context.interceptors()):
+    for interceptor in reversed(context.here.interceptors):
         chain = _step(interceptor, chain, told)
 
     def call(_: Any, *args: Any, **kwargs: Any) -> Any:

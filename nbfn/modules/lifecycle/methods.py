@@ -94,13 +94,7 @@ def enter(
 ) -> Entered:
     """Before a method runs: runs ``setup`` if it is due and makes the module the current one.
 
-    Args:
-      module: the module.
-      label: the method's name, for the names of graph operations and for errors.
-      compact: whether the method may declare; None if it may, but need not be able to.
-      fn: the method as the class defines it.
-      args: what it is called with.
-      kwargs: likewise.
+    A method that is ``compact`` may declare; None says that it may, but need not be able to.
 
     Returns:
       First what to call in the method's place, a function of the module and the arguments; all of
@@ -179,7 +173,7 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
         table = context.table_of(self)
         if table is not None and table.kind == kind:
             run = method.__wrapped__
-            run = around(self, run, kind) if context.interceptors() else run
+            run = around(self, run, kind) if context.here.interceptors else run
             run(self)
         elif self._life.scope is not None:
             prepare(self)

@@ -63,26 +63,29 @@ class Run:
         store = TensorStore(check_variables(variables), streams, writable, initializing)
         store.wanted = wanted
         self.store = store
-        context.push(None)
-        try:
+        with context.entered(None):
             self.module = clone(unbound(module))
             attach(self.module, Scope(store))
             self.function = method_of(self.module, method)
-        finally:
-            context.pop()
 
     def __enter__(self) -> None:
         """Modules made inside have no parent from outside."""
-        context.push(None)
+        context.here.modules.append(None)
 
     def __exit__(self, *error: object) -> None:
         """Ends the life of the clone."""
-        context.pop()
+        context.here.modules.pop()
         self.store.closed = True
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function; AutoGraph converts it as if it were called by itself."""
+        with self:
+            output = self.function(*args, **kwargs)
+        return self._result(output)
+
     @no_autograph
-    def result(self, output: Any) -> Any:
-        """The output; with the mutable collections if the caller named any."""
+    def _result(self, output: Any) -> Any:
+        # With the mutable collections if the caller named any.
         return output if self._pure else (output, self.store.result())
 
 
@@ -166,9 +169,7 @@ def apply(fn: Callable[..., Any], module: Any, mutable: FilterLike = False) -> C
 
     def applied(variables: Mapping[str, Any], *args: Any, rngs: Any = None, **kwargs: Any) -> Any:
         run = Run(module, variables, rngs, fn, mutable)
-        with run:
-            output = run.function(*args, **kwargs)
-        return run.result(output)
+        return run(*args, **kwargs)
 
     return applied
 
@@ -180,9 +181,7 @@ def init_with_output(
 
     def initialized(rngs: Any, *args: Any, **kwargs: Any) -> Any:
         run = Run(module, {}, rngs, fn, mutable, True)
-        with run:
-            output = run.function(*args, **kwargs)
-        return run.result(output)
+        return run(*args, **kwargs)
 
     return initialized
 
@@ -202,10 +201,9 @@ def init(
 
     Implements: Flax Module lifecycle, section "Compact control flow".
     """
-    both = init_with_output(fn, module, mutable)
 
     def initialize(rngs: Any, *args: Any, **kwargs: Any) -> Any:
-        result = both(rngs, *args, **kwargs)
-        return result[1]
+        run = Run(module, {}, rngs, fn, mutable, True)
+        return run(*args, **kwargs)[1]
 
     return initialize

@@ -62,10 +62,6 @@ def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
     They run on a private instance that has no variables, so the submodules among the attributes are
     unbound modules of their own.
 
-    Args:
-      module: an unbound module.
-      hook: ``"declare"`` or ``"setup"``.
-
     Raises:
       UnboundModuleError: the hook needs variables.
     """
@@ -132,9 +128,8 @@ def _keeps_graph_tensors(module: Any) -> bool:
 
 def _run_hook(module: Any, kind: str) -> None:
     previous = context.swap_table(module, context.Table(kind))
-    context.push(module)
     try:
-        getattr(module, kind)()
+        with context.entered(module):
+            getattr(module, kind)()
     finally:
-        context.pop()
         context.swap_table(module, previous)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from nbfn.modules.errors import TransformError
-from nbfn.modules.variables.filters import Filter
+from nbfn.modules.variables.filters import NOTHING, Filter
 from nbfn.modules.variables.tree import map_leaves
 
 broadcast = None
 """The axis of what is not mapped over but the same for all, as Flax calls it."""
 
 
-def axis_of(axes: Mapping[Any, Any], collection: str) -> tuple[bool, Any]:
-    """Whether a collection is named, and its axis (None: shared); the first match counts."""
+def axis_of(axes: Mapping[Any, Any], collection: str) -> Any:
+    """The axis of a collection; the first match counts. None if it is shared, or not named."""
+    return next((axis for spec, axis in axes.items() if collection in Filter.of(spec)), None)
+
+
+def split_axes(axes: Mapping[Any, Any]) -> tuple[Filter, Filter]:
+    """The collections that have an axis, and those that are shared; the first match counts."""
+    own, shared = NOTHING, NOTHING
     for spec, axis in axes.items():
-        if collection in Filter.of(spec):
-            return True, axis
-    return False, None
+        found = Filter.of(spec) - own - shared
+        own, shared = (own, shared | found) if axis is None else (own | found, shared)
+    return own, shared
 
 
 def spread(spec: Any, value: Any, what: str) -> list[Any]:
@@ -82,54 +88,6 @@ def to_front(value: Any, axis: int) -> Any:
     return tensor if at == 0 else tf.transpose(tensor, [at, *(i for i in range(rank) if i != at)])
 
 
-class Slices:
-    """Arguments of a function that is called for one slice after the other.
-
-    Attributes:
-      inputs: the mapped tensors, each with its axis first.
-
-    Raises:
-      TransformError: the structure of the axes does not fit.
-    """
-
-    def __init__(self, value: Any, in_axes: Any) -> None:
-        self._value = value
-        leaves = flatten(value)
-        self._at = [
-            axis if is_array(leaf) else None
-            for leaf, axis in zip(leaves, spread(in_axes, value, "in_axes"), strict=True)
-        ]
-        self.inputs = [
-            to_front(leaf, axis)
-            for leaf, axis in zip(leaves, self._at, strict=True)
-            if axis is not None and _has_axis(leaf, axis)
-        ]
-
-    def whole(self, slices: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments with a slice of each mapped tensor in its place."""
-        rest = iter(slices)
-        leaves = [
-            next(rest) if axis is not None else leaf
-            for leaf, axis in zip(flatten(self._value), self._at, strict=True)
-        ]
-        return pack(self._value, leaves) if self._value else ()
-
-
-def _has_axis(leaf: Any, axis: int) -> bool:
-    """Always true.
-
-    Raises:
-      TransformError: the tensor has no such axis.
-    """
-    rank = len(leaf.shape)
-    if -rank <= axis < rank:
-        return True
-    raise TransformError(
-        f"in_axes maps over the axis {axis} of an argument of shape {tuple(leaf.shape)}, which has "
-        f"{f'only {rank} axes' if rank else 'none'}. Give it None in in_axes, or an axis."
-    )
-
-
 def from_front(tensor: Any, axis: int) -> Any:
     """The tensor with its first axis moved to this place."""
     rank = tensor.shape.rank
@@ -141,30 +99,6 @@ def from_front(tensor: Any, axis: int) -> Any:
     return tf.transpose(tensor, order)
 
 
-def common_size(tensors: Iterable[Any], given: Any, label: str, name: str) -> Any:
-    """The size of the first axis that all tensors have; an int, or an int32 scalar.
-
-    Raises:
-      TransformError: they differ, or there is none.
-    """
-    tensors = list(tensors)
-    known = {int(t.shape[0]) for t in tensors if t.shape[0] is not None}
-    if given is not None:
-        known.add(int(given))
-    if len(known) > 1:
-        raise TransformError(
-            f"{label} maps over axes of different sizes: {sorted(known)}. Check in_axes, "
-            f"variable_axes and {name}."
-        )
-    if known:
-        return known.pop()
-    if tensors:
-        return tf.shape(tensors[0])[0]
-    raise TransformError(
-        f"{label} has nothing to map over: no argument and no variable has an axis. Give {name}."
-    )
-
-
 def stack(values: Sequence[Any], axis: Any) -> Any:
     """Structures of tensors stacked along an axis; None takes the last."""
     if axis is None:
@@ -174,15 +108,15 @@ def stack(values: Sequence[Any], axis: Any) -> Any:
 
 
 def _stack(column: Sequence[Any], axis: int) -> Any:
-    return _settled(lambda: tf.stack([tf.convert_to_tensor(t) for t in column], axis), column)
+    return settled(lambda: tf.stack([tf.convert_to_tensor(t) for t in column], axis), column)
 
 
 def at(tensor: Any, index: Any) -> Any:
     """One slice of a tensor, along its first axis."""
-    return _settled(lambda: tensor[index], [tensor, index])
+    return settled(lambda: tensor[index], [tensor, index])
 
 
-def _settled(make: Callable[[], Any], inputs: Sequence[Any]) -> Any:
+def settled(make: Callable[[], Any], inputs: Sequence[Any]) -> Any:
     """A value; in a graph it is computed at once if all that it is made of is known."""
     if tf.executing_eagerly() or any(tf.is_symbolic_tensor(value) for value in inputs):
         return make()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,7 +44,7 @@ def same_streams(store: Store) -> Streams:
 
 
 def split_streams(
-    store: Store, split: Mapping[Any, bool], root: Path, count: Any
+    store: Store, split: Mapping[Any, bool], root: Path, count: Any = None
 ) -> tuple[Streams, dict[str, Any]]:
     """The streams for a function that runs several times.
 
@@ -51,10 +52,11 @@ def split_streams(
       store: the modules outside.
       split: by filter of streams, whether each run has a key of its own.
       root: where the keys are drawn.
-      count: the number of runs.
+      count: the number of runs; None if it is not known.
 
     Returns:
-      The streams that all runs share, and the keys of the others, int32 of shape [count, 2].
+      The streams that all runs share, and the keys of the others: int32 of shape
+      [count, 2], or without a count one key that is still to be split.
     """
     shared: Streams = {}
     keys: dict[str, Any] = {}
@@ -66,11 +68,11 @@ def split_streams(
             shared[name] = Draws(*store.snapshot_stream(name))
             continue
         key, number = store.draw(name, root)
-        if tf.is_symbolic_tensor(key) or tf.is_symbolic_tensor(number):
-            keys[name] = tf.random.split(fold(key, root, number), count)
-        else:
-            with tf.init_scope():  # known keys stay known, for Keras's initializers
-                keys[name] = tf.random.split(fold(key, root, number), count)
+        is_known = not (tf.is_symbolic_tensor(key) or tf.is_symbolic_tensor(number))
+        # Known keys stay known, for Keras's initializers.
+        with tf.init_scope() if is_known else contextlib.nullcontext():
+            own_key = fold(key, root, number)
+            keys[name] = own_key if count is None else tf.random.split(own_key, count)
     return shared, keys
 
 
@@ -92,15 +94,7 @@ class Inner(TensorStore):
     def __init__(
         self, outer: Store, label: str, tree: dict[str, Any], streams: Streams, mutable: Filter
     ) -> None:
-        """Takes over the tree.
-
-        Args:
-          outer: the store outside.
-          label: the transformation, for errors.
-          tree: the variables.
-          streams: the random streams.
-          mutable: the collections that may be written inside, if they may outside.
-        """
+        """Takes over the tree; ``mutable`` may be written inside, if it may outside."""
         super().__init__({}, {n: s.key for n, s in streams.items()}, outer.mutable & mutable)
         self.tree = tree
         self.initializing = outer.initializing
@@ -160,7 +154,7 @@ class Inner(TensorStore):
     def draw(self, stream: str, path: Path) -> tuple[Any, Any]:
         """The stream's key and the number of this draw."""
         if stream not in self._streams and "params" not in self._streams:
-            if self._outer.has_stream(stream):
+            if {stream, "params"} & self._outer.streams().keys():
                 raise RngError(
                     f"{show_path(path)} needs the random stream {stream!r} inside {self._label}, "
                     f"which has {show_names(self._streams)}. Say split_rngs={{{stream!r}: True}} "

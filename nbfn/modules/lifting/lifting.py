@@ -15,11 +15,13 @@ Implements: Flax Module lifecycle, section "Functionalization".
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import tensorflow as tf
 
 from nbfn._tensorflow import Conversion
 from nbfn.modules.errors import TransformError, show_path
@@ -27,22 +29,15 @@ from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import attach
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.methods import is_entered, wrap
-from nbfn.modules.lifecycle.naming import fingerprint
 from nbfn.modules.lifting.arguments import has_place, map_places, places_in, scope_of
-from nbfn.modules.lifting.axes import flatten, is_array
+from nbfn.modules.lifting.axes import flatten, pack
 from nbfn.modules.lifting.inner_store import Inner, Streams, same_streams
-from nbfn.modules.variables.filters import Filter
+from nbfn.modules.variables.filters import EVERYTHING, Filter
 from nbfn.modules.variables.scope import Scope, Variable
 from nbfn.modules.variables.store import MISSING, Path
-from nbfn.modules.variables.tree import as_tensors, leaves
+from nbfn.modules.variables.tree import as_tensors, grown, leaves
 
-_EVERYTHING = Filter.of(True)
-_MAX_COMPLETE = 1024
-_complete: OrderedDict[int, None] = OrderedDict()
-"""Hashes of what has run and made no variables; the keys themselves would keep classes alive."""
-_lock = threading.Lock()
 Leaf = tuple[str, Path]
-Writes = dict[Leaf, Any]
 
 
 class Lift:
@@ -87,7 +82,6 @@ class Lift:
             for i, table in tables.items()
             if table is not None and table.kind == "compact"
         }
-        self._values, self._found = values, found
         paths = {scope.path for scope in scopes}
         self.roots = sorted(
             p for p in paths if not any(p[: len(q)] == q for q in paths if len(q) < len(p))
@@ -99,36 +93,27 @@ class Lift:
         first: Path = self.roots[0]
         return first
 
-    def is_creating(self, functions: Sequence[Callable[..., Any]] = ()) -> bool:
-        """Whether variables may still have to be made.
+    @functools.cached_property
+    def _state(self) -> tuple[dict[Leaf, Any], Streams]:
+        # Both at once: who asks for one before a graph is built has the other from outside, too.
+        return self.leaves(EVERYTHING), same_streams(self.store)
 
-        Args:
-          functions: what is run; if it made nothing when it ran last (`note_made`), nothing has.
-        """
+    @property
+    def variables(self) -> dict[Leaf, Any]:
+        """All variables, as they were when they were first asked for."""
+        return self._state[0]
+
+    @property
+    def streams(self) -> Streams:
+        """The random streams, likewise."""
+        return self._state[1]
+
+    def is_creating(self) -> bool:
+        """Whether variables may still have to be made."""
         store = self.store
-        if store.initializing:
-            return True
-        return (
-            "params" in store.mutable
-            and not any(store.node("params", root) for root in self.roots)
-            and not (functions and self._run_of(functions) in _complete)
+        return store.initializing or (
+            "params" in store.mutable and not any(store.node("params", r) for r in self.roots)
         )
-
-    def note_made(self, functions: Sequence[Callable[..., Any]], *stores: Inner) -> None:
-        """Notes for `is_creating` whether functions have made variables in these stores."""
-        is_open = self.is_creating() and not self.store.initializing
-        if is_open and not any(inner.made for inner in stores):
-            with _lock:
-                _complete[self._run_of(functions)] = None
-                if len(_complete) > _MAX_COMPLETE:
-                    _complete.popitem(last=False)
-
-    def _run_of(self, functions: Sequence[Callable[..., Any]]) -> int:
-        # What is made may depend on a flag, but not on what a tensor holds.
-        static = [v for v in flatten(self._values) if not (is_array(v) or places_in(v))]
-        modules = tuple((scope_of(thing).path, named(thing)) for thing in self._found)
-        there = frozenset(self.leaves(_EVERYTHING))
-        return hash((self.label, tuple(map(what, functions)), modules, fingerprint(static), there))
 
     def leaves(self, wanted: Filter) -> dict[Leaf, Any]:
         """The variables of the wanted collections at the roots and below, as tensors."""
@@ -144,12 +129,9 @@ class Lift:
         self, fn: Callable[..., Any], values: tuple[Any, ...], options: Mapping[str, Any]
     ) -> Any:
         """Calls the function once, with all there is, and keeps what it wrote."""
-        streams = same_streams(self.store)
-        variables = self.leaves(_EVERYTHING)
-        output, inner = self.run(fn, values, options, variables, streams, _EVERYTHING)
+        output, inner = self.run(fn, values, options)
         self.commit(inner.writes(), inner.made)
-        self.count_draws(inner, streams)
-        self.note_made([fn], inner)
+        self.count_draws(inner, self.streams)
         return output
 
     def run(
@@ -157,9 +139,9 @@ class Lift:
         fn: Callable[..., Any],
         values: tuple[Any, ...],
         options: Mapping[str, Any],
-        variables: Mapping[Leaf, Any],
-        streams: Streams,
-        mutable: Filter,
+        variables: Mapping[Leaf, Any] | None = None,
+        streams: Streams | None = None,
+        mutable: Filter = EVERYTHING,
     ) -> tuple[Any, Inner]:
         """Calls the function on copies of the modules.
 
@@ -167,8 +149,8 @@ class Lift:
           fn: the user's function.
           values: its arguments; modules are replaced by copies.
           options: its keyword arguments; likewise.
-          variables: what the copies hold.
-          streams: their random streams.
+          variables: what the copies hold; by default what the modules do.
+          streams: their random streams; likewise.
           mutable: the collections that may be written inside, if they may outside.
 
         Returns:
@@ -179,7 +161,9 @@ class Lift:
         """
         if inspect.ismethod(fn) and has_place(fn.__self__):
             fn = fn.__func__  # the module is among the values, as it is for a plain function
-        inner = Inner(self.store, self.label, self._tree(variables), streams, mutable)
+        tree = self._tree(self.variables if variables is None else variables)
+        streams = self.streams if streams is None else streams
+        inner = Inner(self.store, self.label, tree, streams, mutable)
         copies: dict[int, Any] = {}
 
         def copied(thing: Any) -> Any:
@@ -223,14 +207,31 @@ class Lift:
                 self.store.check_mutable(collection, place, name)
                 self.store.assign(collection, place, name, value)
             elif self.store.bound and self.store.sown is not None:
-                node = self.store.sown.setdefault(collection, {})
-                for part in place:
-                    node = node.setdefault(part, {})
+                node = grown(self.store.sown, (collection, *place))
                 node[name] = (*node.get(name, ()), *value) if isinstance(value, tuple) else value
             elif made is None:
                 self.store.make(collection, place, name, value)
             else:
                 self.store.create(collection, place, name, value)
+
+    def keep(self, output: Any, inner: Inner, tensors: Sequence[Any] | None = None) -> Any:
+        """Keeps what a run wrote and drew.
+
+        Args:
+          output: what it returned.
+          inner: its store.
+          tensors: what stands for `tensors_of` it.
+
+        Returns:
+          The output.
+        """
+        writes = inner.writes()
+        if tensors is not None:
+            output, written = pack([output, list(writes.values())], tensors)
+            writes = dict(zip(writes, written, strict=True))
+        self.commit(writes)
+        self.count_draws(inner, self.streams)
+        return output
 
     def count_draws(self, inner: Inner, names: Iterable[str]) -> None:
         """Counts outside what was drawn inside from streams that are not split."""
@@ -241,29 +242,8 @@ class Lift:
     def _tree(self, variables: Mapping[Leaf, Any]) -> dict[str, Any]:
         tree: dict[str, Any] = {}
         for (collection, path), value in variables.items():
-            node = tree.setdefault(collection, {})
-            for part in path[:-1]:
-                node = node.setdefault(part, {})
-            node[path[-1]] = value
-        # A variable may itself be a list or tuple, which the flat form has taken apart.
-        for collection, path in self._structured(variables):
-            *where, name = path
-            whole = as_tensors(self.store.find(collection, tuple(where), name))
-            node = tree[collection]
-            for part in where:
-                node = node[part]
-            node[name] = _filled(whole, node[name])
-        return tree
-
-    def _structured(self, variables: Mapping[Leaf, Any]) -> set[Leaf]:
-        found: set[Leaf] = set()
-        for collection, path in variables:
-            for depth in range(1, len(path)):
-                held = self.store.find(collection, path[: depth - 1], path[depth - 1])
-                if isinstance(held, (list, tuple)):
-                    found.add((collection, path[:depth]))
-                    break
-        return found
+            grown(tree, (collection, *path[:-1]))[path[-1]] = value
+        return {c: _like(node, self.store.tree.get(c)) for c, node in tree.items()}
 
     @contextlib.contextmanager
     def _tables(self, values: tuple[Any, ...], mapped: tuple[Any, ...]) -> Iterator[bool]:
@@ -301,46 +281,26 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
         return Variable(Scope(inner, thing._scope.path), thing.collection, thing.name)
     cls = getattr(type(thing), "__untransformed__", type(thing))
     fields = {name: map_places(copied, thing.__dict__[name]) for name in thing.__field_names__}
-    context.push(None)
-    try:
+    with context.entered(None):
         made = cls(**fields, parent=None, name=thing.__dict__["name"])
-    finally:
-        context.pop()
     attach(made, Scope(inner, thing._life.scope.path))
     return made
 
 
-def _filled(whole: Any, parts: Any) -> Any:
-    """The structure of ``whole`` with the leaves that the nested dict ``parts`` has by path."""
-    if isinstance(whole, Mapping):
-        return {key: _filled(item, parts[key]) for key, item in whole.items()}
-    if isinstance(whole, (list, tuple)):
-        items = [_filled(item, parts[str(i)]) for i, item in enumerate(whole)]
-        return type(whole)(*items) if hasattr(whole, "_fields") else type(whole)(items)
-    return parts
+def _like(parts: Any, stored: Any) -> Any:
+    """The tree, in which a variable is a list or tuple again if the stored one is."""
+    if not isinstance(parts, dict):
+        return parts
+    if isinstance(stored, (list, tuple)):
+        items = [_like(parts[str(i)], item) for i, item in enumerate(stored)]
+        return type(stored)(*items) if hasattr(stored, "_fields") else type(stored)(items)
+    inside = stored if isinstance(stored, Mapping) else {}
+    return {name: _like(part, inside.get(name)) for name, part in parts.items()}
 
 
-def what(function: Any) -> Hashable:
-    """What a function does, for comparisons."""
-    # A method is what it is; a function made here may have other values in its closure.
-    return function if hasattr(function, "__nbfn_wrapped__") else fingerprint(function)
-
-
-def fields_of(thing: Any) -> list[Any]:
-    """The construction arguments of a module, without modules of its own; of a variable none."""
-    if not is_module(thing):
-        return [thing.collection, thing.name]
-    values = [thing.__dict__[name] for name in thing.__field_names__]
-    return [map_places(lambda _: None, value) for value in values]
-
-
-def named(thing: Any) -> Hashable:
-    """The configuration of a module, or which variable it is, for comparisons."""
-    if not is_module(thing):
-        return thing.collection, thing.name
-    # A class that was transformed in a method is another one in each call.
-    cls = getattr(type(thing), "__untransformed__", type(thing))
-    return cls, fingerprint([thing.__dict__[name] for name in cls.__field_names__])
+def tensors_of(output: Any, inner: Inner) -> list[Any]:
+    """The tensors of what a function returned and wrote, for a transformation to pass out."""
+    return [tf.convert_to_tensor(t) for t in flatten([output, list(inner.writes().values())])]
 
 
 def describe(leaf: Leaf) -> str:

@@ -20,15 +20,14 @@ from nbfn._tensorflow import (
     tf_function,
 )
 from nbfn.modules.lifecycle import context
+from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.naming import fingerprint
-from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
+from nbfn.modules.lifting.arguments import has_place, map_places, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
 from nbfn.modules.lifting.decided import TooMuchError, decided_by
-from nbfn.modules.lifting.inner_store import Streams, same_streams
-from nbfn.modules.lifting.lifting import Leaf, Lift, fields_of, named, what
-from nbfn.modules.variables.filters import Filter
+from nbfn.modules.lifting.inner_store import Streams
+from nbfn.modules.lifting.lifting import Leaf, Lift
 
-_EVERYTHING = Filter.of(True)
 _CACHE_SIZE = 256
 # One for all, because a transformation is often made anew in each call of a compact method.
 _cache: OrderedDict[Hashable, Any] = OrderedDict()
@@ -57,11 +56,11 @@ def call_traced(
         did not ask for a trace; otherwise the code, the closure and the arguments.
     """
     once = _Call(lift, fn, module, args, kwargs)
-    if context.interceptors() or lift.store.wanted is not None:
+    if context.here.interceptors or lift.store.wanted is not None:
         # What looks on at calls is part of the trace, and is gone after it.
         return once.finish(once.traced(options))
     try:
-        known = once.reached() if by_state else (what(fn), fingerprint(dict(options)), once.key())
+        known = once.reached() if by_state else (_what(fn), fingerprint(dict(options)), once.key())
     except TooMuchError:
         return once.finish(once.traced(options))
     # Modules of one configuration share a trace if nothing in it depends on their place.
@@ -119,8 +118,7 @@ class _Call:
         self, lift: Lift, fn: Any, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self.lift, self.fn, self.module, self.form = lift, fn, module, [list(args), kwargs]
-        self.streams = same_streams(lift.store)
-        self.variables = lift.leaves(_EVERYTHING)
+        self.streams, self.variables = lift.streams, lift.variables
         self.leaves = flatten(self.form)
         # A variable is taken by reference, as tf.function does.
         self.arrays = [
@@ -142,7 +140,7 @@ class _Call:
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         return (
             tuple(
-                (self._inside(("", scope_of(thing).path)), named(thing))
+                (self._inside(("", scope_of(thing).path)), _named(thing))
                 for thing in places_in([self.module, static])
             ),
             fingerprint([leaf for leaf in static if not places_in(leaf)]),
@@ -157,7 +155,7 @@ class _Call:
         """
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         places = [
-            (self._inside(("", scope_of(thing).path)), type(thing), fields_of(thing))
+            (self._inside(("", scope_of(thing).path)), type(thing), _fields_of(thing))
             for thing in places_in([self.module, static])
         ]
         rest = [leaf for leaf in static if not has_place(leaf)]
@@ -214,9 +212,7 @@ class _Call:
                 for (name, stream), key in zip(self.streams.items(), keys, strict=True)
             }
             held = dict(zip(self.variables, variables, strict=True))
-            output, inner = self.lift.run(
-                self.fn, (self.module, *args), kwargs, held, streams, _EVERYTHING
-            )
+            output, inner = self.lift.run(self.fn, (self.module, *args), kwargs, held, streams)
             writes = inner.writes()
             results = [output, list(writes.values()), list(inner.made.values())]
             told[:] = [
@@ -246,6 +242,29 @@ class _Call:
         written = dict(zip(map(self._outside, trace.writes), written, strict=True))
         lift.commit(written, made if lift.store.initializing else None)
         return output
+
+
+def _what(function: Any) -> Hashable:
+    """What a function does, for comparisons."""
+    # A method is what it is; a function made here may have other values in its closure.
+    return function if hasattr(function, "__nbfn_wrapped__") else fingerprint(function)
+
+
+def _fields_of(thing: Any) -> list[Any]:
+    """The construction arguments of a module, without modules of its own; of a variable none."""
+    if not is_module(thing):
+        return [thing.collection, thing.name]
+    values = [thing.__dict__[name] for name in thing.__field_names__]
+    return [map_places(lambda _: None, value) for value in values]
+
+
+def _named(thing: Any) -> Hashable:
+    """The configuration of a module, or which variable it is, for comparisons."""
+    if not is_module(thing):
+        return thing.collection, thing.name
+    # A class that was transformed in a method is another one in each call.
+    cls = getattr(type(thing), "__untransformed__", type(thing))
+    return cls, fingerprint([thing.__dict__[name] for name in cls.__field_names__])
 
 
 def _vector(counts: Any) -> Any:

@@ -9,7 +9,7 @@ from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.fields import is_module, map_modules
 from nbfn.modules.lifting.arguments import has_place, map_places, scope_of
 from nbfn.modules.variables.store import Path
-from nbfn.modules.variables.tree import leaves
+from nbfn.modules.variables.tree import grown, leaves
 
 Leaf = tuple[str, Path]
 
@@ -23,12 +23,7 @@ class Trees:
     """
 
     def __init__(self, label: str, modules: Any) -> None:
-        """Notes where each module is.
-
-        Args:
-          label: the transformation, for errors.
-          modules: a module, or a structure of modules.
-        """
+        """Notes where each module of a structure of modules is."""
         self._label = label
         self._modules = modules
         self._owners: list[Any] = []
@@ -41,10 +36,7 @@ class Trees:
         trees: list[dict[str, Any]] = [{} for _ in self._owners]
         for (collection, path), value in values.items():
             index, inside = self._home(path)
-            node = trees[index].setdefault(collection, {})
-            for part in inside[:-1]:
-                node = node.setdefault(part, {})
-            node[inside[-1]] = value
+            grown(trees[index], (collection, *inside[:-1]))[inside[-1]] = value
         return self.filled(trees)
 
     def filled(self, trees: Iterable[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Running a module without computing: ``lazy_init``, ``module_paths``, ``tabulate``.
+"""Running a module without computing: ``lazy_init``, ``module_paths``, ``tabulate``, ``describe``.
 
 The call is traced into a graph that never runs. Initializers are run outside of it, so variables
 get their values, while whatever depends on the inputs is only an operation in the graph.
@@ -18,6 +18,21 @@ from nbfn.modules.lifecycle.run import Run
 from nbfn.modules.lifecycle.setup import prepare
 from nbfn.modules.variables.filters import FilterLike
 from nbfn.modules.variables.tree import map_leaves
+from nbfn.modules.variables.variable_store import VariableStore
+
+
+def in_graph(call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Traces a call into a graph that never runs; a ``tf.TensorSpec`` stands for a tensor."""
+    given = [list(args), dict(kwargs)]
+    specs: list[tf.TypeSpec] = []
+    map_leaves(lambda v, _: specs.append(v) if isinstance(v, tf.TypeSpec) else None, given)
+
+    def trace(*tensors: Any) -> None:
+        rest = iter(tensors)
+        filled = map_leaves(lambda v, _: next(rest) if isinstance(v, tf.TypeSpec) else v, given)
+        call(*filled[0], **filled[1])
+
+    tf_function(trace).get_concrete_function(*specs)
 
 
 def lazy_run(
@@ -29,54 +44,24 @@ def lazy_run(
     mutable: FilterLike,
     look: Callable[[Any], Any],
 ) -> Any:
-    """Runs ``init`` in a graph and looks at the module before it is gone.
-
-    Args:
-      module: an unbound module.
-      rngs: as in ``init``.
-      args: for the method; a ``tf.TensorSpec`` stands for a tensor.
-      kwargs: likewise.
-      method: as in ``init``.
-      mutable: as in ``init``.
-      look: what to find out from the module and its store, as ``look(run)``.
-
-    Returns:
-      What ``look`` returns.
-    """
+    """Runs ``init`` in a graph; what ``look(run)`` finds before the module is gone."""
     run = Run(module, {}, rngs, method, mutable, True)
     run.store.lazy = True
-    specs: list[tf.TensorSpec] = []
-
-    def note(value: Any, _: Any) -> Any:
-        if isinstance(value, tf.TypeSpec):
-            specs.append(value)
-            return _Place(len(specs) - 1)
-        return value
-
-    places = map_leaves(note, [list(args), dict(kwargs)])
     found: list[Any] = []
 
-    def trace(*tensors: Any) -> None:
-        filled = map_leaves(lambda v, _: tensors[v.at] if isinstance(v, _Place) else v, places)
+    def call(*args: Any, **kwargs: Any) -> None:
         with run:
             try:
-                run.function(*filled[0], **filled[1])
+                run.function(*args, **kwargs)
             except NbfnError as error:
                 found.append(error)  # on its way out AutoGraph would put a stack into its message
             else:
                 found.append(look(run))
 
-    tf_function(trace).get_concrete_function(*specs)
+    in_graph(call, args, kwargs)
     if isinstance(found[0], NbfnError):
         raise found[0]
     return found[0]
-
-
-class _Place:
-    """Where a tensor stands among the arguments."""
-
-    def __init__(self, at: int) -> None:
-        self.at = at
 
 
 def values(run: Run) -> dict[str, Any]:
@@ -103,6 +88,19 @@ def values(run: Run) -> dict[str, Any]:
         collection: map_leaves(value, tree, (collection,))
         for collection, tree in run.store.result().items()
     }
+
+
+def call_shapes(
+    module: Any, store: VariableStore, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Mapping[tuple[str, ...], tuple[str, str]]:
+    """The inputs and outputs of each module in a call, as text, by path."""
+    before = store.called, store.shapes
+    store.called, store.shapes = {}, {}
+    try:
+        in_graph(module, args, kwargs)
+        return store.shapes
+    finally:
+        store.called, store.shapes = before
 
 
 def walk(module: Any) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from nbfn.modules.lifecycle.naming import name_in_use
 from nbfn.modules.module.template import Absent, Template
 from nbfn.modules.variables.scope import Scope, Variable
 from nbfn.modules.variables.store import MISSING
-from nbfn.modules.variables.tree import as_tensors
+from nbfn.modules.variables.tree import as_tensors, grown
 
 
 def _append(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
@@ -201,9 +201,7 @@ class Members(Template, library=True):
         if store.bound:
             if store.sown is None or collection not in store.mutable:
                 return False
-            node = store.sown.setdefault(collection, {})
-            for part in scope.path:
-                node = node.setdefault(part, {})
+            node = grown(store.sown, (collection, *scope.path))
             node[name] = reduce_fn(node[name] if name in node else init_fn(), value)
             return True
         if collection not in store.mutable or not store.keeps_sown:

@@ -9,7 +9,7 @@ from nbfn._tensorflow import no_autograph
 from nbfn.modules.lifecycle import binding, context
 from nbfn.modules.lifecycle.fields import init_fields
 from nbfn.modules.lifecycle.run import INIT_MUTABLE, Run, check_instance
-from nbfn.modules.module.interactive import Live
+from nbfn.modules.module.bound import Bound
 from nbfn.modules.module.lazy import lazy_run, paths, values
 from nbfn.modules.module.table import table
 from nbfn.modules.variables.filters import DenyList, Filter, FilterLike
@@ -19,7 +19,7 @@ from nbfn.modules.variables.tree import as_tensors, check_variables
 from nbfn.modules.variables.variable_store import VariableStore
 
 
-class Module(Live, library=True):
+class Module(Bound, library=True):
     """Base class of all modules.
 
     A subclass is a dataclass: its annotated attributes are construction arguments. Constructing it
@@ -81,9 +81,7 @@ class Module(Live, library=True):
         Implements: Flax Module lifecycle, section "Lifecycle".
         """
         run = Run(self, variables, rngs, method, mutable, False, capture_intermediates)
-        with run:
-            output = run.function(*args, **kwargs)
-        return run.result(output)
+        return run(*args, **kwargs)
 
     def init_with_output(
         self,
@@ -95,9 +93,7 @@ class Module(Live, library=True):
     ) -> tuple[Any, dict[str, Any]]:
         """Like ``init``, and also returns the output: ``(y, variables)``."""
         run = Run(self, {}, rngs, method, mutable, True)
-        with run:
-            output = run.function(*args, **kwargs)
-        result: tuple[Any, dict[str, Any]] = run.result(output)
+        result: tuple[Any, dict[str, Any]] = run(*args, **kwargs)
         return result
 
     def init(
@@ -126,9 +122,7 @@ class Module(Live, library=True):
         Implements: Flax Module lifecycle, section "Construction/initialization".
         """
         run = Run(self, {}, rngs, method, mutable, True)
-        with run:
-            output = run.function(*args, **kwargs)
-        result: dict[str, Any] = run.result(output)[1]
+        result: dict[str, Any] = run(*args, **kwargs)[1]
         return result
 
     def lazy_init(
@@ -233,12 +227,9 @@ class Module(Live, library=True):
         """
         check_instance(self)
         checked, streams = check_variables(variables), check_rngs(rngs)
-        context.push(None)
-        try:
+        with context.entered(None):
             module = binding.clone(binding.unbound(self))
             binding.attach(module, Scope(VariableStore(checked, streams, Filter.of(mutable))))
-        finally:
-            context.pop()
         return module  # type: ignore[no-any-return]
 
     @no_autograph
@@ -249,11 +240,8 @@ class Module(Live, library=True):
           UnboundModuleError: the module is unbound.
         """
         tree = self._scope("unbind").tree()
-        context.push(None)
-        try:
+        with context.entered(None):
             return binding.unbound(self), {c: as_tensors(node) for c, node in tree.items()}
-        finally:
-            context.pop()
 
     def clone(self, *, parent: Any = None, **updates: Any) -> Self:
         """A new module with the same construction arguments, except for the updates.
@@ -268,12 +256,9 @@ class Module(Live, library=True):
 
         Implements: Flax Module lifecycle, section "Cloning".
         """
-        context.push(None)
-        try:
+        with context.entered(None):
             name = {"name": updates.pop("name")} if "name" in updates else {}
             return binding.clone(binding.unbound(self), updates, parent, **name)  # type: ignore[no-any-return]
-        finally:
-            context.pop()
 
     def copy(self, *, name: str | None = None, **updates: Any) -> Self:
         """A new module with the same construction arguments, except for the updates.

@@ -9,8 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.modules.module.call_shapes import Shapes
 from nbfn.modules.variables.tree import leaves
+
+Shapes = Mapping[tuple[str, ...], tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,7 @@ class Row:
 
 
 def rows_of(module: Any, shapes: Shapes | None = None) -> list[Row]:
-    """The module, its own variables, and then its submodules, parents first.
-
-    Args:
-      module: the module.
-      shapes: inputs and outputs of modules by path.
-    """
+    """The module, its own variables, and then its submodules, parents first."""
     rows = list(_rows(module, (), {}, {}))
     if not shapes:
         return rows

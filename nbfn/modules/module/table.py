@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
-from nbfn.modules.module.lazy import walk
+from nbfn.modules.module.rows import rows_of, show_tensor
 from nbfn.modules.variables.tree import leaves
 
 _HEAD = ("Path", "Module", "Parameters", "Other variables", "Count")
@@ -19,49 +18,32 @@ def table(top: Any, depth: int | None = None) -> str:
       top: a module with variables.
       depth: how many levels of modules get a row; None for all.
     """
-    rows = [_HEAD]
-    for module in walk(top):
-        level = len(module.path) - len(top.path)
-        if depth is not None and level > depth:
+    lines: dict[tuple[str, ...], tuple[str, list[str], list[str], list[int]]] = {}
+    for row in rows_of(top):
+        if row.kind == "module":
+            # Structures, and modules that no call has made yet, have a line for their variables.
+            if row.label and (depth is None or row.depth <= depth):
+                lines[row.path] = row.label, [], [], []
             continue
-        whole = level == depth
-        parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...], Any]]] = {(): []}
-        for collection, path, leaf in _own(module, whole=whole):
-            at = () if whole else path[:-1]  # a module that no call has made yet
-            parts.setdefault(at, []).append((collection, path[len(at) :], leaf))
-        for at, own in parts.items():
-            rows.append(_row((*module.path, *at), "" if at else type(module).__name__, own))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
-    lines = [
+        at = row.path[:-1][:depth]
+        _, params, others, counts = lines.setdefault(at, ("", [], [], []))
+        text = f"{'/'.join(row.path[len(at) :])}: {show_tensor(row.dtype, row.shape)}"
+        if row.label == "params":
+            params.append(text)
+            counts.append(math.prod(n or 0 for n in row.shape or ()))
+        else:
+            others.append(f"{text} ({row.label})")
+    cells = [_HEAD]
+    for path, (label, params, others, counts) in lines.items():
+        where, count = "/".join((*top.path, *path)) or "/", f"{sum(counts):,}" if counts else ""
+        cells.append((where, label, ", ".join(params), ", ".join(others), count))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    text_lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+        for row in cells
     ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    text_lines.insert(1, "  ".join("-" * width for width in widths))
     everything = [leaf for _, leaf in leaves(top.state.get("params", {}))]
     total = sum(math.prod(leaf.shape) for leaf in everything)
     size = sum(math.prod(leaf.shape) * leaf.dtype.size for leaf in everything)
-    return "\n".join([*lines, f"Total: {total:,} parameters, {size:,} bytes"])
-
-
-def _row(
-    path: tuple[str, ...], label: str, own: list[tuple[str, tuple[str, ...], Any]]
-) -> tuple[str, str, str, str, str]:
-    params, others, count = [], [], 0
-    for collection, at, leaf in own:
-        shape = ", ".join("?" if n is None else str(n) for n in leaf.shape)
-        text = f"{'/'.join(at)}: {leaf.dtype.name}[{shape}]"
-        if collection == "params":
-            params.append(text)
-            count += math.prod(leaf.shape)
-        else:
-            others.append(f"{text} ({collection})")
-    number = f"{count:,}" if params else ""
-    return "/".join(path) or "/", label, ", ".join(params), ", ".join(others), number
-
-
-def _own(module: Any, whole: bool) -> Iterator[tuple[str, tuple[str, ...], Any]]:
-    children = {} if whole else module._known_children()
-    for collection, tree in module.state.items():
-        for path, leaf in leaves(tree):
-            if path[0] not in children:
-                yield collection, path, leaf
+    return "\n".join([*text_lines, f"Total: {total:,} parameters, {size:,} bytes"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -12,12 +11,9 @@ import tensorflow as tf
 from nbfn._tensorflow import no_autograph_fast, tf_function
 from nbfn.modules.errors import ParamShapeError, TransformError
 from nbfn.modules.lifting.axes import flatten, pack
-from nbfn.modules.lifting.inner_store import Inner, same_streams
+from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
-from nbfn.modules.variables.filters import Filter
 from nbfn.modules.variables.store import Path
-
-_EVERYTHING = Filter.of(True)
 
 
 @no_autograph_fast
@@ -77,7 +73,7 @@ def _branch(
 ) -> Any:
     lift = Lift(label, values)
     known = not tf.is_symbolic_tensor(index)
-    if known and lift.is_creating(branches):
+    if known and lift.is_creating():
         return _run_all(lift, int(index), branches, values)
     if known:
         return lift.once(branches[int(index)], values, {})
@@ -88,74 +84,62 @@ def _run_all(
     lift: Lift, index: int, branches: list[Callable[..., Any]], values: tuple[Any, ...]
 ) -> Any:
     """Runs every branch as if it were chosen; of those that are not, the variables remain."""
-    streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
-    runs = [lift.run(fn, values, {}, variables, streams, _EVERYTHING) for fn in branches]
+    runs = [lift.run(fn, values, {}) for fn in branches]
     _check_shared(lift, [inner.made for _, inner in runs])
     output, chosen = runs[index]
     lift.commit(chosen.writes(), chosen.made)
-    lift.count_draws(chosen, streams)
+    lift.count_draws(chosen, lift.streams)
     for _, inner in runs:
         lift.make(inner.made)
-    lift.note_made(branches, *(inner for _, inner in runs))
     return output
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What one branch gave when it was traced: its output, what it wrote, made and drew."""
-
-    output: Any
-    writes: dict[Leaf, Any]
-    made: dict[Leaf, Any]
-    drawn: dict[tuple[str, Path], int]
 
 
 def _traced(
     lift: Lift, index: Any, branches: list[Callable[..., Any]], values: tuple[Any, ...]
 ) -> Any:
-    streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
-    runs: list[_Run] = []
+    variables = lift.variables
+    runs: list[tuple[Any, Inner, dict[Leaf, Any]]] = []
 
     @no_autograph_fast
     def body(fn: Callable[..., Any]) -> Any:
-        output, inner = lift.run(fn, values, {}, variables, streams, _EVERYTHING)
-        run = _Run(output, inner.writes(), dict(inner.made), inner.drawn)
-        runs.append(run)
-        return [_tensors(output), [_tensors(v) for v in run.writes.values()]]
+        output, inner = lift.run(fn, values, {})
+        runs.append((output, inner, inner.writes()))
+        return [_tensors(output), [_tensors(v) for v in runs[-1][2].values()]]
 
     if lift.is_creating():
         # Initial values are needed whichever branch is chosen, so all run.
         results = list(map(body, branches))
-        choices: list[Callable[[], Any]] = [functools.partial(_same, each) for each in results]
+        choices: list[Callable[[], Any]] = [functools.partial(tuple, each) for each in results]
     else:
         # Each is traced before the choice is made of them, because all must give the same.
         calls = [no_autograph_fast(lambda fn=fn: body(fn)) for fn in branches]
         choices = [tf_function(call, autograph=False).get_concrete_function() for call in calls]
-    output, forms = runs[0].output, {k: v for run in runs for k, v in run.writes.items()}
-    _check_shared(lift, [run.made for run in runs])
-    made = {k: v for run in reversed(runs) for k, v in run.made.items()}
+    output, forms = runs[0][0], {k: v for *_, writes in runs for k, v in writes.items()}
+    _check_shared(lift, [inner.made for _, inner, _ in runs])
+    made = {k: v for _, inner, _ in reversed(runs) for k, v in inner.made.items()}
     start = {**made, **variables} if lift.is_creating() else variables
-    for run in runs:
-        if _shape_of(run.output) != _shape_of(output):
+    for other, _, writes in runs:
+        if _shape_of(other) != _shape_of(output):
             raise TransformError(
                 f"{lift.label}: the functions return different structures, {_shape_of(output)} and "
-                f"{_shape_of(run.output)}. They must return the same."
+                f"{_shape_of(other)}. They must return the same."
             )
-        for leaf in forms.keys() - run.writes.keys() - start.keys():
+        for leaf in forms.keys() - writes.keys() - start.keys():
             raise TransformError(
                 f"{lift.label}: {describe(leaf)} is made by one of the functions only. Make it "
                 "before, or in all of them."
             )
 
-    def choice(call: Callable[[], Any], run: _Run) -> Any:
+    def choice(call: Callable[[], Any], writes: dict[Leaf, Any]) -> Any:
         tensors, changed = call()
-        new = dict(zip(run.writes, changed, strict=True))
+        new = dict(zip(writes, changed, strict=True))
         return [tensors, [new[k] if k in new else _tensors(start[k]) for k in forms]]
 
     tensors, changed = tf.switch_case(
-        index, [functools.partial(choice, *each) for each in zip(choices, runs, strict=True)]
+        index,
+        [functools.partial(choice, c, run[2]) for c, run in zip(choices, runs, strict=True)],
     )
-    _count_draws(lift, index, [run.drawn for run in runs])
+    _count_draws(lift, index, [inner.drawn for _, inner, _ in runs])
     lift.commit(
         {k: pack(v, c) for (k, v), c in zip(forms.items(), changed, strict=True)},
         made if lift.is_creating() else None,
@@ -173,10 +157,6 @@ def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:
                 f"{lift.label}: {describe(leaf)} is {shapes[leaf]} in one of the functions and "
                 f"{shape} in another, but they share it. Give the modules names of their own."
             )
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _count_draws(lift: Lift, index: Any, drawn: list[dict[tuple[str, Path], int]]) -> None:

@@ -12,12 +12,9 @@ from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.methods import nowrap
 from nbfn.modules.lifting.axes import flatten, pack
-from nbfn.modules.lifting.inner_store import same_streams
-from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.lifting.lifting import Lift, tensors_of
 from nbfn.modules.lifting.trees import Leaf, Trees
 from nbfn.modules.variables.filters import Filter, FilterLike
-
-_EVERYTHING = Filter.of(True)
 
 
 @no_autograph_fast
@@ -68,28 +65,24 @@ def custom_vjp(
         if lift.is_creating():
             return lift.once(fn, (module, *args), {})
         trees = Trees("nn.custom_vjp", module)
-        streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
-        watched = [leaf for leaf in variables if leaf[0] in wanted]
+        watched = [leaf for leaf in lift.variables if leaf[0] in wanted]
         told: list[Any] = []
 
         @tf.custom_gradient
         @no_autograph_fast
         def body(*tensors: Any) -> Any:
-            held = {**variables, **dict(zip(watched, tensors, strict=False))}
+            held = {**lift.variables, **dict(zip(watched, tensors, strict=False))}
             inputs = pack(list(args), tensors[len(watched) :])
-            result, inner = lift.run(forward_fn, (module, *inputs), {}, held, streams, _EVERYTHING)
+            result, inner = lift.run(forward_fn, (module, *inputs), {}, held)
             if not isinstance(result, tuple) or len(result) != 2:
                 raise TransformError(
                     f"nn.custom_vjp: forward_fn must return (output, residual), found {result!r}."
                 )
             output, residual = result
-            writes = inner.writes()
-            told[:] = [output, writes, inner]
-            flat = [tf.convert_to_tensor(leaf) for leaf in flatten(output)]
-            kept = [tf.convert_to_tensor(leaf) for leaf in flatten(list(writes.values()))]
+            told[:] = [output, inner]
 
             def gradients(*cotangents: Any) -> list[Any]:
-                given = pack(output, cotangents[: len(flat)])
+                given = pack(output, cotangents[: len(flatten(output))])
                 of_variables, *of_inputs = lift.user.call(backward_fn, (residual, given), {})
                 by_leaf = trees.flat(of_variables, "the gradients of variables")
                 found = [_at(by_leaf, leaf, trees) for leaf in watched]
@@ -101,15 +94,12 @@ def custom_vjp(
                     )
                 return found
 
-            return [*flat, *kept], gradients
+            return tensors_of(output, inner), gradients
 
         tensors = [tf.convert_to_tensor(leaf) for leaf in flatten(list(args))]
-        results = body(*(variables[leaf] for leaf in watched), *tensors)
-        output, writes, inner = told
-        lift.count_draws(inner, streams)
-        value, written = pack([output, list(writes.values())], results)
-        lift.commit(dict(zip(writes, written, strict=True)))
-        return value
+        results = body(*(lift.variables[leaf] for leaf in watched), *tensors)
+        output, inner = told
+        return lift.keep(output, inner, results)
 
     call.__dict__.pop("__nbfn_wrapped__", None)
     return nowrap(call)

@@ -10,12 +10,10 @@ import tensorflow as tf
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flatten, pack
-from nbfn.modules.lifting.inner_store import Inner, same_streams
+from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.lifting.trees import Leaf, Trees
-from nbfn.modules.variables.filters import Filter, FilterLike
-
-_EVERYTHING = Filter.of(True)
+from nbfn.modules.variables.filters import EVERYTHING, Filter, FilterLike
 
 
 @no_autograph_fast
@@ -51,8 +49,7 @@ def vjp(
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(once.sources)
         result, inner = once.run()
-    once.keep(inner)
-    output, aux = _parted(result, has_aux, "nn.vjp")
+    output, aux = _parted(once.lift.keep(result, inner), has_aux, "nn.vjp")
     targets = [tf.convert_to_tensor(t) for t in flatten(output)]
 
     @no_autograph_fast
@@ -159,7 +156,7 @@ def jvp(
 
     Implements: Flax Linen, ``nn.jvp``.
     """
-    once = _Once("nn.jvp", fn, module, tuple(primals), _EVERYTHING)
+    once = _Once("nn.jvp", fn, module, tuple(primals), EVERYTHING)
     directions = once.directions(variable_tangents)
     once.watch_only({collection for collection, _ in directions})
     along = [
@@ -168,7 +165,7 @@ def jvp(
     ]
     with tf.autodiff.ForwardAccumulator(once.sources, along) as accumulator:
         output, inner = once.run()
-    once.keep(inner)
+    once.lift.keep(output, inner)
     changes = [
         accumulator.jvp(tf.convert_to_tensor(t), tf.UnconnectedGradients.ZERO)
         for t in flatten(output)
@@ -188,8 +185,7 @@ class _Once:
         )
         self.lift = Lift(label, (module,))
         self.trees = Trees(label, module)
-        self.streams = same_streams(self.lift.store)
-        self.variables = {k: _own(v) for k, v in self.lift.leaves(_EVERYTHING).items()}
+        self.variables = {k: _own(v) for k, v in self.lift.variables.items()}
         self.watch_only(wanted)
 
     def watch_only(self, wanted: Container[str]) -> None:
@@ -199,11 +195,7 @@ class _Once:
 
     def run(self) -> tuple[Any, Inner]:
         values = (self.module, *self.primals)
-        return self.lift.run(self.fn, values, {}, self.variables, self.streams, _EVERYTHING)
-
-    def keep(self, inner: Inner) -> None:
-        self.lift.commit(inner.writes())
-        self.lift.count_draws(inner, self.streams)
+        return self.lift.run(self.fn, values, {}, self.variables)
 
     def directions(self, given: Any) -> dict[Leaf, Any]:
         """The tangents by variable."""

@@ -67,7 +67,7 @@ def jit(
         lift = Lift("nn.jit", (module, args, kwargs))
         store = lift.store
         keyless = store.initializing and not (store.streams() or store.lazy)
-        if lift.is_creating([fn]) and not keyless:
+        if lift.is_creating() and not keyless:
             # Keras's initial values are made of a key that is known.
             return lift.once(fn, (module, *args), kwargs)
         return call_traced(lift, fn, module, args, kwargs, chosen)

@@ -10,10 +10,9 @@ import tensorflow as tf
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flatten, pack
-from nbfn.modules.lifting.inner_store import Streams, own_streams, same_streams
+from nbfn.modules.lifting.inner_store import own_streams, split_streams
 from nbfn.modules.lifting.lifting import Lift
-from nbfn.modules.variables.filters import Filter, FilterLike
-from nbfn.modules.variables.keys import fold
+from nbfn.modules.variables.filters import NOTHING, Filter, FilterLike
 
 
 @no_autograph_fast
@@ -52,8 +51,7 @@ def while_loop(
     carried = Filter.of(carry_variables)
     shared = lift.leaves(Filter.of(broadcast_variables) - carried)
     held = lift.leaves(carried)
-    fixed, keys = _streams(lift, split_rngs or {})
-    nothing = Filter(frozenset())
+    fixed, keys = split_streams(lift.store, split_rngs or {}, lift.root)
     drawn: dict[str, Mapping[Any, int]] = {}
 
     def run(fn: Callable[..., Any], turn: Any, flat: Any, state: Any, mutable: Filter) -> Any:
@@ -64,7 +62,7 @@ def while_loop(
 
     @no_autograph_fast
     def condition(turn: Any, flat: Any, state: Any) -> Any:
-        result, inner = run(cond_fn, turn, flat, state, nothing)
+        result, inner = run(cond_fn, turn, flat, state, NOTHING)
         drawn["condition"] = inner.drawn
         return result
 
@@ -103,17 +101,3 @@ def _draws(drawn: Mapping[str, Mapping[Any, int]], turns: Any) -> dict[Any, Any]
         for key in {*before, *inside}
     }
     return {k: n if tf.is_symbolic_tensor(n) else int(n) for k, n in found.items()}
-
-
-def _streams(lift: Lift, split: Mapping[Any, bool]) -> tuple[Streams, dict[str, Any]]:
-    fixed: Streams = {}
-    keys: dict[str, Any] = {}
-    everything = same_streams(lift.store)
-    for name in lift.store.streams():
-        own = next((each for spec, each in split.items() if name in Filter.of(spec)), None)
-        if own:
-            key, count = lift.store.draw(name, lift.root)
-            keys[name] = fold(key, lift.root, count)
-        elif own is not None:
-            fixed[name] = everything[name]
-    return fixed, keys

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nbfn._tensorflow import no_autograph_fast
-from nbfn.modules.lifting.inner_store import Inner, same_streams
-from nbfn.modules.lifting.lifting import Lift, Writes
+from nbfn.modules.lifting.inner_store import Inner
+from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.lifting.trees import Leaf, Trees
-from nbfn.modules.variables.filters import Filter, FilterLike
+from nbfn.modules.variables.filters import EVERYTHING, Filter, FilterLike
 
 
 def _same(variables: Any) -> Any:
@@ -70,27 +70,26 @@ def map_variables(
             ]
             return trees.flat(trees.filled(results), f"what {name} returns")
 
-        streams = same_streams(lift.store)
         others, stored = lift.leaves(~mapped), lift.leaves(mapped)
-        values = (module, *args)
 
         def run(seen: Mapping[Leaf, Any], writable: Filter) -> tuple[Any, Inner]:
-            return lift.run(fn, values, kwargs, {**others, **seen}, streams, writable)
+            held = {**others, **seen}
+            return lift.run(fn, (module, *args), kwargs, held, lift.streams, writable)
 
         if making and lift.is_creating() and not stored:
-            _, inner = run({}, Filter.of(True))
+            _, inner = run({}, EVERYTHING)
             made = {k: v for k, v in inner.writes().items() if k[0] in mapped}
             lift.commit(through(trans_out_fn, made, "trans_out_fn"))
             stored = lift.leaves(mapped)
         seen = through(trans_in_fn, stored, "trans_in_fn")
-        output, inner = run(seen, Filter.of(True) if mutable else ~mapped)
-        writes: Writes = inner.writes()
+        output, inner = run(seen, EVERYTHING if mutable else ~mapped)
+        writes = inner.writes()
         lift.commit({k: v for k, v in writes.items() if k[0] not in mapped})
         changed = {k: v for k, v in writes.items() if k[0] in mapped}
         if changed:
             # trans_out_fn maps whole collections, so it also gets what was not written.
             lift.commit(through(trans_out_fn, {**seen, **changed}, "trans_out_fn"))
-        lift.count_draws(inner, streams)
+        lift.count_draws(inner, lift.streams)
         return output
 
     options = {

@@ -10,13 +10,9 @@ import tensorflow as tf
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import COMPOSITE, flatten, is_array, pack
-from nbfn.modules.lifting.inner_store import same_streams
-from nbfn.modules.lifting.lifting import Lift
+from nbfn.modules.lifting.lifting import Lift, tensors_of
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.transforms.recomputing import Policy, recomputed
-from nbfn.modules.variables.filters import Filter
-
-_EVERYTHING = Filter.of(True)
 
 
 @no_autograph_fast
@@ -73,7 +69,7 @@ def remat(
         lift = Lift("nn.remat", (module, args, kwargs))
         if lift.is_creating():
             return lift.once(fn, (module, *args), kwargs)
-        streams, variables = same_streams(lift.store), lift.leaves(_EVERYTHING)
+        variables = lift.variables
         inputs = [*variables.values(), *flatten([list(args), kwargs])]
         for value in inputs:
             if isinstance(value, COMPOSITE):
@@ -93,19 +89,14 @@ def remat(
                 values[i] = tensor
             held = dict(zip(variables, values, strict=False))
             positional, named = pack([list(args), kwargs], values[len(variables) :])
-            output, inner = lift.run(fn, (module, *positional), named, held, streams, _EVERYTHING)
-            writes = inner.writes()
-            told[:] = [output, writes, inner]
-            return [tf.convert_to_tensor(leaf) for leaf in flatten([output, list(writes.values())])]
+            told[:] = lift.run(fn, (module, *positional), named, held)
+            return tensors_of(*told)
 
         fixed = sum(i < len(variables) for i in passed)
         again = recomputed(body, options["policy"], fixed)
         results = again(*(tf.convert_to_tensor(inputs[i]) for i in passed))
-        form, writes, inner = told
-        lift.count_draws(inner, streams)
-        output, written = pack([form, list(writes.values())], results)
-        lift.commit(dict(zip(writes, written, strict=True)))
-        return output
+        output, inner = told
+        return lift.keep(output, inner, results)
 
     return transformed(target, "nn.remat", "Checkpoint", call, methods, options)
 

@@ -9,20 +9,10 @@ import tensorflow as tf
 
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifting.axes import (
-    Slices,
-    at,
-    axis_of,
-    common_size,
-    flatten,
-    from_front,
-    pack,
-    spread,
-    stack,
-    to_front,
-)
-from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
+from nbfn.modules.lifting.axes import flatten, from_front, pack, spread, stack
+from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
+from nbfn.modules.lifting.runs import Call, Runs
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.variables.filters import Filter, FilterLike
 
@@ -84,8 +74,9 @@ def scan(
         *xs: Any,
         **kwargs: Any,
     ) -> Any:
-        loop = _Loop(fn, module, xs, kwargs, **options)
-        return loop.created(carry) if loop.lift.is_creating() else loop.looped(carry)
+        lift = Lift("nn.scan", (module, xs, kwargs))
+        loop = _Loop(lift, (fn, module, xs, kwargs), **options)
+        return loop.created(carry) if lift.is_creating() else loop.looped(carry)
 
     options = {
         "variable_axes": variable_axes or {},
@@ -101,61 +92,40 @@ def scan(
     return transformed(target, "nn.scan", "Scan", call, methods, options)
 
 
-class _Loop:
+class _Loop(Runs):
     """One call of a scanned function."""
 
     def __init__(
         self,
-        fn: Callable[..., Any],
-        module: Any,
-        xs: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        variable_axes: Mapping[Any, int],
+        lift: Lift,
+        call: Call,
+        *,
         variable_broadcast: FilterLike,
         variable_carry: FilterLike,
-        split_rngs: Mapping[Any, bool],
-        in_axes: Any,
         out_axes: Any,
         length: int | None,
         reverse: bool,
         unroll: int | bool,
+        **axes: Any,
     ) -> None:
-        self.fn, self.module, self.xs, self.kwargs = fn, module, xs, kwargs
-        self.axes, self.out_axes, self.reverse = variable_axes, out_axes, reverse
         if unroll is not True and (not isinstance(unroll, int) or unroll < 1):
             raise TransformError(f"nn.scan: unroll must be True or at least 1, found {unroll!r}.")
-        self.unroll = unroll
-        self.lift = lift = Lift("nn.scan", (module, xs, kwargs))
-        self.slices = Slices(xs, in_axes)
-        self.inputs = self.slices.inputs
-        self.own = Filter(frozenset())
-        for spec in variable_axes:
-            self.own = self.own | Filter.of(spec)
-        carried, shared = Filter.of(variable_carry), Filter.of(variable_broadcast)
-        self.carried_filter, self.broadcast = carried - self.own, shared - self.own - carried
-        self.shared = lift.leaves(self.broadcast)
-        self.carried = lift.leaves(self.carried_filter)
-        self.stacked = {
-            leaf: to_front(value, self._axis(leaf)) for leaf, value in lift.leaves(self.own).items()
-        }
-        sizes = [*self.inputs, *self.stacked.values()]
-        self.size = common_size(sizes, length, "nn.scan", "length")
+        super().__init__(lift, call, size=("length", length), **axes)
         if isinstance(self.size, int) and self.size == 0:
             raise TransformError("nn.scan steps over an axis of size 0, so there is no output.")
-        self.streams, self.keys = split_streams(lift.store, split_rngs, lift.root, self.size)
+        self.out_axes, self.reverse, self.unroll = out_axes, reverse, unroll
+        carried = Filter.of(variable_carry) - self.own
+        self.broadcast = (self.shared | Filter.of(variable_broadcast)) - self.own - carried
+        self.mutable = self.own | carried
+        self.others = lift.leaves(self.broadcast)
+        self.carried = lift.leaves(carried)
 
     def step(
-        self, i: Any, carry: Any, carried: Mapping[Leaf, Any], shared: bool = False
+        self, i: Any, carry: Any, carried: Mapping[Leaf, Any], is_first: bool = False
     ) -> tuple[Any, Any, Inner]:
         """One step: the carry, the output, and the store inside."""
-        values = (self.module, carry, *self.slices.whole([t[i] for t in self.inputs]))
-        own = {leaf: value[i] for leaf, value in self.stacked.items()}
-        streams = {**self.streams, **own_streams({n: at(k, i) for n, k in self.keys.items()})}
-        mutable = self.own | self.carried_filter
-        output, inner = self.lift.run(
-            *(self.fn, values, self.kwargs, {**self.shared, **carried, **own}, streams),
-            mutable | self.broadcast if shared else mutable,
-        )
+        mutable = self.mutable | self.broadcast if is_first else self.mutable
+        output, inner = self.run(self.at(i), {**self.others, **carried}, mutable, carry)
         if not isinstance(output, tuple) or len(output) != 2:
             raise TransformError(
                 f"nn.scan: each step must return (carry, output), found {output!r}. Return "
@@ -164,30 +134,17 @@ class _Loop:
         return output[0], output[1], inner
 
     def created(self, carry: Any) -> Any:
-        """The result, after making the variables: step by step, because each has its own key."""
-        if not isinstance(self.size, int):
-            raise TransformError(
-                "nn.scan makes variables, so it must know how many: the axis has no static size. "
-                "Give length, or call init with inputs of known shape."
-            )
-        outputs: dict[int, Any] = {}
-        made: dict[int, dict[Leaf, Any]] = {}
-        for turn in range(self.size):
-            i = self.size - 1 - turn if self.reverse else turn
-            carry, outputs[i], inner = self.step(i, carry, self.carried, shared=turn == 0)
-            writes = inner.writes()
-            made[i] = {k: v for k, v in writes.items() if k[0] in self.own}
-            others = {k: v for k, v in writes.items() if k[0] not in self.own}
-            self.lift.commit(others)
-            self.shared.update({k: v for k, v in others.items() if k[0] in self.broadcast})
-            self.carried.update({k: v for k, v in others.items() if k[0] in self.carried_filter})
-            if turn == 0:
-                self.lift.count_draws(inner, self.streams)
-        self._commit_stacked(
-            {leaf: stack([made[i][leaf] for i in range(self.size)], 0) for leaf in made[0]}
-        )
-        whole = stack([outputs[i] for i in range(self.size)], 0)
-        return carry, self._outputs(outputs[0], flatten(whole))
+        """The result, after making the variables."""
+        self.others.update(self.carried)
+
+        def one(i: int, is_first: bool) -> tuple[Any, Inner]:
+            nonlocal carry
+            carry, output, inner = self.step(i, carry, {}, is_first)
+            return output, inner
+
+        outputs = self.one_by_one(one, self.others, self.reverse)
+        assert outputs is not None
+        return carry, self._outputs(outputs[0], flatten(stack(outputs, 0)))
 
     def looped(self, carry: Any) -> Any:
         """The result, as one loop."""
@@ -196,8 +153,8 @@ class _Loop:
         first_carry, first_output, inner = self.step(start, carry, self.carried)
         self.lift.count_draws(inner, self.streams)
         writes = inner.writes()
-        own = {k: v for k, v in writes.items() if k[0] in self.own}
-        carried = {**self.carried, **{k: v for k, v in writes.items() if k[0] not in self.own}}
+        own, rest = self.parted(writes)
+        carried = {**self.carried, **rest}
         columns = [_tensor(t) for v in (first_output, *own.values()) for t in flatten(v)]
         arrays = [_array(column, self.size).write(start, column) for column in columns]
         state = [_tensor(t) for t in flatten(first_carry)], list(carried.values())
@@ -209,7 +166,7 @@ class _Loop:
                 i, pack(first_carry, flat), dict(zip(carried, held, strict=True))
             )
             writes = inner.writes()
-            _check_same(own, {k: v for k, v in writes.items() if k[0] in self.own})
+            _check_same(own, self.parted(writes)[0])
             items = [_tensor(t) for v in (output, *(writes[k] for k in own)) for t in flatten(v)]
             return (
                 turn + 1,
@@ -223,8 +180,7 @@ class _Loop:
         for result, column in zip(results, columns, strict=True):
             result.set_shape([None, *column.shape])
         count = len(flatten(first_output))
-        rest = iter(results[count:])
-        self._commit_stacked({k: pack(v, [next(rest) for _ in flatten(v)]) for k, v in own.items()})
+        self.commit(dict(zip(own, pack(list(own.values()), results[count:]), strict=True)))
         self.lift.commit({k: v for k, v in zip(carried, held, strict=True) if k in writes})
         return pack(first_carry, flat), self._outputs(first_output, results[:count])
 
@@ -258,17 +214,6 @@ class _Loop:
     def _outputs(self, form: Any, tensors: Sequence[Any]) -> Any:
         axes = spread(self.out_axes, form, "out_axes")
         return pack(form, [from_front(t, a or 0) for t, a in zip(tensors, axes, strict=True)])
-
-    def _commit_stacked(self, writes: Mapping[Leaf, Any]) -> None:
-        self.lift.commit(
-            {
-                leaf: pack(value, [from_front(t, self._axis(leaf)) for t in flatten(value)])
-                for leaf, value in writes.items()
-            }
-        )
-
-    def _axis(self, leaf: Leaf) -> Any:
-        return axis_of(self.axes, leaf[0])[1]
 
 
 def _tensor(value: Any) -> Any:

@@ -88,3 +88,7 @@ class Filter:
     def __bool__(self) -> bool:
         """Whether the filter can select anything at all."""
         return self.complement or bool(self.names)
+
+
+EVERYTHING = Filter(frozenset(), complement=True)
+NOTHING = Filter(frozenset())

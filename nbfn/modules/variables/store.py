@@ -26,7 +26,7 @@ from nbfn.modules.errors import (
     show_path,
 )
 from nbfn.modules.variables.filters import Filter
-from nbfn.modules.variables.tree import as_tensors, copy_tree
+from nbfn.modules.variables.tree import as_tensors, copy_tree, grown
 
 Path = tuple[str, ...]
 MISSING: Any = object()
@@ -88,10 +88,7 @@ class Store:
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
         """Stores a new variable and returns it as it is stored."""
         stored = self._stored(collection, (*path, name), value)
-        node = self.tree.setdefault(collection, {})
-        for part in path:
-            node = node.setdefault(part, {})
-        node[name] = stored
+        grown(self.tree, (collection, *path))[name] = stored
         return stored
 
     def make(self, collection: str, path: Path, name: str, value: Any) -> Any:
@@ -143,10 +140,6 @@ class Store:
         raise NotImplementedError
 
     # -- random streams ------------------------------------------------------------------------
-
-    def has_stream(self, name: str) -> bool:
-        """Whether draws from the stream are possible, perhaps by way of ``params``."""
-        return name in self.streams() or "params" in self.streams()
 
     def streams(self) -> Mapping[str, Any]:
         """The streams by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -14,6 +14,13 @@ from nbfn.modules.errors import VariablesStructureError, VariablesTypeError
 def copy_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
     """New dicts all the way down, with the same leaves."""
     return {k: copy_tree(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
+
+
+def grown(tree: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
+    """The dict at a path of a tree, made if it is missing."""
+    for part in path:
+        tree = tree.setdefault(part, {})
+    return tree
 
 
 def map_leaves(fn: Callable[..., Any], value: Any, path: tuple[str, ...] = ()) -> Any:

@@ -124,14 +124,14 @@ class VariableStore(Store):
                 "returns, or call the module once outside tf.function."
             )
         stored = super().create(collection, path, name, value)
-        self.announce(path)
+        for module in self.modules_above(path):
+            module._track()
         return stored
 
-    def announce(self, path: Path) -> None:
-        """Shows TensorFlow anew what the modules at or above ``path`` hold."""
-        for module in [reference() for reference in self.tracked]:
-            if module is not None and module.path == path[: len(module.path)]:
-                module._track()
+    def modules_above(self, path: Path | None = None) -> list[Any]:
+        """The tracked modules at or above a path; without one, all."""
+        live = [module for reference in self.tracked if (module := reference()) is not None]
+        return live if path is None else [m for m in live if m.path == path[: len(m.path)]]
 
     def track(self, module: Any) -> None:
         """Remembers a module through which TensorFlow sees the variables."""

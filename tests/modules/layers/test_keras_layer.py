@@ -11,21 +11,10 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import shapes
 
 L = keras.layers
 X = tf.reshape(tf.range(12.0), [3, 4]) / 10.0
-
-
-def shapes(tree: Any) -> Any:
-    return tf.nest.map_structure(lambda leaf: tuple(leaf.shape), tree)
-
-
-def put(layer: Any, variables: Any, names: dict[str, str] | None = None) -> None:
-    """Gives a Keras layer the values of a module's variables, by leaf name."""
-    leaves = {k: v for tree in variables.values() for k, v in tree.items()}
-    for weight in layer.weights:
-        if weight.name in leaves:
-            weight.assign(leaves[weight.name])
 
 
 def test_dense_is_a_dense_layer() -> None:

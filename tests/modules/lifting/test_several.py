@@ -8,14 +8,9 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
-
-
-def near(a: Any, b: Any) -> None:
-    tf.nest.assert_same_structure(a, b)
-    for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
-        tf.debugging.assert_near(x, y, atol=1e-5)
 
 
 class Holder(nn.Module):

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 RNGS = {"dropout": nn.key(1)}
-
-
-def near(a: Any, b: Any) -> None:
-    tf.nest.assert_same_structure(a, b)
-    for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
-        tf.debugging.assert_near(x, y, atol=1e-5)
 
 
 def test_map_variables_ties_weights() -> None:

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 
@@ -50,12 +51,6 @@ def step(module: Any, variables: Any, x: Any = X) -> Any:
         y, updated = module.apply(variables, x, training=True, rngs=rngs, mutable=["batch_stats"])
         loss = tf.reduce_sum(y**2)
     return y, updated, tape.gradient(loss, [variables["params"], x])
-
-
-def near(a: Any, b: Any) -> None:
-    tf.nest.assert_same_structure(a, b)
-    for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
-        tf.debugging.assert_near(x, y, atol=1e-5)
 
 
 @pytest.mark.parametrize("traced", [False, True])

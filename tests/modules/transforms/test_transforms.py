@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 RNGS = {"dropout": nn.key(1)}
@@ -29,12 +30,6 @@ class Two(nn.Module):
     @nn.compact
     def __call__(self, x, training=False):
         return self.block(name="b")(self.block(name="a")(x, training=training), training=training)
-
-
-def near(a: Any, b: Any) -> None:
-    tf.nest.assert_same_structure(a, b)
-    for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
-        tf.debugging.assert_near(x, y, atol=1e-5)
 
 
 @pytest.mark.parametrize("transform", [nn.remat, nn.jit])
@@ -200,13 +195,6 @@ def test_switch(how: str, chosen: int) -> None:
     else:
         near(y, X * 10.0)
     assert float(counts["added"]) == (1.0 if chosen == 0 else 0.0)
-
-
-def test_cond() -> None:
-    variables = Branches().init(nn.key(0), tf.constant(False))
-    run = tf.function(lambda p: Branches().apply(variables, p, mutable=["counts"])[0])
-    near(run(tf.constant(False)), X * 10.0)
-    near(run(tf.constant(True)), nn.Dense(3).apply({"params": variables["params"]["dense"]}, X))
 
 
 def test_gradients_pass_through_the_chosen_branch() -> None:

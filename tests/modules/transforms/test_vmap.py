@@ -86,6 +86,11 @@ def test_an_axis_of_variables_other_than_the_first() -> None:
     tf.debugging.assert_near(last.apply(variables, X)[1], nn.Dense(5).apply(one, X))
 
 
+def test_the_first_entry_that_names_a_collection_counts() -> None:
+    members = ensemble(axes={True: None})(nn.Dense)(5)
+    assert members.init(nn.key(0), X)["params"]["kernel"].shape == (4, 2, 5)
+
+
 class Net(nn.Module):
     @nn.compact
     def __call__(self, x, training=False):

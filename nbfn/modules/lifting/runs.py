@@ -1,0 +1,209 @@
+"""Many runs of one function, over slices of arguments and of variables: for vmap and scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.modules.errors import TransformError
+from nbfn.modules.lifting.axes import (
+    at,
+    axis_of,
+    flatten,
+    from_front,
+    is_array,
+    pack,
+    split_axes,
+    spread,
+    stack,
+    to_front,
+)
+from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
+from nbfn.modules.lifting.lifting import Leaf, Lift
+from nbfn.modules.variables.filters import Filter
+
+Call = tuple[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]]
+"""A function, the module, the arguments that may be mapped, and the others."""
+Slices = tuple[Sequence[Any], Sequence[Any], Mapping[str, Any]]
+"""What one run has of its own: inputs, variables, keys."""
+
+
+class Runs:
+    """A function that is called once for each slice of its arguments and variables.
+
+    Attributes:
+      own: the collections of which each run has a slice.
+      shared: those with the axis None.
+      size: the number of runs, an int or an int32 scalar.
+      slices: of all runs: the mapped arguments and the variables, each with its axis first, and the
+        keys of the streams that are split.
+      streams: the random streams that all runs share.
+    """
+
+    def __init__(
+        self,
+        lift: Lift,
+        call: Call,
+        variable_axes: Mapping[Any, Any],
+        split_rngs: Mapping[Any, bool],
+        in_axes: Any,
+        size: tuple[str, int | None],
+    ) -> None:
+        """Takes arguments and variables apart.
+
+        Args:
+          lift: the state of the modules.
+          call: what is called, and with what.
+          variable_axes: by filter of collections, the axis.
+          split_rngs: by filter of streams, whether each run has a key of its own.
+          in_axes: the axes of the arguments.
+          size: the name of the option that says how many runs there are, and its value.
+
+        Raises:
+          TransformError: the axes do not fit, or their sizes differ.
+        """
+        self.lift, self._axes, self._size_option = lift, variable_axes, size[0]
+        self._fn, self._module, self._args, self._kwargs = call
+        self.own, self.shared = split_axes(variable_axes)
+        leaves = flatten(self._args)
+        self._at = [
+            axis if is_array(leaf) else None
+            for leaf, axis in zip(leaves, spread(in_axes, self._args, "in_axes"), strict=True)
+        ]
+        inputs = [
+            to_front(_with_axis(leaf, axis), axis)
+            for leaf, axis in zip(leaves, self._at, strict=True)
+            if axis is not None
+        ]
+        stacked = {k: to_front(v, self._axis(k)) for k, v in lift.leaves(self.own).items()}
+        self._stacked = list(stacked)
+        self.size = self._common_size([*inputs, *stacked.values()], size[1])
+        self.streams, keys = split_streams(lift.store, split_rngs, lift.root, self.size)
+        self.slices: Slices = inputs, list(stacked.values()), keys
+
+    def at(self, i: Any) -> Slices:
+        """The slices of one run."""
+        inputs, stacked, keys = self.slices
+        return (
+            [t[i] for t in inputs],
+            [t[i] for t in stacked],
+            {n: at(k, i) for n, k in keys.items()},
+        )
+
+    def run(
+        self, slices: Slices, others: Mapping[Leaf, Any], mutable: Filter, *first: Any
+    ) -> tuple[Any, Inner]:
+        """Calls the function for one slice.
+
+        Args:
+          slices: what the run has of its own.
+          others: the variables that are not split.
+          mutable: the collections that it may write.
+          *first: arguments before those that are mapped.
+        """
+        inputs, stacked, keys = slices
+        rest = iter(inputs)
+        leaves = [
+            next(rest) if axis is not None else leaf
+            for leaf, axis in zip(flatten(self._args), self._at, strict=True)
+        ]
+        values = (self._module, *first, *pack(self._args, leaves))
+        variables = {**others, **dict(zip(self._stacked, stacked, strict=True))}
+        streams = {**self.streams, **own_streams(keys)}
+        return self.lift.run(self._fn, values, self._kwargs, variables, streams, mutable)
+
+    def one_by_one(
+        self,
+        run: Callable[[int, bool], tuple[Any, Inner]],
+        others: dict[Leaf, Any],
+        reverse: bool = False,
+        or_none: bool = False,
+    ) -> list[Any] | None:
+        """Makes the variables, run by run, because each has its own key.
+
+        Args:
+          run: called with the index of the run, and whether it is the first.
+          others: the variables that are not split; what the runs write to them goes here, too.
+          reverse: whether to begin with the last.
+          or_none: whether to stop after the first run if it has written nothing of its own.
+
+        Returns:
+          The outputs; None after such a stop.
+
+        Raises:
+          TransformError: the number of runs is not known.
+        """
+        if not isinstance(self.size, int):
+            raise TransformError(
+                f"{self.lift.label} makes variables, so it must know how many: the mapped axis has "
+                f"no static size. Give {self._size_option}, or call init with inputs of known "
+                "shape."
+            )
+        outputs: dict[int, Any] = {}
+        made: dict[int, dict[Leaf, Any]] = {}
+        for i in reversed(range(self.size)) if reverse else range(self.size):
+            is_first = not outputs
+            outputs[i], inner = run(i, is_first)
+            made[i], rest = self.parted(inner.writes())
+            self.lift.commit(rest)
+            others.update(rest)
+            if is_first:
+                self.lift.count_draws(inner, self.streams)
+                if or_none and not made[i]:
+                    return None
+        every = range(self.size)
+        self.lift.commit({k: stack([made[i][k] for i in every], self._axis(k)) for k in made[0]})
+        return [outputs[i] for i in every]
+
+    def parted(self, writes: Mapping[Leaf, Any]) -> tuple[dict[Leaf, Any], dict[Leaf, Any]]:
+        """What was written of the run's own, and the rest."""
+        own = {k: v for k, v in writes.items() if k[0] in self.own}
+        return own, {k: v for k, v in writes.items() if k not in own}
+
+    def commit(self, writes: Mapping[Leaf, Any]) -> None:
+        """Keeps the variables of all runs, which have their axis first."""
+        self.lift.commit(
+            {
+                leaf: pack(value, [from_front(t, self._axis(leaf)) for t in flatten(value)])
+                for leaf, value in writes.items()
+            }
+        )
+
+    def _axis(self, leaf: Leaf) -> Any:
+        return axis_of(self._axes, leaf[0])
+
+    def _common_size(self, tensors: Sequence[Any], given: int | None) -> Any:
+        label, option = self.lift.label, self._size_option
+        known = {int(t.shape[0]) for t in tensors if t.shape[0] is not None}
+        if given is not None:
+            known.add(int(given))
+        if len(known) > 1:
+            raise TransformError(
+                f"{label} maps over axes of different sizes: {sorted(known)}. Check in_axes, "
+                f"variable_axes and {option}."
+            )
+        if known:
+            return known.pop()
+        if tensors:
+            return tf.shape(tensors[0])[0]
+        raise TransformError(
+            f"{label} has nothing to map over: no argument and no variable has an axis. Give "
+            f"{option}."
+        )
+
+
+def _with_axis(leaf: Any, axis: int) -> Any:
+    """The tensor.
+
+    Raises:
+      TransformError: it has no such axis.
+    """
+    rank = len(leaf.shape)
+    if -rank <= axis < rank:
+        return leaf
+    raise TransformError(
+        f"in_axes maps over the axis {axis} of an argument of shape {tuple(leaf.shape)}, which has "
+        f"{f'only {rank} axes' if rank else 'none'}. Give it None in in_axes, or an axis."
+    )
