@@ -15,7 +15,6 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -25,7 +24,7 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
-from nbfn.sessions.known import Captured, Known
+from nbfn.sessions.known import Captured, Known, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
 
@@ -102,7 +101,6 @@ class Feed:
         self._captured = Captured()
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
-        self._sums: Counter[str] = Counter()
         self._subscribers: list[Subscriber] = []
         self._pages: list[Subscriber] = []
         self._behind: list[Subscriber] = []
@@ -249,12 +247,11 @@ class Feed:
             self._forget(id, removed)
         removed.variables.extend(self._captured.gone() & self._sent.variables.keys())
         self._limit(put, removed)
-        totals = protocol.Totals(
-            functions=len(functions),
+        totals = totals_of(
+            (known.row for known in self._known.values() if known.row is not None),
             cells=len(cells),
             variables=len(self._captured),
             variable_nbytes=self._captured.nbytes,
-            **self._sums,
         )
         told = (self._totals, self._tensorflow)
         if told == (totals, self.environment.tensorflow) and not any(
@@ -328,7 +325,7 @@ class Feed:
             self._replace(old, type(old)(), removed)
 
     def _replace(self, old: Known, now: Known, removed: protocol.Removed) -> None:
-        """Takes out the rows that a function has no longer, and counts what it has now."""
+        """Takes out the rows that a function has no longer, and counts its captures."""
         gone = old.traces.keys() - now.traces.keys()
         removed.traces.extend(id for id in gone if id in self._sent.traces)
         if now.retraces is not old.retraces:
@@ -338,8 +335,6 @@ class Feed:
             self._captured.drop(old.traces[id])
         for id in now.traces.keys() - old.traces.keys():
             self._captured.add(now.traces[id])
-        self._sums.subtract(old.sums)
-        self._sums.update(now.sums)
 
     def _limit(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Takes out the oldest rows of tables that have become too long."""
