@@ -69,6 +69,13 @@ class Environment:
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
 
 
+@dataclass
+class _Watcher:
+    is_page: bool
+    is_paused: bool = False
+    is_behind: bool = False
+
+
 class Feed:
     """The state of a kernel's traced functions and cells as messages.
 
@@ -101,10 +108,7 @@ class Feed:
         self._captured = Captured()
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
-        self._subscribers: list[Subscriber] = []
-        self._pages: list[Subscriber] = []
-        self._behind: list[Subscriber] = []
-        self._paused: list[Subscriber] = []
+        self._watchers: dict[Subscriber, _Watcher] = {}
         self._tensorflow: str | None = None
         self._lock = threading.RLock()
 
@@ -120,36 +124,32 @@ class Feed:
         with self._lock:
             self.flush()
             subscriber(self.snapshot())
-            self._subscribers.append(subscriber)
-            if is_page:
-                self._pages.append(subscriber)
+            self._watchers[subscriber] = _Watcher(is_page)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Takes a subscriber out, if it is there."""
         with self._lock:
-            for subscribers in (self._subscribers, self._pages, self._paused):
-                if subscriber in subscribers:
-                    subscribers.remove(subscriber)
+            self._watchers.pop(subscriber, None)
 
     def pause(self, subscriber: Subscriber) -> None:
         """Sends nothing to a subscriber whom nobody looks at, until `resume`."""
         with self._lock:
-            if subscriber in self._subscribers and subscriber not in self._paused:
-                self._paused.append(subscriber)
+            if subscriber in self._watchers:
+                self._watchers[subscriber].is_paused = True
 
     def resume(self, subscriber: Subscriber) -> None:
         """Sends a snapshot, and patches from now on."""
         with self._lock:
             self.pause(subscriber)  # A patch would say what the snapshot says.
             self.flush()
-            if subscriber in self._paused:
-                self._paused.remove(subscriber)
+            if subscriber in self._watchers:
+                self._watchers[subscriber].is_paused = False
             subscriber(self.snapshot())
 
     @property
     def has_page(self) -> bool:
         """Whether a page is attached that draws nbfn's outputs by itself, without widgets."""
-        return bool(self._pages)
+        return any(watcher.is_page for watcher in self._watchers.values())
 
     def snapshot(self) -> protocol.Snapshot:
         """The state as it was sent last."""
@@ -210,14 +210,16 @@ class Feed:
             patch = self._advance()
             if patch is None:
                 return
-            behind, self._behind = self._behind, []
-            for subscriber in [one for one in self._subscribers if one not in self._paused]:
+            for subscriber, watcher in list(self._watchers.items()):
+                if watcher.is_paused:
+                    continue
                 # Who has missed a patch can make nothing of the next one.
-                message = self.snapshot() if subscriber in behind else patch
+                message = self.snapshot() if watcher.is_behind else patch
                 try:
                     subscriber(message)
+                    watcher.is_behind = False
                 except Exception as error:
-                    self._behind.append(subscriber)
+                    watcher.is_behind = True
                     tell_failure("could not update one of its views, and will try again", error)
 
     def _advance(self) -> protocol.Patch | None:
