@@ -60,3 +60,8 @@ def shorten(text: str) -> str:
     """The text on one line of at most `MAX_TEXT` characters."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+
+
+def first_line(error: BaseException, most: int = 120) -> str:
+    """The first line of what an error says, cut where it is long; its class if it says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:most]

@@ -11,7 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from IPython.core.getipython import get_ipython
@@ -33,16 +33,6 @@ class Answer:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {"application/json": self._data, "text/plain": ""}
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """What the rows of a function are made of when it is gone."""
-
-    id: str
-    site: Site
-    parameters: str
-    recorder: Any
 
 
 class Agent:
@@ -87,7 +77,8 @@ class Agent:
 
         found = recorder()
         if found is not None and found.calls:
-            self._add(state_of([_Ended(id, site, parameters, found)]))  # type: ignore[list-item]
+            gone: Any = SimpleNamespace(id=id, site=site, parameters=parameters, recorder=found)
+            self._add(state_of([gone]))
 
     def taken(self) -> dict[str, Any]:
         """What has changed since this was asked last."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -56,26 +55,12 @@ def _only_says(arguments: Sequence[str]) -> bool:
 
 def _new_notebook(folder: Path) -> Path:
     """A new notebook with nbfn loaded, named as JupyterLab names them."""
+    import nbformat  # which JupyterLab needs
+
     names = itertools.chain(["Untitled"], (f"Untitled{n}" for n in itertools.count(1)))
     path = next(p for p in (folder / f"{name}.ipynb" for name in names) if not p.exists())
-    document = {
-        "cells": [_cell(_FIRST_CELL, "load-nbfn"), _cell("", "first")],
-        "metadata": {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    cells = [nbformat.v4.new_code_cell(_FIRST_CELL), nbformat.v4.new_code_cell()]  # type: ignore[no-untyped-call]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})  # type: ignore[no-untyped-call]
+    nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
     return path
-
-
-def _cell(source: str, id: str) -> dict[str, object]:
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": id,
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-    }

@@ -23,6 +23,7 @@ from nbfn.command.record import Record
 from nbfn.command.words import duration, place, size
 from nbfn.documentation import documentation, page_of_cause
 from nbfn.sessions.feed import LIMITS
+from nbfn.sessions.known import totals_of
 from nbfn.text import count
 
 MAX_ROWS = 1000
@@ -84,22 +85,15 @@ def _snapshot(record: Record) -> protocol.Snapshot:
     tables = {
         name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
     }
-    functions = record.known.functions
     return protocol.Snapshot(
         epoch="report",
         seq=0,
         nbfn=record.nbfn or __version__,
         tensorflow=record.known.tensorflow,
         documentation=documentation(),
-        totals=protocol.Totals(
-            functions=len(functions),
+        totals=totals_of(
+            record.known.functions,
             cells=len(state.cells),
-            calls=sum(each.calls for each in functions),
-            hits=sum(each.hits for each in functions),
-            traces=len(state.traces),
-            retraces=record.known.retrace_count,
-            trace_seconds=sum(each.trace_seconds for each in functions),
-            trace_nbytes=sum(each.nbytes for each in functions),
             variables=len(state.variables),
             variable_nbytes=sum(each.nbytes or 0 for each in state.variables.values()),
         ),

@@ -19,7 +19,7 @@ from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.progress import HEARTBEAT, Progress
 from nbfn.command.record import CellRun, Failure, Problem, Record
 from nbfn.command.report import html_of
-from nbfn.text import count
+from nbfn.text import count, first_line
 
 _DEFAULT_KERNEL = "python3"
 _SKIPPED = "skip-execution"
@@ -208,8 +208,7 @@ def _read(path: Path) -> NotebookNode:
     except OSError as error:
         raise CommandError(f"`{path}` cannot be read: {error.strerror}") from None
     except (ValueError, nbformat.ValidationError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise CommandError(f"`{path}` is not a notebook: {said[:120]}") from None
+        raise CommandError(f"`{path}` is not a notebook: {first_line(error)}") from None
     except (AttributeError, KeyError, TypeError):  # what nbformat meets in other JSON
         raise CommandError(f"`{path}` is not a notebook: it is JSON without cells") from None
     return notebook

@@ -19,7 +19,7 @@ from nbfn.sessions.contents.kinds import is_mutable_table
 from nbfn.sessions.session import Session, session
 from nbfn.sessions.snapshot import RestoreError
 from nbfn.site import warn
-from nbfn.text import count, join
+from nbfn.text import count, first_line, join
 
 
 class CheckpointError(NbfnError, ValueError):
@@ -102,7 +102,7 @@ def restore(path: str | os.PathLike[str]) -> Checkpoint:
     try:
         saved = _tensorflow.saved_objects(prefix)
     except (tf.errors.OpError, ValueError) as error:
-        raise RestoreError(f"there is no checkpoint at `{path}`: {_first_line(error)}") from None
+        raise RestoreError(f"there is no checkpoint at `{path}`: {first_line(error)}") from None
     if saved is None:
         raise RestoreError(
             f"`{path}` is a checkpoint of TensorFlow 1, which names no objects; read it with "
@@ -221,7 +221,3 @@ def _files(prefix: Path) -> list[Path]:
 def _flush(file: Path) -> None:
     with file.open("rb") as opened:
         os.fsync(opened.fileno())
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:120]

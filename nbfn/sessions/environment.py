@@ -15,6 +15,7 @@ from nbfn.modules.module.rows import Row, show_tensor
 from nbfn.sessions.contents.model import Model, Norms, model_of
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
+from nbfn.sessions.timeline.records import record_of
 
 MODEL_ROWS = 400
 """So many rows all trees of a session have together; about 100 kB."""
@@ -70,10 +71,10 @@ def model_record(model: Model, most: int = 1000) -> protocol.ModelRecord:
         most: So many rows are told.
     """
     parameters = model.parameters
-    return protocol.ModelRecord(
+    return record_of(
+        protocol.ModelRecord,
+        model,
         id=model.name,
-        label=model.label,
-        problem=model.problem,
         rows=[_row(row, parameters[row.path], model) for row in model.rows[:most]],
         total=len(model.rows),
     )
@@ -81,17 +82,13 @@ def model_record(model: Model, most: int = 1000) -> protocol.ModelRecord:
 
 def _row(row: Row, parameters: int | None, model: Model) -> protocol.ModelRow:
     norms = model.norms.get(row.path, Norms())
-    return protocol.ModelRow(
+    return record_of(
+        protocol.ModelRow,
+        row,
         path="/".join(row.path),
         name=row.name if row.path else model.name,
-        depth=row.depth,
-        kind=row.kind,  # type: ignore[arg-type]
-        label=row.label,
         tensor=show_tensor(row.dtype, row.shape) if row.kind == "variable" else "",
-        takes=row.takes,
-        gives=row.gives,
         parameters=parameters,
-        nbytes=row.nbytes,
         trainable=row.kind == "module" or row.trainable,
         same_as=None if row.same_as is None else "/".join(row.same_as),
         unused=row.path in (model.unused or ()),

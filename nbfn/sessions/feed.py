@@ -15,7 +15,6 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -25,7 +24,7 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
-from nbfn.sessions.known import Captured, Known
+from nbfn.sessions.known import Captured, Known, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
 
@@ -70,6 +69,13 @@ class Environment:
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
 
 
+@dataclass
+class _Watcher:
+    is_page: bool
+    is_paused: bool = False
+    is_behind: bool = False
+
+
 class Feed:
     """The state of a kernel's traced functions and cells as messages.
 
@@ -102,11 +108,7 @@ class Feed:
         self._captured = Captured()
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
-        self._sums: Counter[str] = Counter()
-        self._subscribers: list[Subscriber] = []
-        self._pages: list[Subscriber] = []
-        self._behind: list[Subscriber] = []
-        self._paused: list[Subscriber] = []
+        self._watchers: dict[Subscriber, _Watcher] = {}
         self._tensorflow: str | None = None
         self._lock = threading.RLock()
 
@@ -122,36 +124,32 @@ class Feed:
         with self._lock:
             self.flush()
             subscriber(self.snapshot())
-            self._subscribers.append(subscriber)
-            if is_page:
-                self._pages.append(subscriber)
+            self._watchers[subscriber] = _Watcher(is_page)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Takes a subscriber out, if it is there."""
         with self._lock:
-            for subscribers in (self._subscribers, self._pages, self._paused):
-                if subscriber in subscribers:
-                    subscribers.remove(subscriber)
+            self._watchers.pop(subscriber, None)
 
     def pause(self, subscriber: Subscriber) -> None:
         """Sends nothing to a subscriber whom nobody looks at, until `resume`."""
         with self._lock:
-            if subscriber in self._subscribers and subscriber not in self._paused:
-                self._paused.append(subscriber)
+            if subscriber in self._watchers:
+                self._watchers[subscriber].is_paused = True
 
     def resume(self, subscriber: Subscriber) -> None:
         """Sends a snapshot, and patches from now on."""
         with self._lock:
             self.pause(subscriber)  # A patch would say what the snapshot says.
             self.flush()
-            if subscriber in self._paused:
-                self._paused.remove(subscriber)
+            if subscriber in self._watchers:
+                self._watchers[subscriber].is_paused = False
             subscriber(self.snapshot())
 
     @property
     def has_page(self) -> bool:
         """Whether a page is attached that draws nbfn's outputs by itself, without widgets."""
-        return bool(self._pages)
+        return any(watcher.is_page for watcher in self._watchers.values())
 
     def snapshot(self) -> protocol.Snapshot:
         """The state as it was sent last."""
@@ -212,14 +210,16 @@ class Feed:
             patch = self._advance()
             if patch is None:
                 return
-            behind, self._behind = self._behind, []
-            for subscriber in [one for one in self._subscribers if one not in self._paused]:
+            for subscriber, watcher in list(self._watchers.items()):
+                if watcher.is_paused:
+                    continue
                 # Who has missed a patch can make nothing of the next one.
-                message = self.snapshot() if subscriber in behind else patch
+                message = self.snapshot() if watcher.is_behind else patch
                 try:
                     subscriber(message)
+                    watcher.is_behind = False
                 except Exception as error:
-                    self._behind.append(subscriber)
+                    watcher.is_behind = True
                     tell_failure("could not update one of its views, and will try again", error)
 
     def _advance(self) -> protocol.Patch | None:
@@ -249,12 +249,11 @@ class Feed:
             self._forget(id, removed)
         removed.variables.extend(self._captured.gone() & self._sent.variables.keys())
         self._limit(put, removed)
-        totals = protocol.Totals(
-            functions=len(functions),
+        totals = totals_of(
+            (known.row for known in self._known.values() if known.row is not None),
             cells=len(cells),
             variables=len(self._captured),
             variable_nbytes=self._captured.nbytes,
-            **self._sums,
         )
         told = (self._totals, self._tensorflow)
         if told == (totals, self.environment.tensorflow) and not any(
@@ -328,7 +327,7 @@ class Feed:
             self._replace(old, type(old)(), removed)
 
     def _replace(self, old: Known, now: Known, removed: protocol.Removed) -> None:
-        """Takes out the rows that a function has no longer, and counts what it has now."""
+        """Takes out the rows that a function has no longer, and counts its captures."""
         gone = old.traces.keys() - now.traces.keys()
         removed.traces.extend(id for id in gone if id in self._sent.traces)
         if now.retraces is not old.retraces:
@@ -338,8 +337,6 @@ class Feed:
             self._captured.drop(old.traces[id])
         for id in now.traces.keys() - old.traces.keys():
             self._captured.add(now.traces[id])
-        self._sums.subtract(old.sums)
-        self._sums.update(now.sums)
 
     def _limit(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Takes out the oldest rows of tables that have become too long."""

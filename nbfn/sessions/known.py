@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nbfn import protocol
+
 if TYPE_CHECKING:
     from nbfn.functions import Capture
 
@@ -20,14 +22,14 @@ class Known:
         traces: What each trace captures, by the trace's id.
         retrace_count: How many retraces there have been.
         retraces: Ids of the retraces.
-        sums: What the function adds to the totals.
+        row: The row of the function itself.
     """
 
     used: int = -1
     traces: dict[str, tuple[Capture, ...]] = field(default_factory=dict)
     retrace_count: int = -1
     retraces: set[str] = field(default_factory=set)
-    sums: dict[str, float] = field(default_factory=dict)
+    row: protocol.FunctionRecord | None = None
 
 
 class Captured:
@@ -71,3 +73,17 @@ class Captured:
             del self._counts[id]
             self.nbytes -= self._sizes.pop(id)
         return gone
+
+
+def totals_of(functions: Iterable[protocol.FunctionRecord], **more: int) -> protocol.Totals:
+    """What some functions sum up to.
+
+    Args:
+        functions: Their rows.
+        **more: The totals that no row of a function tells.
+    """
+    rows = list(functions)
+    summed = ("calls", "hits", "traces", "retraces", "trace_seconds")
+    sums = {name: sum(getattr(row, name) for row in rows) for name in summed}
+    nbytes = sum(row.nbytes for row in rows)
+    return protocol.Totals(functions=len(rows), trace_nbytes=nbytes, **sums, **more)

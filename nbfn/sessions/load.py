@@ -21,7 +21,7 @@ from nbfn.functions.traces.variable_names import walk
 from nbfn.modules.module.rows import show_bytes
 from nbfn.sessions.export.place import RECORD, holds_model, reading
 from nbfn.sessions.session import Session
-from nbfn.text import count, join, shorten
+from nbfn.text import count, first_line, join, shorten
 
 _SAVED = Cause("requested", "saved in the model")
 _OWN_LISTS = re.compile(r"\w*variables/\d+")
@@ -167,8 +167,7 @@ def _load(path: str, tags: str | Sequence[str] | None) -> Any:
                 f"`{path}` holds several graphs, or none with the tags {tags!r}{listed}; choose "
                 "one by its tags, as in tags=['serve']"
             ) from error
-        lines = str(error).splitlines() or [type(error).__name__]
-        raise LoadError(f"TensorFlow cannot load `{path}`: {lines[0][:300]}") from error
+        raise LoadError(f"TensorFlow cannot load `{path}`: {first_line(error, 300)}") from error
 
 
 def _record(folder: Path) -> Mapping[str, Any]:

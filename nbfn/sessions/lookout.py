@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbfn import protocol
 from nbfn.code import is_library
+from nbfn.sessions.timeline.records import record_of
 from nbfn.sessions.timeline.runs import Seen
 from nbfn.underway.work import Extent, Work, under_way
 
@@ -156,14 +157,12 @@ def _row_of(work: Work, now: float) -> protocol.WorkRecord:
     if work.kind == "loop":
         return _loop_row(work.id, work.name, work.unit, (work.done, work.total), seconds)
     parts = [f"{seconds} s", f"{work.unit} {work.done + 1} of {work.total}", work.step]
-    return protocol.WorkRecord(
-        id=work.id,
-        kind=work.kind,  # type: ignore[arg-type]
-        name=work.name,
+    return record_of(
+        protocol.WorkRecord,
+        work,
+        function=None,
         sentence=f"{_VERBS[work.kind]} {work.name}: {', '.join(parts)}",
         seconds=seconds,
-        done=work.done,
-        total=work.total,
     )
 
 

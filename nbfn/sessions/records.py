@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nbfn import protocol
-from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
+from nbfn.functions import Cause, Retrace, Trace, TracedFunction
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
-from nbfn.functions.traces.key import Key
 from nbfn.sessions.known import Known
+from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
 
 LAMBDA = "<lambda>"
@@ -111,29 +111,17 @@ def add_rows(
         settled = len(now.traces) != len(traces)
         if settled:
             now.traces = {each.id: each.captures for each in traces}
-        now.sums = {
-            "calls": recorder.calls,
-            "hits": recorder.hits,
-            "traces": len(traces),
-            "retraces": recorder.retrace_count,
-            "trace_seconds": recorder.trace_seconds,
-            "trace_nbytes": known.sums["trace_nbytes"]
-            if now.traces is known.traces and known.sums
-            else sum(each.nbytes for each in traces),
-        }
-        rows.functions[function.id] = protocol.FunctionRecord(
+        row = known.row if now.traces is known.traces else None
+        now.row = rows.functions[function.id] = record_of(
+            protocol.FunctionRecord,
+            recorder,
             id=function.id,
             name=name,
             parameters=function.parameters,
             cell=cell_of(function.site),
-            calls=recorder.calls,
-            hits=recorder.hits,
             traces=len(traces),
             retraces=recorder.retrace_count,
-            trace_seconds=recorder.trace_seconds,
-            run_seconds=recorder.run_seconds,
-            nbytes=int(now.sums["trace_nbytes"]),
-            last=recorder.last,  # type: ignore[arg-type]
+            nbytes=sum(each.nbytes for each in traces) if row is None else row.nbytes,
             last_trace=recorder.last_trace.id if recorder.last_trace else None,
             last_retrace=_retrace_id(function, retraces[-1]) if retraces else None,
         )
@@ -143,7 +131,8 @@ def add_rows(
         for trace in changed:
             rows.traces[trace.id] = _trace(function, trace)
             for capture in trace.captures:
-                rows.variables.setdefault(capture.id, _variable(capture))
+                if capture.id not in rows.variables:
+                    rows.variables[capture.id] = record_of(protocol.VariableRecord, capture)
     if settled or not is_noted or now.retrace_count != known.retrace_count:
         ids = {_retrace_id(function, each): each for each in retraces}
         now.retraces = set(ids)
@@ -194,34 +183,19 @@ def _relative(file: str) -> str | None:
         return None
 
 
-def _leaves(key: Key) -> list[protocol.Leaf]:
-    return [protocol.Leaf(path=path, type=str(leaf)) for path, leaf in key.leaves.items()]
-
-
 def _cause(cause: Cause) -> protocol.Cause:
-    return protocol.Cause(
-        code=cause.code,  # type: ignore[arg-type]
-        path=cause.path,
-        old=cause.old,
-        new=cause.new,
-        sentence=cause.sentence,
-    )
+    return record_of(protocol.Cause, cause)
 
 
 def _trace(function: Observed, trace: Trace) -> protocol.TraceRecord:
-    return protocol.TraceRecord(
-        id=trace.id,
+    leaves = trace.key.leaves.items()
+    return record_of(
+        protocol.TraceRecord,
+        trace,
         function=function.id,
-        number=trace.number,
-        signature=_leaves(trace.key),
+        signature=[protocol.Leaf(path=path, type=str(leaf)) for path, leaf in leaves],
         cause=_cause(trace.cause),
         cell=cell_of(trace.site),
-        time=trace.time,
-        hits=trace.hits,
-        trace_seconds=trace.trace_seconds,
-        run_seconds=trace.run_seconds,
-        operations=trace.operations,
-        nbytes=trace.nbytes,
         captures=[capture.id for capture in trace.captures],
     )
 
@@ -234,31 +208,15 @@ def _retrace(
     function: Observed, retrace: Retrace, trace_ids: dict[int, str]
 ) -> protocol.RetraceRecord:
     remedy = retrace.remedy
-    return protocol.RetraceRecord(
+    return record_of(
+        protocol.RetraceRecord,
+        retrace,
         id=_retrace_id(function, retrace),
         function=function.id,
         trace=trace_ids.get(retrace.trace, ""),
         settled=retrace.trace not in trace_ids,
-        number=retrace.number,
         causes=[_cause(cause) for cause in retrace.causes],
         nearest=[trace_ids[number] for number in retrace.nearest if number in trace_ids],
         cell=cell_of(retrace.site),
-        time=retrace.time,
-        trace_seconds=retrace.trace_seconds,
-        remedy=None
-        if remedy is None
-        else protocol.Remedy(sentence=remedy.sentence, code=remedy.code),
-    )
-
-
-def _variable(capture: Capture) -> protocol.VariableRecord:
-    return protocol.VariableRecord(
-        id=capture.id,
-        kind=capture.kind,  # type: ignore[arg-type]
-        name=capture.name,
-        shape=None if capture.shape is None else list(capture.shape),
-        dtype=capture.dtype,
-        device=capture.device,
-        nbytes=capture.nbytes,
-        trainable=capture.trainable,
+        remedy=None if remedy is None else record_of(protocol.Remedy, remedy),
     )

@@ -19,6 +19,7 @@ from nbfn.functions.traces.trace import EvictedError
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.environment import model_record
 from nbfn.sessions.export.export import Export
+from nbfn.sessions.feed import feed
 from nbfn.sessions.load import LoadedSession
 from nbfn.sessions.session import Session
 from nbfn.views.cell import cell_outline
@@ -41,32 +42,17 @@ if TYPE_CHECKING:
 
 def function_bundle(function: TracedFunction) -> dict[str, Any]:
     """The MIME bundle of a traced function."""
-    bundle = _static(function_outline(function)) | _saved("function", function)
-    if needs_widget():
-        from nbfn.views.widget import function_widget, widget_view
-
-        bundle |= widget_view(function_widget(function))
-    return bundle
+    return _live("function", function, function_outline(function))
 
 
 def cell_bundle(cell: TracedCell) -> dict[str, Any]:
     """The MIME bundle of a cell in segments."""
-    bundle = _static(cell_outline(cell)) | _saved("cell", cell)
-    if needs_widget():
-        from nbfn.views.widget import cell_widget, widget_view
-
-        bundle |= widget_view(cell_widget(cell))
-    return bundle
+    return _live("cell", cell, cell_outline(cell))
 
 
 def session_bundle(session: Session) -> dict[str, Any]:
     """The MIME bundle of the session."""
-    bundle = _static(session_outline(session)) | _saved("session", None)
-    if needs_widget():
-        from nbfn.views.widget import session_widget, widget_view
-
-        bundle |= widget_view(session_widget())
-    return bundle
+    return _live("session", None, session_outline(session))
 
 
 def loaded_bundle(session: LoadedSession) -> dict[str, Any]:
@@ -148,8 +134,6 @@ def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) 
 
 def _made_by() -> protocol.Snapshot:
     """A snapshot that only tells which kernel made a result."""
-    from nbfn.sessions.feed import feed
-
     now = feed()
     return protocol.Snapshot(epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State())
 
@@ -158,16 +142,23 @@ def _held(view: protocol.SavedView) -> dict[str, Any]:
     return {protocol.MIME_TYPE: view.model_dump(mode="json", exclude_none=True)}
 
 
-def _saved(view: Literal["function", "cell", "session"], shown: Any) -> dict[str, Any]:
-    """The entry that nbfn's JupyterLab extension draws, live or from what it holds."""
-    if not _in_a_kernel():
-        return {}
-    from nbfn.sessions.feed import feed
+def _live(
+    view: Literal["function", "cell", "session"],
+    shown: TracedFunction | TracedCell | None,
+    outline: Outline,
+) -> dict[str, Any]:
+    """What changes: text and HTML, what the extension draws, live or as it is now, and a widget."""
+    bundle = _static(outline)
+    if _in_a_kernel():
+        snapshot = feed().saved_snapshot() if shown is None else feed().saved_snapshot_of(shown)
+        target = None if shown is None else shown.id
+        held = protocol.SavedView(view=view, target=target, snapshot=snapshot)
+        bundle[protocol.MIME_TYPE] = held.model_dump(mode="json")
+    if needs_widget():
+        from nbfn.views.widget import live_widget, widget_view
 
-    snapshot = feed().saved_snapshot() if shown is None else feed().saved_snapshot_of(shown)
-    target = None if shown is None else shown.id
-    held = protocol.SavedView(view=view, target=target, snapshot=snapshot)
-    return {protocol.MIME_TYPE: held.model_dump(mode="json")}
+        bundle |= widget_view(live_widget(view, shown))
+    return bundle
 
 
 def _static(outline: Outline | GraphView | ModuleTree) -> dict[str, Any]:
@@ -192,7 +183,6 @@ def needs_widget() -> bool:
     """
     if not _in_a_kernel() or not _is_looked_at():
         return False
-    from nbfn.sessions.feed import feed
     from nbfn.views.widget import BUNDLE
 
     return BUNDLE.exists() and not feed().has_page

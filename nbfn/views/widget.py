@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,33 +100,24 @@ class View(_Widget):
                 super()._asked(widget, content, buffers)
 
 
-def function_widget(function: TracedFunction) -> View:
-    """The one widget of a function; it ends with the function."""
-    own = weakref.ref(function)
+def live_widget(view: str, shown: TracedFunction | TracedCell | None) -> View:
+    """The one widget of a function or a cell, which ends with it; for None, of the session."""
+    if shown is None:
+        if view not in _widgets:
+            _widgets[view] = View(view, None, feed())
+        return _widgets[view]
+    if shown.id not in _widgets:
+        own = weakref.ref(shown)
 
-    def scope() -> tuple[list[Any], list[Any]]:
-        alive = own()
-        return ([] if alive is None else [alive]), []
+        def scope() -> tuple[list[Any], list[Any]]:
+            alive = own()
+            if isinstance(alive, TracedCell):
+                return functions_of(alive), [alive]
+            return ([] if alive is None else [alive]), []
 
-    return _widget_of("function", function, scope)
-
-
-def cell_widget(cell: TracedCell) -> View:
-    """The one widget of a traced cell; it ends with the cell."""
-    own = weakref.ref(cell)
-
-    def scope() -> tuple[list[Any], list[Any]]:
-        alive = own()
-        return ([], []) if alive is None else (functions_of(alive), [alive])
-
-    return _widget_of("cell", cell, scope)
-
-
-def session_widget() -> View:
-    """The one widget of the session."""
-    if "session" not in _widgets:
-        _widgets["session"] = View("session", None, feed())
-    return _widgets["session"]
+        _widgets[shown.id] = View(view, shown.id, Feed(scope, environment=feed().environment))
+        weakref.finalize(shown, _end, shown.id).atexit = False
+    return _widgets[shown.id]
 
 
 def graph_widget(graph: protocol.GraphRecord, page: protocol.Page | None = None) -> GraphWidget:
@@ -143,18 +133,10 @@ def graph_widget(graph: protocol.GraphRecord, page: protocol.Page | None = None)
     return widget
 
 
-def _widget_of(view: str, shown: TracedFunction | TracedCell, scope: Callable[[], Any]) -> View:
-    widget = _widgets.get(shown.id)
-    if widget is None:
-        own = Feed(scope, environment=feed().environment)
-        widget = _widgets[shown.id] = View(view, shown.id, own)
-        weakref.finalize(shown, _end, shown.id).atexit = False
-    return widget
-
-
 def widget_view(widget: _Widget) -> dict[str, Any]:
     """The MIME entry that shows a widget."""
-    data, metadata = _as_pair(widget._repr_mimebundle_())
+    bundle: Any = widget._repr_mimebundle_()
+    data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
     _metadata.clear()
     _metadata.update(metadata)
     view = "application/vnd.jupyter.widget-view+json"
@@ -164,12 +146,6 @@ def widget_view(widget: _Widget) -> dict[str, Any]:
 def widget_metadata() -> dict[str, Any]:
     """What belongs beside the MIME entry of a widget. In Colab: from where its host is loaded."""
     return dict(_metadata)
-
-
-def _as_pair(bundle: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    if isinstance(bundle, tuple):
-        return bundle
-    return bundle or {}, {}
 
 
 def _end(id: str) -> None:

@@ -3,9 +3,9 @@
 ``python tests/programs/killed_exports.py FOLDER`` prints what it saw as JSON:
 
 - ``steps``: models of a few bytes, killed before each line that moves them and each call that
-  changes a file, with the system's exchange of names and without;
-- ``race``, ``race_without_exchange``: two processes that export to one path, and are killed at
-  random, while a third one reads;
+  changes a file;
+- ``race``: two processes that export to one path, and are killed at random, while a third one
+  reads;
 - ``whole``: `nbfn.export` itself, killed at random, and loaded.
 
 TensorFlow is imported once; each export is a fork, which nothing of TensorFlow's ran before.
@@ -13,7 +13,6 @@ TensorFlow is imported once; each export is a fork, which nothing of TensorFlow'
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import os
@@ -22,21 +21,19 @@ import shutil
 import signal
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from nbfn.sessions.export import place as place_module
-from nbfn.sessions.export.place import Place, reading, recover
+from nbfn.sessions.export.place import Place, reading
 
 FILES = (
     *("saved_model.pb", "fingerprint.pb", "variables/variables.index"),
     *("variables/variables.data-00000-of-00001", "assets/words.txt", "assets.extra/nbfn.json"),
 )
-MOVING = ("beside", "_new_folder", "fill", "_exchange", "exchange", "recover")
+MOVING = ("beside", "fill", "_exchange", "exchange")
 CHANGING = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "fcntl.flock", "open")
-EXCHANGE = place_module._system_exchange
 KILLS = 40
 MODELS = 20
 SEED = 20
@@ -104,27 +101,10 @@ def kill_before(step: int) -> None:
     sys.settrace(trace)
 
 
-def refusing() -> Callable[[bytes, bytes], None]:
-    """What a file system does that cannot exchange names."""
-
-    def refuse(*_: bytes) -> None:
-        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-
-    return refuse
-
-
-def told(work: Callable[[], Any]) -> list[str]:
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        work()
-    return [str(each.message) for each in given]
-
-
 def steps(folder: Path) -> list[dict[str, Any]]:
     """Kills an export before each step, with and without an old model."""
     path, seen = folder / "model", []
-    for has_exchange, has_old in itertools.product((True, False), repeat=2):
-        place_module._system_exchange = EXCHANGE if has_exchange else refusing
+    for has_old in (True, False):
         for step in itertools.count():
             shutil.rmtree(folder)
             folder.mkdir()
@@ -136,13 +116,9 @@ def steps(folder: Path) -> list[dict[str, Any]]:
                 export(path, "new")
 
             status = os.waitpid(forked(killed), 0)[1]
-            here = {"exchange": has_exchange, "old": has_old, "step": step, "status": status}
-            here["left"] = texts(path)
-            here["told"] = told(lambda: recover(path))
-            here["recovered"] = texts(path)
+            here = {"old": has_old, "step": step, "status": status, "left": texts(path)}
             export(path, "next")
-            here |= {"next": texts(path), "names": os.listdir(folder)}
-            seen.append(here)
+            seen.append(here | {"next": texts(path), "names": os.listdir(folder)})
             if status != signal.SIGKILL:
                 break
     return seen
@@ -150,17 +126,6 @@ def steps(folder: Path) -> list[dict[str, Any]]:
 
 def race(folder: Path) -> dict[str, Any]:
     """Two exports at a time, killed at random, and a reader that finds a whole model each time."""
-    place_module._system_exchange = EXCHANGE
-    return _race(folder)
-
-
-def race_without_exchange(folder: Path) -> dict[str, Any]:
-    """The same where names cannot be exchanged."""
-    place_module._system_exchange = refusing
-    return _race(folder)
-
-
-def _race(folder: Path) -> dict[str, Any]:
     path, chance = folder / "model", random.Random(SEED)
     export(path, "first")
 
@@ -198,7 +163,6 @@ def kill(process: int) -> int:
 
 def whole(folder: Path) -> list[dict[str, Any]]:
     """`nbfn.export` in a loop, killed at random; the model that is there computes."""
-    place_module._system_exchange = EXCHANGE
     path, chance, seen = folder / "model", random.Random(SEED), []
 
     def work() -> None:
@@ -238,7 +202,7 @@ def whole(folder: Path) -> list[dict[str, Any]]:
 
 if __name__ == "__main__":
     seen = {}
-    for look in (steps, race, race_without_exchange, whole):
+    for look in (steps, race, whole):
         folder = Path(sys.argv[1], look.__name__)
         folder.mkdir()
         seen[look.__name__] = look(folder)

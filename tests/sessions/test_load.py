@@ -352,17 +352,6 @@ def test_a_keras_file_is_for_keras(tmp_path) -> None:
         nbfn.load(tmp_path / "model.keras")
 
 
-def test_a_model_that_stepped_aside_for_a_killed_export_is_put_back(
-    notebook_model, tmp_path
-) -> None:
-    aside: Any = tmp_path / ".model.0123abcd.old"
-    nbfn.export(aside, nbfn.load(notebook_model)["predict"], verify=False)
-    with pytest.warns(nbfn.NbfnWarning, match="was killed in its last step; .* has been put back"):
-        loaded = nbfn.load(tmp_path / "model")
-    np.testing.assert_allclose(loaded["predict"](X)["y"], expected(X))
-    assert [each.name for each in tmp_path.iterdir()] == ["model"]
-
-
 def test_an_export_waits_until_the_model_is_loaded(notebook_model, tmp_path, monkeypatch) -> None:
     path = tmp_path / "model"
     nbfn.export(path, nbfn.load(notebook_model)["predict"], verify=False)

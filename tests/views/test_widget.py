@@ -15,7 +15,7 @@ from nbfn.sessions.feed import feed
 from nbfn.views import widget as widgets
 from nbfn.views.graphs.record import graph_record
 from nbfn.views.outline import Outline
-from nbfn.views.widget import View, function_widget, graph_widget, session_widget
+from nbfn.views.widget import View, graph_widget, live_widget
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def sent(monkeypatch) -> list[tuple[str | None, dict[str, Any]]]:
 def test_a_widget_gets_patches_of_its_own_function(sent) -> None:
     shown, other = nbfn.function(lambda x: x + 1), nbfn.function(lambda x: x + 2)
     shown(tf.ones([1]))
-    widget = function_widget(shown)
-    assert function_widget(shown) is widget
+    widget = live_widget("function", shown)
+    assert live_widget("function", shown) is widget
     assert list(widget.snapshot["state"]["functions"]) == [shown.id]
     other(tf.ones([1]))
     feed().flush()
@@ -66,7 +66,7 @@ def test_who_has_missed_something_asks_and_gets_it(sent) -> None:
     shown = nbfn.function(lambda x, n: x * n, max_traces=None)
     for n in range(3):
         shown(tf.ones([1]), n)
-    widget = function_widget(shown)
+    widget = live_widget("function", shown)
     shown(tf.ones([1]), 1)
     widget._handle_custom_msg({"type": "request_snapshot"}, [])
     assert widget.snapshot["state"]["functions"][shown.id]["calls"] == 4
@@ -81,7 +81,7 @@ def test_who_has_missed_something_asks_and_gets_it(sent) -> None:
 def test_a_widget_ends_with_its_function_and_keeps_nothing_alive(sent) -> None:
     shown = nbfn.function(lambda x: x + 1)
     shown(tf.ones([1]))
-    widget = function_widget(shown)
+    widget = live_widget("function", shown)
     id = shown.id
     del shown
     gc.collect()
@@ -92,7 +92,7 @@ def test_a_widget_ends_with_its_function_and_keeps_nothing_alive(sent) -> None:
 
 def test_the_widget_of_the_session_follows_all_functions(sent, monkeypatch) -> None:
     monkeypatch.setattr(widgets, "_widgets", {})
-    widget = session_widget()
+    widget = live_widget("session", None)
     made = nbfn.function(lambda x: x + 1)
     made(tf.ones([1]))
     feed().flush()
@@ -105,7 +105,7 @@ def test_the_widget_of_the_session_follows_all_functions(sent, monkeypatch) -> N
 
 def test_a_page_of_nbfns_own_makes_patches_needless(sent) -> None:
     shown = nbfn.function(lambda x: x + 1)
-    function_widget(shown)
+    live_widget("function", shown)
     page: list[Any] = []
     feed().subscribe(page.append, is_page=True)
     try:

@@ -34,21 +34,13 @@ def add_notes(
     failure = Failure(error, traceback, namespace)
     for pattern, advise in _ADVICE:
         if re.search(pattern, failure.message):
-            note = advise(failure)
+            note = failure.place + advise if isinstance(advise, str) else advise(failure)
             if note:
                 error.add_note(note)
                 return
     note = _raised(failure) or _not_caught(failure)
     if note:
         error.add_note(note)
-
-
-def _created(failure: Failure) -> str:
-    return (
-        f"{failure.place}a traced function may create variables on its first call only. Create "
-        "the variable in a cell above; or once, if it is still None; or let it live for one "
-        "call, with local_state=True (in a cell: --local-state)"
-    )
 
 
 def _leaked(failure: Failure) -> str:
@@ -169,20 +161,6 @@ def _loop(failure: Failure) -> str:
     )
 
 
-def _return(failure: Failure) -> str:
-    return (
-        f"{failure.place}`return` cannot leave a TensorFlow loop; assign the result to a name, "
-        "`break`, and return it after the loop"
-    )
-
-
-def _endless(failure: Failure) -> str:
-    return (
-        f"{failure.place}the condition is a Python value before the first iteration and a tensor "
-        "after it; begin with a tensor: `while tf.constant(True):`"
-    )
-
-
 def _shapes(failure: Failure) -> str | None:
     known = [
         f"`{name}` is {tf.dtypes.as_dtype(value.dtype).name}{_shape(value)}"
@@ -196,14 +174,6 @@ def _shape(value: Any) -> str:
     if getattr(shape, "rank", 0) is None:
         return "[...]"
     return f"[{', '.join('None' if size is None else str(size) for size in shape)}]"
-
-
-def _dead(failure: Failure) -> str:
-    return (
-        f"{failure.place}a variable that the trace captured is gone or has no value. Run the "
-        "cells again that make it and that define the function, so that the function is traced "
-        "with the variable that is there now"
-    )
 
 
 def _array(failure: Failure) -> str:
@@ -260,7 +230,7 @@ def _grows(failure: Failure) -> str | None:
 def _two_dtypes(failure: Failure) -> str | None:
     found = re.search(r"'(\w+)' has dtype (\w+) .*?, but dtype (\w+)", failure.message)
     if found is None:
-        return _branch(failure)
+        return failure.place + _BRANCH
     name, one, other = found.groups()
     return (
         f"{failure.place}the value of a tensor decides this, so `{name}` must keep one dtype. "
@@ -292,13 +262,6 @@ def _option(failure: Failure) -> str | None:
     return None
 
 
-def _format(failure: Failure) -> str:
-    return (
-        f"{failure.place}a tensor has no value while the function is traced. Use tf.strings.format "
-        "to put values into a string, or tf.print to show them; or do it in a cell below"
-    )
-
-
 def _uncompiled(failure: Failure) -> str:
     operations = ", ".join(dict.fromkeys(re.findall(r"(\w+) \(No registered", failure.message)))
     return (
@@ -307,16 +270,37 @@ def _uncompiled(failure: Failure) -> str:
     )
 
 
-def _branch(failure: Failure) -> str:
-    return (
-        f"{failure.place}the value of a tensor decides which branch runs, so both must give a "
-        "value of the same dtype: assign the name in both, or above the `if`; or return in both"
-    )
+# What is said of a line whatever it is.
+_CREATED = (
+    "a traced function may create variables on its first call only. Create "
+    "the variable in a cell above; or once, if it is still None; or let it live for one "
+    "call, with local_state=True (in a cell: --local-state)"
+)
+_RETURN = (
+    "`return` cannot leave a TensorFlow loop; assign the result to a name, "
+    "`break`, and return it after the loop"
+)
+_ENDLESS = (
+    "the condition is a Python value before the first iteration and a tensor "
+    "after it; begin with a tensor: `while tf.constant(True):`"
+)
+_DEAD = (
+    "a variable that the trace captured is gone or has no value. Run the "
+    "cells again that make it and that define the function, so that the function is traced "
+    "with the variable that is there now"
+)
+_FORMAT = (
+    "a tensor has no value while the function is traced. Use tf.strings.format "
+    "to put values into a string, or tf.print to show them; or do it in a cell below"
+)
+_BRANCH = (
+    "the value of a tensor decides which branch runs, so both must give a "
+    "value of the same dtype: assign the name in both, or above the `if`; or return in both"
+)
 
-
-_ADVICE: tuple[tuple[str, Advise], ...] = (
+_ADVICE: tuple[tuple[str, Advise | str], ...] = (
     (r"^trace \d+ of `.*` is stale|, max_traces is \d+", _option),
-    (r"singleton tf\.Variables|create variables on non-first|non-first call", _created),
+    (r"singleton tf\.Variables|create variables on non-first|non-first call", _CREATED),
     (r"Detected unsupported operations when trying to compile graph", _uncompiled),
     (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leaked),
     (r"as a Python `bool`|[Ii]terating over a symbolic", _condition),
@@ -326,18 +310,18 @@ _ADVICE: tuple[tuple[str, Advise], ...] = (
         r"Input to reshape|ConcatOp",
         _shapes,
     ),
-    (r"Could not find variable|variable has been deleted|uninitialized|FailedPrecond", _dead),
+    (r"Could not find variable|variable has been deleted|uninitialized|FailedPrecond", _DEAD),
     (r"symbolic.*(NumPy|numpy) array", _array),
-    (r"unsupported format string passed to \w*Tensor|must be real number, not \w*Tensor", _format),
+    (r"unsupported format string passed to \w*Tensor|must be real number, not \w*Tensor", _FORMAT),
     (r"'(Symbolic)?Tensor' object has no attribute", _attribute),
     (r"must be defined before the loop$", _loop),
-    (r"return statement cannot be placed inside this TensorFlow loop", _return),
-    (r"condition of while loop started as non-Tensor", _endless),
+    (r"return statement cannot be placed inside this TensorFlow loop", _RETURN),
+    (r"condition of while loop started as non-Tensor", _ENDLESS),
     (r"has shape .* before the loop, but shape", _grows),
     (r"has dtype \w+ (in the main branch|before the loop), but dtype", _two_dtypes),
     (
         r"must also be initialized|must also have a return|must also return|is None at the end|"
         r"different dtypes",
-        _branch,
+        _BRANCH,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -120,7 +121,7 @@ class LineMagics(TellingMagics):
 
         Python: ``f.captures``.
         """
-        from nbfn.views.pages.captures import captures_outline
+        from nbfn.views.pages.results import captures_outline
 
         arguments = parsed_line(self.tf_captures, line)
         for function in functions_of(self.shell, arguments.function):
@@ -167,7 +168,6 @@ class LineMagics(TellingMagics):
             %tf_graph --time train_step(images, labels)
         """
         from nbfn.notebook.cells.options import unquoted
-        from nbfn.notebook.magics.graph_file import save_graph
         from nbfn.views import graph_bundle, metadata_of
         from nbfn.views.graphs.outline import found_operations, graph_view
 
@@ -188,7 +188,7 @@ class LineMagics(TellingMagics):
             listed = ", ".join(map(str, traces))
             raise UsageError(f"`{function.label}` has no trace {number}; it has {listed}")
         if arguments.save is not None:
-            save_graph(traces[number], arguments.save)
+            _save_graph(traces[number], unquoted(arguments.save) or "")
         pattern = unquoted(arguments.op)
         if pattern is None:
             bundle = graph_bundle(graph_view(traces[number], function.label))
@@ -322,3 +322,20 @@ class LineMagics(TellingMagics):
             if isinstance(error.__context__, ExportExistsError) and not arguments.overwrite:
                 raise UsageError(f"`{path}` exists; give --overwrite to replace it") from None
             raise
+
+
+def _save_graph(trace: Any, file: str) -> None:
+    """Writes the GraphDef as text, or JSON for Model Explorer if the name ends with ``.json``."""
+    from nbfn.functions.graphs.model_explorer import model_explorer
+    from nbfn.functions.graphs.operations import graph_of
+
+    is_json = file.endswith(".json")
+    try:
+        with Path(file).open("x", encoding="utf-8") as target:
+            target.write(
+                model_explorer(f"trace {trace.number}", graph_of(trace))
+                if is_json
+                else str(trace.graph_def())
+            )
+    except OSError as error:
+        raise UsageError(f"--save: {error}") from None

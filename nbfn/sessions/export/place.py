@@ -1,13 +1,9 @@
 """The place of an exported model: what may be replaced there, and how it is filled.
 
-A model is written into a folder beside its place. Then the two exchange their names in one step, so
-that whoever is killed, and whenever, leaves one whole model there. Where the system cannot exchange
-names, the old model steps aside first, and comes back at the next use if nothing has followed it.
-
-For a place called ``model``, there may be beside it, with eight random hexadecimal digits:
-
-- ``.model.1f2e3d4c``: a model that is being written, which its writer has locked; or waste;
-- ``.model.1f2e3d4c.old``: the old model, stepped aside.
+A model is written into a folder beside its place, ``.model.1f2e3d4c`` for a place called ``model``,
+which its writer has locked. Then the two exchange their names in one step, so that whoever is
+killed, and whenever, leaves one whole model there. Where the system cannot exchange names, the old
+model steps aside for a moment, to ``.model.1f2e3d4c.old``; who is killed just then finds it there.
 """
 
 from __future__ import annotations
@@ -22,12 +18,11 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.sessions.export.resources import ExportError
-from nbfn.site import warn
 
 RECORD = Path("assets.extra", "nbfn.json")
 """Where in a model's folder the record of its export is."""
@@ -65,7 +60,6 @@ class Place:
         self.target = target
         self.folder = Path(os.path.realpath(target))
         self._overwrite = overwrite
-        recover(target)
         # While another export fills the place, there may be nothing for a moment.
         with _locked(self.folder.parent, fcntl.LOCK_SH):
             self._check()
@@ -115,14 +109,20 @@ class Place:
         So are the folders above the place that had to be made, if nothing has come into them, and
         what exports to this place that were killed have left.
         """
-        above = [p for p in (self.folder.parent, *self.folder.parent.parents) if not p.exists()]
+        parent = self.folder.parent
+        above = [each for each in (parent, *parent.parents) if not each.exists()]
+        folder = self.folder.with_name(f".{self.folder.name}.{secrets.token_hex(4)}")
         try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            _clean(self.folder)
-            with _new_folder(self.folder) as folder:
+            parent.mkdir(parents=True, exist_ok=True)
+            with ExitStack() as held:
+                with _locked(parent):  # nobody takes the folder for waste before it is locked
+                    _clean(self.folder)
+                    folder.mkdir()
+                    held.enter_context(_locked(folder))
                 yield folder
         finally:
             with uninterrupted():
+                shutil.rmtree(folder, ignore_errors=True)
                 for each in above:
                     with suppress(OSError):  # something is in it
                         each.rmdir()
@@ -156,107 +156,44 @@ def reading(path: Path) -> Iterator[None]:
 
     What is read file by file would else be half of one model and half of the next.
     """
-    recover(path)
     with _locked(Path(os.path.realpath(path)).parent, fcntl.LOCK_SH):
         yield
 
 
-def recover(path: Path) -> None:
-    """Puts the old model back if an export was killed while nothing was at the path, and tells."""
-    place = Path(os.path.realpath(path))
-    if os.path.lexists(place) or not list(_leftovers(place, ".old")):
-        return
-    with _locked(place.parent):
-        old = max(_leftovers(place, ".old"), key=lambda each: each.stat().st_ctime, default=None)
-        if old is None or os.path.lexists(place):
-            return  # an export had been about to fill it
-        os.rename(old, place)
-    warn(
-        f"an export to `{path}` was killed in its last step; the model that it was about to "
-        "replace has been put back"
-    )
-
-
 def _clean(place: Path) -> None:
-    """Removes what killed exports have left, and nothing that is being written."""
-    with _locked(place.parent):
-        for each in [*_leftovers(place), *_leftovers(place, ".old")]:
-            if each.suffix == ".old" and not os.path.lexists(place):
-                continue
-            with _locked(each, wait=False) as is_waste:
-                if is_waste:
-                    waste = _new_name(place)  # what is half removed must not be put back
-                    with suppress(FileNotFoundError):  # its own export has just removed it
-                        os.rename(each, waste)
-                    shutil.rmtree(waste, ignore_errors=True)
-
-
-def _new_name(place: Path) -> Path:
-    return place.with_name(f".{place.name}.{secrets.token_hex(4)}")
-
-
-def _leftovers(place: Path, suffix: str = "") -> Iterator[Path]:
-    """The folders beside a place that have the names which exports use, and parts of a model."""
-    name = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}{re.escape(suffix)}")
-    with suppress(OSError):  # the folder is not there, or may not be listed
+    """Removes what killed exports have left beside a place, and nothing that is being written."""
+    name = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}")
+    with suppress(OSError):  # the folder may not be listed, or an export has just removed its own
         for entry in os.scandir(place.parent):
             if name.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                with suppress(OSError):  # another export has just removed it
-                    if all(each.startswith(_TOP) for each in os.listdir(entry)):
-                        yield Path(entry)
+                with _locked(Path(entry), fcntl.LOCK_EX | fcntl.LOCK_NB) as is_waste:
+                    if is_waste and all(each.startswith(_TOP) for each in os.listdir(entry)):
+                        shutil.rmtree(entry, ignore_errors=True)
 
 
 @contextmanager
-def _new_folder(place: Path) -> Iterator[Path]:
-    """A folder that is locked, and gone at the end with what is in it then."""
-    while True:
-        folder = _new_name(place)
-        folder.mkdir()
-        try:
-            with _locked(folder) as is_there:  # else it was taken for waste before it was locked
-                if is_there:
-                    yield folder
-                    return
-        finally:
-            with uninterrupted():
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _locked(folder: Path, how: int = fcntl.LOCK_EX, *, wait: bool = True) -> Iterator[bool]:
+def _locked(folder: Path, how: int = fcntl.LOCK_EX) -> Iterator[bool]:
     """Locks a folder itself: no lock file is left, and the system unlocks for whoever is killed.
 
     Some file systems of networks cannot lock a folder. There, nothing waits, and nothing is waste.
 
-    Args:
-        folder: The folder.
-        how: The kind of lock.
-        wait: Whether to wait for it.
-
     Yields:
-        Whether the folder is locked now, and still has its name. With `wait`, only the latter.
+        Whether it is locked.
     """
     descriptor = -1
     try:
         try:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(descriptor, how if wait else how | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, how)
             is_locked = True
         except OSError:
-            is_locked = wait
-        yield is_locked and _has_name(descriptor, folder)
+            is_locked = False
+        yield is_locked
     finally:
         if descriptor != -1:
             with suppress(OSError):  # a process that was forked meanwhile has the descriptor, too
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
-
-
-def _has_name(descriptor: int, folder: Path) -> bool:
-    try:
-        return descriptor == -1 or os.path.samestat(os.fstat(descriptor), os.stat(folder))
-    except OSError:
-        return False
 
 
 def _exchange(new: Path, old: Path) -> None:
@@ -274,7 +211,7 @@ def _exchange(new: Path, old: Path) -> None:
         except OSError:
             os.rename(aside, old)
             raise
-        os.rename(aside, new)  # with this name it is never put back
+        os.rename(aside, new)
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -93,11 +94,10 @@ def _preflight(chosen: Mapping[str, Subject], specs: Mapping[str, Any]) -> Prefl
 
 
 def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Problem]:
+    refused, noted = partial(Problem, name, True), partial(Problem, name, False)
     if not function.traces:
         if input_signature(function) is None and not has_specs:
-            yield Problem(
-                name,
-                True,
+            yield refused(
                 "was never called, so nbfn does not know its input signature",
                 "call it once, or define it with input_signature=",
             )
@@ -105,9 +105,7 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
     if isinstance(function, TracedFunction):
         stale = function.changed_globals()
         if stale:
-            yield Problem(
-                name,
-                False,
+            yield noted(
                 f"has read {', '.join(stale)}, which has changed since",
                 "export traces it anew first",
             )
@@ -116,51 +114,39 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
     for trace in function.traces:
         if trace.serves_calls and (is_callable(trace) or trace is function.traces[-1]):
             yield from _of_trace(name, trace)
-            yield from _of_collectives(name, trace)
 
 
 def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:
+    refused, noted = partial(Problem, name, True), partial(Problem, name, False)
     for path, leaf in trace.key.leaves.items():
         if isinstance(leaf, ObjectLeaf) and is_gone(leaf):
-            yield Problem(
-                name,
-                True,
+            yield refused(
                 f"was traced for the object `{path}`, which no longer exists",
                 "keep the object in a name, and call the function again",
             )
         elif isinstance(leaf, ObjectLeaf):
-            yield Problem(
-                name,
-                False,
+            yield noted(
                 f"was traced for the object `{path}`, which is baked in",
                 "after loading it can be called by its signature only",
             )
         elif isinstance(leaf, TensorLeaf) and "Variable" in str(leaf.kind):
-            yield Problem(
-                name,
-                True,
+            yield refused(
                 f"takes the variable `{path}`, and nobody can pass a variable to a SavedModel",
                 "read it from an enclosing name or an attribute instead, or pass a tensor",
             )
     for capture in trace.captures:
         if not capture.is_alive:
-            yield Problem(
-                name,
-                True,
+            yield refused(
                 f"uses `{capture.name}`, which no longer exists",
                 "call it again, so that it is traced for what is there now",
             )
         elif capture.dtype == "variant":
-            yield Problem(
-                name,
-                True,
+            yield refused(
                 f"captures {_called(capture)}a dataset, which a SavedModel cannot hold",
                 "loop over the dataset outside, and export a function of one batch",
             )
         elif capture.kind == "resource" and _is_iterator(capture.value):
-            yield Problem(
-                name,
-                True,
+            yield refused(
                 f"captures {_called(capture)}an iterator, which a SavedModel cannot hold",
                 "call next() outside, and pass the batch to the function",
             )
@@ -176,53 +162,37 @@ def _is_iterator(handle: Any) -> bool:
     return any(handle is getattr(each, "_iterator_resource", None) for each in iterators)
 
 
-def _of_collectives(name: str, trace: Trace) -> Iterator[Problem]:
-    if any(node.op.startswith("Collective") for node in _nodes(trace.graph_def())):
-        yield Problem(
-            name,
-            True,
+def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
+    refused, noted = partial(Problem, name, True), partial(Problem, name, False)
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    kinds = {node.op for node in nodes}
+    if any(kind.startswith("Collective") for kind in kinds):
+        yield refused(
             "communicates between devices, and waits for ever where one device serves the model",
             "export a function of what one replica computes",
         )
-
-
-def _nodes(definition: Any) -> list[Any]:
-    return [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-
-
-def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
-    nodes = _nodes(definition)
-    kinds = {node.op for node in nodes}
     if kinds.intersection(_PYTHON_CALLS):
-        yield Problem(
-            name,
-            True,
+        yield refused(
             "calls Python while it runs (py_function, numpy_function), which no other process has",
             "write that part with TensorFlow's operations, or do it outside of the function",
         )
     random = sorted(kinds & _tensorflow.HIDDEN_STATE)
     if random:
-        yield Problem(
-            name,
-            False,
+        yield noted(
             f"draws random numbers from hidden state ({', '.join(random)})",
             "of its outputs only shapes can be compared; tf.random.stateless_* draws can be proven",
         )
     for node in nodes:
         if node.op == "Const" and node.attr["value"].tensor.ByteSize() > LARGE_CONSTANT:
             size = node.attr["value"].tensor.ByteSize() / 1e6
-            yield Problem(
-                name,
-                False,
+            yield noted(
                 f"holds a constant of {size:.0f} MB (`{node.name}`), once for each trace",
                 "make it a tf.Variable, which all traces share",
             )
     for device in sorted({node.device for node in nodes if node.device}):
         spec = tf.DeviceSpec.from_string(device)
         if spec.device_type not in (None, "CPU") or spec.job not in (None, "localhost"):
-            yield Problem(
-                name,
-                False,
+            yield noted(
                 f"places operations on {device}",
                 "a machine without that device runs them elsewhere, or not at all",
             )

@@ -19,7 +19,7 @@ from nbfn.sessions.export import replay
 from nbfn.sessions.export.inputs import REAL, listed
 from nbfn.sessions.export.prover import Arrays, Call, Prover, VerificationError, prover
 from nbfn.sessions.export.resources import Held
-from nbfn.text import count, join
+from nbfn.text import count, first_line, join
 from nbfn.underway.work import Work
 
 RELATIVE_TOLERANCE = 1e-5
@@ -227,9 +227,9 @@ def _prove(
         if error is None:
             raise VerificationError(
                 f"`{case.name}` fails here with {label}, and not in the exported model: "
-                f"{_first_line(failure)}"
+                f"{first_line(failure)}"
             ) from None
-        case.notes.append(f"{label}, which do not suit it: {_first_line(failure)}")
+        case.notes.append(f"{label}, which do not suit it: {first_line(failure)}")
         return
     if error is not None:
         raise VerificationError(
@@ -312,10 +312,6 @@ def _difference(name: str, what: str, here: np.ndarray, there: np.ndarray) -> fl
 def _is_finite(value: np.ndarray) -> bool:
     """Whether there is no NaN and no infinity, which need not come out the same twice."""
     return np.asarray(value).dtype.kind not in "fc" or bool(np.isfinite(value).all())
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:120]
 
 
 def compare_files(

@@ -1,8 +1,8 @@
-"""The runs of cells as the records of the protocol."""
+"""Records of the protocol, made of what has their fields; and those of the runs of cells."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from nbfn import protocol
 from nbfn.sessions.timeline.runs import Run
@@ -10,15 +10,25 @@ from nbfn.sessions.timeline.runs import Run
 _DIGITS = 6
 """Microseconds, so that a row stays short."""
 
-_SAME = protocol.RunRecord.model_fields.keys() - {"cell", "running", "devices"}
+_Record = TypeVar("_Record", bound=protocol.Record)
+
+
+def record_of(kind: type[_Record], source: Any, **given: Any) -> _Record:
+    """A record of what an object has under the names of its fields.
+
+    Args:
+        kind: The record.
+        source: The object.
+        **given: The fields that the object does not have, or has in another form.
+    """
+    own = {name: getattr(source, name) for name in kind.model_fields if name not in given}
+    return kind(**own, **given)
 
 
 def run_record(run: Run) -> protocol.RunRecord:
     """The row of a run."""
-    told: dict[str, Any] = {name: getattr(run, name) for name in _SAME}
-    for name, value in told.items():
-        if isinstance(value, float):
-            told[name] = round(value, _DIGITS)
     cell = protocol.Cell(id=run.cell.id, execution_count=run.cell.execution_count)
     devices = {name: [held, peak] for name, (held, peak) in (run.devices or {}).items()} or None
-    return protocol.RunRecord(cell=cell, running=run.is_running, devices=devices, **told)
+    row = record_of(protocol.RunRecord, run, cell=cell, running=run.is_running, devices=devices)
+    seconds = {name: round(value, _DIGITS) for name, value in row if isinstance(value, float)}
+    return row.model_copy(update=seconds)

@@ -19,17 +19,19 @@ from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.placement import SessionPlacement
 from nbfn.views.outline import Outline
-from nbfn.views.pages.captures import captures_outline
-from nbfn.views.pages.check import check_outline
 from nbfn.views.pages.dependencies import dependencies_outline
 from nbfn.views.pages.difference import difference_outline
 from nbfn.views.pages.explanation import explanation_outline, retrace_outline
 from nbfn.views.pages.placement import placement_outline, session_placement_outline
-from nbfn.views.pages.preflight import preflight_outline
-from nbfn.views.pages.statistics import statistics_outline
-from nbfn.views.pages.suggestion import suggestion_outline
+from nbfn.views.pages.results import (
+    captures_outline,
+    check_outline,
+    preflight_outline,
+    statistics_outline,
+    suggestion_outline,
+    watched_outline,
+)
 from nbfn.views.pages.times import times_outline
-from nbfn.views.pages.watched import watched_outline
 
 _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Captures: captures_outline,

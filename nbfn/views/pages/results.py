@@ -1,0 +1,134 @@
+"""Results that are a title and a table or two, as outlines."""
+
+from __future__ import annotations
+
+from nbfn.functions.checking.check import Check
+from nbfn.functions.signatures.cover import Cover
+from nbfn.functions.traces.capture import Captures
+from nbfn.functions.traces.cause import Remedy
+from nbfn.functions.watching.watched_object import WatchedObject
+from nbfn.modules.module.rows import show_bytes
+from nbfn.sessions.contents.statistics import Statistics, VariableStatistics
+from nbfn.sessions.export.preflight import Preflight
+from nbfn.text import count, join
+from nbfn.views.function import captures_table, function_outline
+from nbfn.views.outline import Outline, Table, advice, place
+
+
+def captures_outline(captures: Captures, title: str | None = None) -> Outline:
+    """What the page of captures says; without a title of its own, it is their number."""
+    said = count(len(captures), "capture")
+    sizes = [each.nbytes for each in captures if each.nbytes is not None]
+    if sizes:
+        said += f", {show_bytes(sum(sizes))}"
+    lines = [
+        f"`{each.name}` no longer exists; only its trace refers to it"
+        for each in captures
+        if not each.is_alive
+    ]
+    table = captures_table(captures, open=True)
+    if title is None:
+        return Outline(said, lines, (table,))
+    return Outline(title, [said, *lines], (table,))
+
+
+def check_outline(check: Check) -> Outline:
+    """What the page of a check says."""
+    compared = f"its result and {count(check.variables, 'variable')} compared"
+    if check.ok:
+        title = f"`{check.function}` does the same eagerly and traced"
+    else:
+        number = count(len(check.differences), "thing")
+        title = f"`{check.function}` does {number} differently when it is traced"
+    rows = [(place(each.site), each.kind, each.sentence) for each in check.differences]
+    return Outline(
+        title,
+        [compared, *(f"note: {note}" for note in check.notes)],
+        (Table("differences", ("where", "kind", "what"), rows, open=True),),
+    )
+
+
+def preflight_outline(found: Preflight) -> Outline:
+    """What the page of a preflight says: what an export is refused for, and remarks."""
+    if not found:
+        return Outline("nothing stands against an export")
+    fatal = [each for each in found if each.is_fatal]
+    remarks = [each for each in found if not each.is_fatal]
+    return Outline(
+        f"{count(len(fatal), 'obstacle')}, {count(len(remarks), 'remark')}",
+        (),
+        [
+            Table(
+                title,
+                ("function", "what", "what to do"),
+                [(f"`{each.function}`", each.what, each.remedy) for each in problems],
+                open=True,
+            )
+            for title, problems in (("the export is refused", fatal), ("remarks", remarks))
+        ],
+    )
+
+
+_HEADER = ("name", "shape", "values", "mean ± deviation", "from", "to", "not finite", "change")
+
+
+def statistics_outline(statistics: Statistics) -> Outline:
+    """What the view of the values of variables says."""
+    rows = [_row(each) for each in statistics]
+    return Outline(
+        f"values of {count(len(statistics), 'variable')}",
+        (),
+        (Table("variables", _HEADER, rows, open=True),),
+    )
+
+
+def _row(each: VariableStatistics) -> tuple[str, ...]:
+    shape = each.dtype + str(list(each.shape))
+    if each.mean is None:
+        return (each.name, shape, "", "", "", "", _counted(each.not_finite), _change(each.change))
+    return (
+        each.name,
+        shape,
+        each.bars,
+        f"{each.mean:.4g} ± {each.deviation:.3g}",
+        f"{each.minimum:.4g}",
+        f"{each.maximum:.4g}",
+        _counted(each.not_finite),
+        _change(each.change),
+    )
+
+
+def _counted(number: int) -> str:
+    return f"{number:,}" if number else ""
+
+
+def _change(change: float | None) -> str:
+    return "" if change is None else "none" if change == 0 else f"{change:.2%}"
+
+
+def suggestion_outline(cover: Cover) -> Outline:
+    """What the page of a suggestion says."""
+    numbers = [str(number) for number in cover.numbers]
+    if len(numbers) == 1:
+        return Outline(f"`{cover}`", [f"covers trace {numbers[0]} alone"])
+    lines = [f"covers traces {join(numbers)}"]
+    if cover.code is None:
+        return Outline(f"`{cover}`", lines)
+    remedy = advice(Remedy("Let one trace serve what they serve", cover.code))
+    return Outline(f"`{cover}`", [*lines, remedy])
+
+
+def watched_outline(watched: WatchedObject) -> Outline:
+    """What the page of an observed object says."""
+    functions = list(watched.functions.values())
+    lines = []
+    if watched.object is None:
+        lines.append("it no longer exists; nothing but nbfn referred to it")
+    elif not functions:
+        lines.append(
+            "Keras makes its functions when it is first fitted, evaluated or asked to predict"
+            if watched.is_late
+            else "it has no tf.function"
+        )
+    groups = [function_outline(each, open=len(functions) == 1) for each in functions]
+    return Outline(f"{watched.label}: {count(len(functions), 'function')}", lines, (), groups)
