@@ -20,12 +20,6 @@ def hooks(shell) -> int:
     return sum("nbfn" in getattr(each, "__module__", "") for each in callbacks)
 
 
-def test_loading_twice_is_loading_once(shell) -> None:
-    shell.run_cell("%reload_ext nbfn").raise_error()
-    assert hooks(shell) == 4
-    assert TARGET in comm.get_comm_manager().targets
-
-
 def test_unloading_takes_everything_back(shell) -> None:
     shell.run_cell("%unload_ext nbfn").raise_error()
     assert hooks(shell) == 0
@@ -54,6 +48,7 @@ def test_autoreload_and_reloading_leave_one_of_each(shell) -> None:
         shell.run_cell("%reload_ext nbfn").raise_error()
         shell.run_cell("import nbfn.notebook.magics.cell_magics").raise_error()
     assert hooks(shell) == 4
+    assert TARGET in comm.get_comm_manager().targets
     assert len(shell.Completer.custom_matchers) == 1
     assert shell.custom_exceptions == (Exception, KeyboardInterrupt)
     shell.run_cell("%autoreload 0").raise_error()

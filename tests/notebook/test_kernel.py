@@ -111,11 +111,6 @@ def test_the_widget_under_the_cell_is_live_and_has_a_fallback(kernel: Kernel) ->
     assert (row["name"], row["calls"]) == ("halve", 1)
 
 
-def test_line_numbers_in_tracebacks_are_the_cells(kernel: Kernel) -> None:
-    reply = kernel.run("%%tf_function\n\nx = 1\ny = tf.ones([2]) @ tf.ones([3, 3])\n")
-    assert "line 4\n" in reply.text
-
-
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_the_failing_line_of_a_body_is_shown(kernel: Kernel, end: str) -> None:
     for line, code in ((3, "x = 1\nraise ValueError('here')\ny = 2"), (2, "x = undefined_name")):
@@ -182,12 +177,6 @@ def test_an_interrupted_cell_leaves_what_a_plain_one_leaves(kernel: Kernel, tmp_
     kernel.run("pause = 0.0")
     assert "line 3 `wait` " in kernel.run(cell).text
     assert kernel.run("print(len(names), y_slow.numpy().tolist())").text == "2 [2.0, 2.0]\n"
-
-
-def test_completion_in_a_kernel(kernel: Kernel) -> None:
-    kernel.run("%%tf_function\ndef halve_it(x):\n    return x / 2\n")
-    assert kernel.complete("%tf_traces halve_") == ["halve_it"]
-    assert "--on-limit" in kernel.complete("%%tf_function --on")
 
 
 def test_autograph_and_getsource_work(kernel: Kernel) -> None:

@@ -43,13 +43,6 @@ def test_a_definition_run_again_and_changed(run, shell) -> None:
     assert alive([first, *graphs]) == []
 
 
-def test_many_definitions_of_one_name(run) -> None:
-    run(SETUP)
-    for n in range(8):
-        run(f"%%tf_function\ndef f(x):\n    return x + {n}")
-        assert run("f(x)").result.numpy() == 2.0 + n
-
-
 def test_a_helper_that_changes(run) -> None:
     run(SETUP + "def helper(x): return x * 2")
     run("%%tf_function\ndef f(x):\n    return helper(x)")

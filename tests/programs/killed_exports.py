@@ -5,10 +5,9 @@
 - ``steps``: models of a few bytes, killed before each line that moves them and each call that
   changes a file;
 - ``race``: two processes that export to one path, and are killed at random, while a third one
-  reads;
-- ``whole``: `nbfn.export` itself, killed at random, and loaded.
+  reads.
 
-TensorFlow is imported once; each export is a fork, which nothing of TensorFlow's ran before.
+Each export is a fork, which nothing of TensorFlow's ran before.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ CHANGING = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "fcntl.flock", "op
 KILLS = 40
 MODELS = 20
 SEED = 20
-ROUNDS = 3
 
 
 def export(path: Path, text: str) -> None:
@@ -161,48 +159,9 @@ def kill(process: int) -> int:
     return os.waitpid(process, 0)[1]
 
 
-def whole(folder: Path) -> list[dict[str, Any]]:
-    """`nbfn.export` in a loop, killed at random; the model that is there computes."""
-    path, chance, seen = folder / "model", random.Random(SEED), []
-
-    def work() -> None:
-        import tensorflow as tf
-
-        import nbfn
-
-        for number in itertools.count(1):
-            bias = tf.Variable(tf.fill([1000], float(number)))
-            f = nbfn.function(computing(float(number), bias), input_signature=[tf.TensorSpec([])])
-            nbfn.export(path, f, signatures={"f": f}, overwrite=True, verify=False)
-            (folder / "count").write_text(str(number))
-
-    def computing(factor: float, bias: Any) -> Callable[[Any], Any]:
-        return lambda x: x * factor + bias
-
-    def load() -> None:
-        import tensorflow as tf
-
-        f = tf.saved_model.load(str(path)).signatures["f"]
-        (result,) = f(x=tf.constant(0.0)).values()  # the bias, which is a file of its own
-        (other,) = f(x=tf.constant(1.0)).values()
-        assert float(other[0]) == 2 * float(result[0]) == 2 * float(result[-1])
-
-    for _ in range(ROUNDS):
-        (folder / "count").unlink(missing_ok=True)
-        process = forked(work)
-        while not (folder / "count").exists():
-            assert os.waitpid(process, os.WNOHANG) == (0, 0), "the export failed"
-            time.sleep(0.005)
-        time.sleep(chance.uniform(0, 0.3))
-        assert kill(process) == signal.SIGKILL, "the export failed"
-        loaded = os.waitpid(forked(load), 0)[1]
-        seen.append({"names": sorted(os.listdir(folder)), "loaded": loaded})
-    return seen
-
-
 if __name__ == "__main__":
     seen = {}
-    for look in (steps, race, whole):
+    for look in (steps, race):
         folder = Path(sys.argv[1], look.__name__)
         folder.mkdir()
         seen[look.__name__] = look(folder)

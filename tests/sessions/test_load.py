@@ -139,14 +139,6 @@ def test_it_is_trained_and_exported_again(notebook_model, tmp_path) -> None:
     np.testing.assert_allclose(predict(X)["y"], expected(X))
 
 
-def test_gradients_through_a_single_call(notebook_model) -> None:
-    loaded = nbfn.load(notebook_model)
-    with tf.GradientTape() as tape:
-        total = tf.reduce_sum(loaded["predict"](X)["y"])
-    kernel = tape.gradient(total, loaded["model/hidden/kernel"])
-    np.testing.assert_allclose(kernel, tf.reduce_sum(X, axis=0)[:, None])
-
-
 def test_everything_is_exported_again_tables_too(notebook_model, tmp_path) -> None:
     loaded = nbfn.load(notebook_model)
     nbfn.export(tmp_path / "again", list(loaded.functions.values()), verify=False)

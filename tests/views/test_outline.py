@@ -14,20 +14,10 @@ from nbfn.sessions.export.verification import Verification
 from nbfn.views import export_bundle, function_bundle, session_bundle
 from nbfn.views.outline import Outline, Table
 
-HOSTILE = "<img src=x onerror=alert(1)>&"
-
 
 def plain(html: str) -> str:
     text = re.sub(r"<[^>]+>", " ", re.sub(r"</?code>", "`", html))
     return re.sub(r"\s+", " ", text).strip()
-
-
-def test_every_text_is_escaped() -> None:
-    outline = Outline(HOSTILE, [HOSTILE], [Table(HOSTILE, (HOSTILE,), [(HOSTILE,)])])
-    html = outline.html()
-    assert "<img" not in html
-    assert html.count("&lt;img") == 5
-    assert outline.text().count("<img") == 5
 
 
 def test_code_in_sentences_is_shown_as_code() -> None:

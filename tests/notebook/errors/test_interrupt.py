@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -141,21 +139,6 @@ def test_shows_the_lines_of_the_user_only(run, refused) -> None:
     run("due = True\ndef interrupt_():\n    interrupt()\ninterrupt, f_interrupt = print, interrupt")
     run("def g(x):\n    f_interrupt()\n    return x")
     assert shown(refused("f(x)"))[:3] == ["1 f(x)", "5 return g(x)", "2 f_interrupt()"]
-
-
-def test_shows_the_line_of_a_body(run, refused) -> None:
-    run(SETUP)
-    text = refused("%%tf_function step\ny = x\nwhile True:\n    y = y + 1.0\n    interrupt()")
-    assert shown(text)[0] == "5 interrupt()"
-
-
-def test_the_whole_traceback_stays_reachable(run, refused) -> None:
-    run(SETUP)
-    run("%%tf_function\ndef f(x):\n    interrupt()")
-    refused("f(x)")
-    assert sys.last_type is KeyboardInterrupt
-    files = [frame.filename for frame in traceback.extract_tb(sys.last_traceback)]
-    assert any("polymorphic_function" in file for file in files)
 
 
 def test_without_tensorflow_is_shown_as_ever(run, refused, shell) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import tensorflow as tf
 import nbfn
 from nbfn.sessions.export import export as export_module
 from nbfn.sessions.export.export import ExportError
-from nbfn.sessions.export.place import RECORD, ExportExistsError
+from nbfn.sessions.export.place import RECORD
 from nbfn.sessions.export.verification import VerificationError
 
 
@@ -53,21 +51,6 @@ def test_a_parameter_in_upper_case_keeps_its_name(notebook, tmp_path) -> None:
     np.testing.assert_array_equal(found, tf.fill([2, 3], 2.0))
 
 
-def test_it_stands_by_itself(predict, tmp_path) -> None:
-    nbfn.export(tmp_path / "model", verify=False)
-    code = (
-        "import sys, tensorflow as tf; m = tf.saved_model.load(sys.argv[1]);"
-        "print(m.signatures['predict'](x=tf.ones([1, 3]))['scores'].shape, 'nbfn' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "model")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "(1, 2) False"
-
-
 def test_exporting_runs_no_python_of_the_users_and_leaves_the_traces(notebook, tmp_path) -> None:
     ran = []
     notebook["f"] = nbfn.function(lambda x: ran.append(1) or x + 1)
@@ -95,27 +78,6 @@ def test_a_training_step_is_verified_and_changes_no_variable(notebook, tmp_path)
     np.testing.assert_array_equal(weight.numpy(), before)
     loaded = tf.saved_model.load(str(tmp_path / "model"))
     np.testing.assert_array_equal(loaded.nbfn_variables[0].numpy(), before)
-
-
-def test_nested_inputs_and_outputs_get_flat_names(notebook, tmp_path) -> None:
-    f = nbfn.function(lambda batch, scale=2.0: ([batch["a"] * scale], {"b": batch["b"][0]}))
-    f({"a": tf.ones([2]), "b": [tf.constant(1)]})
-    written = nbfn.export(tmp_path / "model", f, signatures={"serve": f})
-    assert written.signatures["serve"] == (
-        "(batch_a: float32(2,), batch_b_0: int32())"
-        " -> (output_0_0: float32(2,), output_1_b: int32())"
-    )
-    assert written.verified[0].status == "equal"
-
-
-def test_tables_are_saved_though_nothing_tracks_them(notebook, tmp_path) -> None:
-    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["text"], [5]), 0)
-    f = nbfn.function(lambda words: table.lookup(words))
-    f(tf.constant(["text", "other"]))
-    nbfn.export(tmp_path / "model", f, verify=False)
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    (signature,) = loaded.signatures.values()
-    assert signature(words=tf.constant(["x", "text"]))["output_0"].numpy().tolist() == [0, 5]
 
 
 def test_a_table_that_no_name_leads_to_is_refused(notebook, tmp_path) -> None:
@@ -175,15 +137,6 @@ def test_a_table_that_changes_is_compared_and_is_as_before(notebook, tmp_path) -
     assert table.export()[0].numpy().tolist() == [b"mine"]
 
 
-def test_ragged_and_sparse_arguments(notebook, tmp_path) -> None:
-    f = nbfn.function(lambda r, s: (tf.reduce_sum(r), tf.sparse.reduce_sum(s)))
-    f(tf.ragged.constant([[1.0], [2.0, 3.0]]), tf.sparse.from_dense([[1.0, 0.0]]))
-    written = nbfn.export(tmp_path / "model", f, signatures={"sums": f}, verify=False)
-    assert written.signatures["sums"].startswith(
-        "(r_row_splits: int64(3,), r_values: float32(None,), s_dense_shape: int64(2,), s_indices: "
-    )
-
-
 def test_a_function_named_signatures(notebook, tmp_path) -> None:
     @nbfn.function
     def signatures(x):
@@ -220,15 +173,6 @@ def test_the_record_says_what_was_exported(predict, tmp_path) -> None:
 # Bad input ---------------------------------------------------------------------------------
 
 
-def test_an_existing_path_is_refused_and_kept(predict, tmp_path) -> None:
-    path = tmp_path / "model"
-    nbfn.export(path, verify=False)
-    before = (path / RECORD).read_text()
-    with pytest.raises(ExportExistsError, match="exists; give overwrite=True"):
-        nbfn.export(path)
-    assert (path / RECORD).read_text() == before
-
-
 def test_nothing_to_export(notebook, tmp_path) -> None:
     notebook["f"] = nbfn.function(lambda x: x)
     with pytest.raises(ExportError, match="nothing to export: no traced function has been called"):
@@ -258,16 +202,6 @@ def test_a_model_that_differs_is_not_written(predict, tmp_path, monkeypatch) -> 
         nbfn.export(path, overwrite=True)
     assert (path / RECORD).read_text() == before
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
-
-
-def test_an_interrupted_export_leaves_nothing_behind(predict, tmp_path, monkeypatch) -> None:
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(export_module, "verify_model", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        nbfn.export(tmp_path / "model")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_has_changed_since_the_trace_is_exported_as_it_is_now(notebook, tmp_path) -> None:

@@ -142,17 +142,22 @@ def test_structures_of_all_sorts(exported, notebook) -> None:
 
 
 def test_ragged_and_sparse_tensors_by_their_parts(exported, notebook) -> None:
-    f = nbfn.function(lambda r: {"twice": r * 2.0, "some": tf.sparse.from_dense([[1, 0], [0, 2]])})
-    f(tf.ragged.constant([[1.0], [2.0, 3.0]]))
+    f = nbfn.function(lambda r, s: {"twice": r * 2.0, "some": tf.sparse.map_values(tf.abs, s)})
+    f(tf.ragged.constant([[1.0], [2.0, 3.0]]), tf.sparse.from_dense([[1, 0], [0, -2]]))
     _, loaded = exported(f, signatures={"f": f})
     served = loaded.signatures["f"](
-        r_values=number([1.0, 2.0]), r_row_splits=number([0, 1, 2], tf.int64)
+        r_values=number([1.0, 2.0]),
+        r_row_splits=number([0, 1, 2], tf.int64),
+        s_indices=number([[0, 1], [1, 1]], tf.int64),
+        s_values=number([-3, 4]),
+        s_dense_shape=number([2, 2], tf.int64),
     )
     assert set(served) == {
         *("twice_values", "twice_row_splits"),
         *("some_indices", "some_values", "some_dense_shape"),
     }
     assert served["twice_values"].numpy().tolist() == [2.0, 4.0]
+    assert served["some_values"].numpy().tolist() == [3, 4]
 
 
 def test_an_extension_type_by_its_fields(exported, notebook) -> None:
