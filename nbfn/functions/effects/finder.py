@@ -30,6 +30,7 @@ from nbfn.functions.effects.values import (
     UNKNOWN,
     Scope,
     Value,
+    elements_of,
     is_of_a_library,
     known,
     names_of_function,
@@ -239,6 +240,10 @@ class Walk:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     yield from self._operators(node, self.scope.value(child))
+        elif isinstance(node, ast.If | ast.IfExp | ast.While | ast.BoolOp):
+            for child in node.values if isinstance(node, ast.BoolOp) else [node.test]:
+                for owner in self.scope.value(child).objects:
+                    yield from self._special(node, owner)
         if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
             yield self._effect("number", node, "formats a string")
 
@@ -359,9 +364,14 @@ class Walk:
         for owner in value.objects:
             if self.is_own and isinstance(owner, _ARRAYS):
                 yield self._effect("number", node, "computes with a NumPy array")
-            elif not isinstance(owner, types.ModuleType | types.FunctionType | type):
-                for method in rules.special_methods(type(owner), type(node)):
-                    yield from self._function(node, method, [known(owner)])
+            else:
+                yield from self._special(node, owner)
+
+    def _special(self, node: ast.AST, owner: Any) -> Iterator[Effect]:
+        """What the special methods of an object do that an expression or statement calls."""
+        if not isinstance(owner, types.ModuleType | types.FunctionType | type):
+            for method in rules.special_methods(type(owner), type(node)):
+                yield from self._function(node, method, [known(owner)])
 
     # Calls --------------------------------------------------------------------------------
 
@@ -449,7 +459,7 @@ class Walk:
             initializer = _init_of(value) if reason is None else None
             if initializer is not None:
                 yield from self._function(node, initializer, [FRESH, *args], keywords)
-        elif isinstance(function, types.FunctionType) and is_user_module(function.__module__):
+        elif isinstance(function, types.FunctionType) and _is_of_the_users(function):
             bound = [known(value.__self__)] if is_method else []
             yield from self._function(node, function, [*bound, *args], keywords)
         elif is_method or isinstance(value, types.FunctionType | types.BuiltinFunctionType):
@@ -462,6 +472,10 @@ class Walk:
             yield from self._instance(node, value, args, keywords)
         if reason is not None:
             yield self._found(reason, node)
+        elif _is_pythons(value):
+            given = *args, *keywords.values(), known(getattr(value, "__self__", None))
+            for owner in {id(o): o for v in given for o in _and_held(v)}.values():
+                yield from self._special(node, owner)
 
     def _instance(
         self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
@@ -508,7 +522,7 @@ class Walk:
         keywords: Keywords = MappingProxyType({}),
     ) -> Iterator[Effect]:
         """What a function of the user's does."""
-        while hasattr(function, "__wrapped__") and not _is_of_the_users(function):
+        while hasattr(function, "__wrapped__") and not _has_users_code(function):
             function = function.__wrapped__
         code = function.__code__
         given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
@@ -518,6 +532,18 @@ class Walk:
             given.setdefault(name, UNKNOWN if None in keywords else known(default))
         for each in self._finder.in_function(function, given):
             yield replace(each, line=getattr(node, "lineno", 0))
+
+
+def _is_pythons(value: Any) -> bool:
+    """Whether it is a builtin function or class, or a method of one."""
+    is_builtin = isinstance(value, type | types.BuiltinFunctionType)
+    return is_builtin and value.__module__ in ("builtins", None)
+
+
+def _and_held(value: Value) -> Iterator[Any]:
+    """The objects that a value may be, and those in them: sorting asks each which is less."""
+    yield from value.objects
+    yield from elements_of(value).objects
 
 
 def _is_librarys(value: Any) -> bool:
@@ -541,7 +567,14 @@ def _is_generated(function: types.FunctionType) -> bool:
 
 
 def _is_of_the_users(function: types.FunctionType) -> bool:
-    """Whether a function's own code is the user's, and not a decorator's of a library."""
+    """Whether a function's code is the user's, or the user's function is in it.
+
+    ``functools.wraps`` gives what the user puts around a library's function its module.
+    """
+    return _has_users_code(function) or is_user_module(function.__module__)
+
+
+def _has_users_code(function: types.FunctionType) -> bool:
     return is_user_module(function.__globals__.get("__name__"))
 
 

@@ -288,19 +288,24 @@ _OPERATORS: dict[type, tuple[str, ...]] = {
     ast.UnaryOp: ("__neg__", "__pos__", "__invert__", "__bool__", "__len__"),
     **dict.fromkeys((ast.For, ast.ListComp, ast.SetComp, ast.DictComp), _ITERATING),
     ast.GeneratorExp: _ITERATING,
+    **dict.fromkeys((ast.If, ast.IfExp, ast.While, ast.BoolOp), ("__bool__", "__len__")),
 }
-_NO_ARITHMETIC = frozenset(
+_NO_OPERATORS = frozenset(
     {
         *("__init__", "__new__", "__repr__", "__str__", "__call__", "__del__", "__post_init__"),
         *("__init_subclass__", "__set_name__", "__getattr__", "__reduce__", "__hash__"),
-        *(name for names in _OPERATORS.values() for name in names),
     }
 )
+_NO_ARITHMETIC = _NO_OPERATORS.union(*_OPERATORS.values())
 
 
 def special_methods(cls: type, node: type) -> list[types.FunctionType]:
-    """The methods of a class of the user's that a kind of expression or statement calls."""
+    """The methods of a class of the user's that a kind of expression or statement calls.
+
+    Of a call, those that a builtin function may call of what it is given.
+    """
     names = _OPERATORS.get(node)
+    others = _NO_OPERATORS if node is ast.Call else _NO_ARITHMETIC
     return [
         each
         for base in cls.__mro__
@@ -308,7 +313,7 @@ def special_methods(cls: type, node: type) -> list[types.FunctionType]:
         for name, each in vars(base).items()
         if isinstance(each, types.FunctionType)
         and name.startswith("__")
-        and (name not in _NO_ARITHMETIC if names is None else name in names)
+        and (name not in others if names is None else name in names)
     ]
 
 

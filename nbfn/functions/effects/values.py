@@ -149,7 +149,7 @@ class Scope:
                 return known(0)
         value = self.value(node)
         if value.kind == "objects":
-            return _joined([_elements_of(each) for each in value.objects])
+            return elements_of(value)
         return value if value is TENSOR or value is FRESH else UNKNOWN
 
     def targets(self, target: ast.expr, iterated: ast.expr) -> Iterator[tuple[ast.expr, Value]]:
@@ -210,6 +210,11 @@ def _result_of(function: Any) -> Value:
     if isinstance(function, types.BuiltinFunctionType) or package(module) in ("math", "numpy"):
         return TENSOR
     return UNKNOWN
+
+
+def elements_of(value: Value) -> Value:
+    """What containers hold, all together."""
+    return _joined([_elements_of(each) for each in value.objects])
 
 
 def _elements_of(value: Any) -> Value:

@@ -109,6 +109,39 @@ def test_arguments_out_of_containers_may_be_anything(notebook, call: str) -> Non
     assert len(names["log"]) == RUNS
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x if truth else y",
+        "truth and x",
+        "sorted(ordered)[0].value * x",
+        "max(ordered).value * x",
+        "ordered.index(truth) * x",
+        "x * len({*ordered, *tuple(ordered)})",
+        "x * sum(map(bool, ordered))",
+        "x * bool(truth)",
+        "wrapped(x)",
+        "functools.partial(wrapped, x)()",
+    ],
+)
+def test_what_python_calls_by_itself_is_called(notebook, code: str) -> None:
+    setup = """
+import functools
+log = []
+class Noted:
+    value = 2.0
+    def __bool__(self): log.append("bool"); return True
+    def __lt__(self, other): log.append("less"); return False
+    def __gt__(self, other): log.append("more"); return False
+    def __eq__(self, other): log.append("same"); return True
+    __hash__ = object.__hash__
+truth, ordered = Noted(), [Noted(), Noted()]
+@functools.wraps(tf.sin)
+def wrapped(z): log.append("wrapped"); return z * 2.0
+"""
+    notebook(SETUP + setup, f"y = tf.sin(x)\nz = {code}\nw = y + 1.0")
+
+
 def test_a_descriptor_is_asked_only_when_python_asks_it(notebook) -> None:
     setup = """
 asked = []
