@@ -15,17 +15,8 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.errors import tell_failure
-from nbfn.notebook.formatters import forget
+from nbfn.notebook.formatters import LIVE, forget
 from nbfn.site import current_cell
-
-LIVE = (
-    ("nbfn.functions.traced.traced_function", "TracedFunction"),
-    ("nbfn.functions.watching.watched_function", "WatchedFunction"),
-    ("nbfn.functions.watching.watched_object", "WatchedObject"),
-    ("nbfn.functions.segments.cell", "TracedCell"),
-    ("nbfn.sessions.session", "Session"),
-)
-"""The classes of what changes after it has been displayed."""
 
 MAX_DISPLAYS = 50
 """So many outputs are kept true; older ones stay as they are."""

@@ -34,6 +34,12 @@ _SHOWN = (
 )
 
 
+_CHANGING = ("TracedFunction", "WatchedFunction", "WatchedObject", "TracedCell", "Session")
+
+LIVE = tuple((module, name) for module, name, _ in _SHOWN if name in _CHANGING)
+"""The classes of what changes after it has been displayed."""
+
+
 def register_formatters(shell: InteractiveShell) -> None:
     """Registers a MIME bundle for each displayed class, by name, so that nothing is imported."""
     formatter = shell.display_formatter.mimebundle_formatter

@@ -88,12 +88,9 @@ def is_users(file: str) -> bool:
     """Whether a file is the user's: a cell or a module, but none of the machinery."""
     if is_cell(file):
         return True
-    path = Path(file)
-    if GENERATED in file or path.is_relative_to(_NBFN) or file.startswith("<"):
+    if file.startswith("<") or _belongs_to(file, _PACKAGES):
         return False
-    if _belongs_to(path, _PACKAGES):
-        return False
-    return is_installed(file) or not path.is_relative_to(_LIBRARY)
+    return is_installed(file) or not Path(file).is_relative_to(_LIBRARY)
 
 
 def is_installed(file: str) -> bool:
@@ -104,18 +101,14 @@ def is_installed(file: str) -> bool:
 
 def is_machinery(file: str) -> bool:
     """Whether a file belongs to nbfn, TensorFlow or Keras."""
-    path = Path(file)
-    return GENERATED in file or path.is_relative_to(_NBFN) or _belongs_to(path, _TENSORFLOW)
+    return _belongs_to(file, _TENSORFLOW)
 
 
-def _belongs_to(path: Path, packages: Iterable[str]) -> bool:
-    """Whether a file is one of these packages', wherever they are installed."""
-    folders = (
-        folder
-        for package in packages
-        for folder in getattr(sys.modules.get(package), "__path__", ())
-    )
-    return any(path.is_relative_to(folder) for folder in folders)
+def _belongs_to(file: str, packages: Iterable[str]) -> bool:
+    """Whether a file is nbfn's or one of these packages', wherever they are installed."""
+    modules = (sys.modules.get(package) for package in packages)
+    folders = [_NBFN, *(each for module in modules for each in getattr(module, "__path__", ()))]
+    return GENERATED in file or any(map(Path(file).is_relative_to, folders))
 
 
 def walk(traceback: TracebackType | None) -> Iterator[TracebackType]:

@@ -25,11 +25,10 @@ from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
-from nbfn.sessions.contents.memory import Memory, memory_of
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
-from nbfn.sessions.placement import SessionPlacement, session_placement
+from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
 from nbfn.site import cells_namespace
 from nbfn.text import count, join

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -111,14 +110,6 @@ def test_the_widget_under_the_cell_is_live_and_has_a_fallback(kernel: Kernel) ->
     assert (row["name"], row["calls"]) == ("halve", 1)
 
 
-@pytest.mark.parametrize("end", ["", "\n"])
-def test_the_failing_line_of_a_body_is_shown(kernel: Kernel, end: str) -> None:
-    for line, code in ((3, "x = 1\nraise ValueError('here')\ny = 2"), (2, "x = undefined_name")):
-        reply = kernel.run(f"%%tf_function\n{code}{end}")
-        shown = code.split("\n")[line - 2]
-        assert f"----> {line} {shown}" in reply.text
-
-
 def test_the_failing_lines_of_functions_are_shown(kernel: Kernel) -> None:
     kernel.run("import tensorflow as tf")
     kernel.run(
@@ -143,16 +134,6 @@ def test_a_cell_that_is_timed_is_displayed_once(kernel: Kernel) -> None:
     assert kernel.run("print(measured.calls, measured.hits)").text == "5 5\n"
     again = kernel.run("%%tf_function measured\ntimes = timed * 2")
     assert "hit: trace 1 served" in again.text
-
-
-def test_a_traceback_has_the_users_lines_only(kernel: Kernel) -> None:
-    kernel.run("%%tf_function\ndef broken(x):\n    return x @ tf.ones([5, 5])\n")
-    (error,) = kernel.run("broken(tf.ones([2, 2]))").outputs
-    assert error["ename"] == "ValueError"
-    assert error["evalue"].startswith("Dimensions must be equal")
-    text = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error["traceback"]))
-    assert "----> 3     return x @ tf.ones([5, 5])" in text
-    assert "site-packages" not in text
 
 
 def test_an_interrupted_cell_leaves_what_a_plain_one_leaves(kernel: Kernel, tmp_path: Path) -> None:

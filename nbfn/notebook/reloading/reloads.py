@@ -35,6 +35,13 @@ class Reloads:
 
     def register(self) -> None:
         """Registers with the shell."""
+        if "IPython.extensions.autoreload" in sys.modules:
+            # What autoreload did before nbfn was there is found by the first cell.
+            started = _start_of_process()
+            for name, module in self.modules().items():
+                stamp = _stamp(module)
+                if stamp is not None and stamp[0] > started:
+                    self._known[name] = _Seen()
         self._shell.events.register("pre_run_cell", self.before)
         self._shell.events.register("post_run_cell", self.after)
         self._is_registered = True
@@ -128,6 +135,15 @@ def _is_users(names: dict[str, Any]) -> bool:
     if not (isinstance(file, str) and file.endswith(".py")):
         return False
     return GENERATED not in file and not is_library(file)
+
+
+def _start_of_process() -> float:
+    """When this process started, in nanoseconds; the end of time where that is not known."""
+    try:
+        import psutil  # type: ignore[import-untyped]  # which ipykernel needs
+    except ImportError:
+        return float("inf")
+    return float(psutil.Process().create_time()) * 1e9
 
 
 def _stamp(module: ModuleType) -> tuple[int, int] | None:

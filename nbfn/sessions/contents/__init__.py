@@ -1,1 +1,1 @@
-"""What a session holds, looked at: kinds of things, memory, values, models."""
+"""What a session holds, looked at: kinds of things, values, models, cells."""

@@ -9,8 +9,7 @@ from nbfn import protocol
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.traces.capture import short_device
 from nbfn.modules.module.rows import show_bytes
-from nbfn.sessions.contents.memory import Memory
-from nbfn.sessions.placement import SessionPlacement
+from nbfn.sessions.placement import Memory, SessionPlacement
 from nbfn.text import count
 from nbfn.views.outline import Outline, Table, Words
 

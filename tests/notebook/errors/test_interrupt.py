@@ -43,17 +43,6 @@ def interrupted_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
-def test_in_python_leaves_what_a_plain_cell_leaves(run, shell, refused) -> None:
-    run(SETUP)
-    cell = "%%tf_function step\nL.append(x)\nv.assign_add(1.0)\ninterrupt()\ny = x * 2"
-    assert "KeyboardInterrupt" in refused(cell)
-    assert (len(shell.user_ns["L"]), shell.user_ns["v"].numpy()) == (1, 2.0)
-    assert "y" not in shell.user_ns
-    run(cell)
-    assert shell.user_ns["y"].numpy().tolist() == [2.0, 4.0]
-    assert (len(shell.user_ns["L"]), shell.user_ns["v"].numpy()) == (2, 3.0)
-
-
 def test_in_a_trace_that_follows_python(run, shell, refused, monkeypatch, always_traced) -> None:
     def interrupted(*_) -> None:
         raise KeyboardInterrupt
@@ -100,20 +89,6 @@ def test_in_a_run(run, shell, refused) -> None:
     run("n = tf.constant(1)")
     run(cell)
     assert len(shell.user_ns["step"].traces) == 1
-
-
-def test_in_an_export(run, shell, refused, tmp_path) -> None:
-    run(SETUP)
-    run("%%tf_function\ndef f(x):\n    return x * v")
-    run("f(x)")
-    shell.user_ns["path"] = str(tmp_path / "model")
-    with interrupted_after(0.7):
-        text = refused("nbfn.export(path, f)")
-    assert "KeyboardInterrupt" in text
-    assert list(tmp_path.iterdir()) == []
-    assert run("f(x)").result.numpy().tolist() == [1.0, 2.0]
-    run("nbfn.export(path, f, verify=False)")
-    assert (tmp_path / "model" / "saved_model.pb").exists()
 
 
 MACHINERY = ("site-packages", "nbfn/", "autograph", "run_cell_magic", "polymorphic")

@@ -171,6 +171,17 @@ def test_it_does_not_matter_which_is_loaded_first(shell, run, beside, order: str
     assert shell.user_ns["scaled"].__code__.co_firstlineno == beside.line_of("def scaled")
 
 
+def test_what_was_reloaded_before_nbfn_was_there_is_found(shell, run, beside) -> None:
+    run("%unload_ext nbfn")
+    beside.write(HELPERS.format(scale=2.0))
+    run(f"from {beside.name} import scaled")
+    beside.write(ABOVE + HELPERS.format(scale=3.0))
+    run("scaled(tf.ones([1]))")
+    run("%load_ext nbfn")
+    run("1")
+    assert shell.user_ns["scaled"].__code__.co_firstlineno == beside.line_of("def scaled")
+
+
 MORE = """
 
 def added(x):
