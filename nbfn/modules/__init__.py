@@ -1,5 +1,8 @@
 """Modules: the Flax Linen lifecycle on ``tf.Module``, public as ``nbfn.nn``."""
 
+# Before Keras: who has neither is told of this one.
+import tensorflow as _tensorflow
+
 from nbfn.modules import activations, errors, initializers
 from nbfn.modules.activations import *  # noqa: F403
 from nbfn.modules.containers.composite import Composite
