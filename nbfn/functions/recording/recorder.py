@@ -248,7 +248,8 @@ class Recorder(Record):
             if self.traces:
                 current = stance_of(self.function_id, self.own_stance)
                 name = self.spoken_name() or self.name
-                obey(current, name, call.wanted, list(self.traces.values()))
+                remedy = functools.partial(self.remedy, site=call_site(), wanted=call.wanted)
+                obey(current, name, call.wanted, list(self.traces.values()), remedy)
             self.limit.check(self.spoken_name() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()

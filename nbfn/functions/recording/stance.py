@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, get_args
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from nbfn.functions.recording.refusal import RetraceError, RunEagerly
 from nbfn.functions.recording.with_block import WithBlock
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.traces.cause import Wanted
+from nbfn.functions.traces.cause import Cause, Remedy, Wanted
 from nbfn.functions.traces.trace import Trace
 
 Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace"]
@@ -87,7 +87,13 @@ def stance_of(function_id: str, own: Stance | None) -> Stance:
     return _Everywhere.stance
 
 
-def obey(current: Stance, name: str, wanted: Wanted, traces: Sequence[Trace]) -> None:
+def obey(
+    current: Stance,
+    name: str,
+    wanted: Wanted,
+    traces: Sequence[Trace],
+    remedy: Callable[[tuple[Cause, ...]], Remedy | None],
+) -> None:
     """Is asked before a retrace is made.
 
     Args:
@@ -95,6 +101,7 @@ def obey(current: Stance, name: str, wanted: Wanted, traces: Sequence[Trace]) ->
         name: The function's name.
         wanted: What the call needs.
         traces: The traces that are there.
+        remedy: What to change, by the causes of the retrace.
 
     Raises:
         RetraceError: If it may not be made.
@@ -105,4 +112,6 @@ def obey(current: Stance, name: str, wanted: Wanted, traces: Sequence[Trace]) ->
     if current == "fail_on_retrace":
         causes, _ = explain(wanted, traces)
         why = "; ".join(cause.sentence for cause in causes)
-        raise RetraceError(f'`{name}` would retrace, and the stance is "fail_on_retrace": {why}')
+        text = f'`{name}` would retrace, and the stance is "fail_on_retrace": {why}'
+        advice = remedy(tuple(causes))
+        raise RetraceError(f"{text}. {advice}" if advice else text)
