@@ -17,6 +17,7 @@ from nbfn import _tensorflow
 from nbfn.functions.calls.times import Times, times_of
 from nbfn.functions.traces.capture import nbytes_of, short_device
 from nbfn.spent import spent_here
+from nbfn.text import count
 
 _PLUMBING = {"_Arg", "_Retval", "NoOp", "_HostSend", "_HostRecv", "_Send", "_Recv"}
 _SENDS = {"_Send", "_HostSend"}
@@ -88,9 +89,10 @@ class Placement:
 
     def __repr__(self) -> str:
         counts = ", ".join(
-            f"{device}: {count} operations" for device, count in self.devices.items()
+            f"{device}: {count(number, 'operation')}" for device, number in self.devices.items()
         )
-        lines = [f"<placement {counts or 'unknown'}; {len(self.copies)} copies between devices>"]
+        copies = f"{len(self.copies)} {'copy' if len(self.copies) == 1 else 'copies'}"
+        lines = [f"<placement {counts or 'unknown'}; {copies} between devices>"]
         lines += [f"  {copy}" for copy in self.copies]
         return "\n".join(lines)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nbfn.functions.recording.recorded import Recorded
+from nbfn.text import count
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -34,7 +35,8 @@ class Freed:
         return str(self)
 
     def __str__(self) -> str:
-        return f"{self.traces} traces dropped, {self.nbytes / 2**20:.1f} MiB given back"
+        dropped = count(self.traces, "trace")
+        return f"{dropped} dropped, {self.nbytes / 2**20:.1f} MiB given back"
 
 
 def evict(function: Recorded, trace: Trace) -> None:
