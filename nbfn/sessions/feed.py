@@ -38,16 +38,16 @@ _Row = TypeVar("_Row", bound=protocol.Record)
 _TABLES = tuple(protocol.State.model_fields)
 
 LIMITS = {"functions": 1000, "cells": 200, "traces": 300, "retraces": 200, "variables": 1000}
-"""So many rows of a table a page gets; together at most 1 MB."""
+"""The most rows of each table that a page gets; together at most 1 MB."""
 
 SAVED_ROWS = 100
-"""So many rows of each table a notebook keeps with an output; about 50 kB of traces."""
+"""The most rows of each table that a notebook keeps with an output; about 50 kB of traces."""
 
 SAVED_RUNS = 50
-"""So many rows stand there for the runs of all cells; about 20 kB."""
+"""The most rows that it keeps for the runs of all cells; about 20 kB."""
 
 DETAIL_ROWS = 200
-"""So many rows of each table somebody gets who looks at one function."""
+"""The most rows of each table for somebody who looks at one function."""
 
 Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
 
@@ -213,7 +213,7 @@ class Feed:
             for subscriber, watcher in list(self._watchers.items()):
                 if watcher.is_paused:
                     continue
-                # Who has missed a patch can make nothing of the next one.
+                # Patches follow each other: after a missed one only a snapshot helps.
                 message = self.snapshot() if watcher.is_behind else patch
                 try:
                     subscriber(message)
@@ -401,7 +401,7 @@ def _row_of(cell: TracedCell) -> protocol.TracedCellRecord | None:
 
 
 def is_shown(function: Observed) -> bool:
-    """Whether a function is listed: all that have a trace, and all that are no bare method."""
+    """Whether a function is listed: if it has a trace or a call, or is no method of a class."""
     if function.recorder.traces or function.recorder.calls:
         return True
     name = getattr(function.python_function, "__qualname__", "")

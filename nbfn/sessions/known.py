@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Known:
-    """Which rows of a function somebody has.
+    """Which rows of a function a subscriber has got.
 
     Attributes:
         used: The `last_used` of the trace that was used last.

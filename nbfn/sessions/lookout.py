@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nbfn.functions.watching.activity import Doing
 
 DELAY = 1.0
-"""Seconds after which work is worth a word."""
+"""Seconds after which work is told of."""
 
 _VERBS = {"trace": "tracing", "run": "running", "export": "exporting to"}
 

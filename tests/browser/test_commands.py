@@ -160,7 +160,8 @@ def test_a_badge_says_how_a_cell_fares(lab) -> None:
     for index in (0, 1, 1, 2, 3):
         lab.run(index)
     badge = lab.cell(1).locator(".nbfn-Badge")
-    expect(badge).to_have_text(re.compile(r"^1 of 3 lines in graphs · \d traces? · \d+ hits?$"))
+    counts = r"^1 of 3 statements in graphs · \d traces? · \d+ hits?$"
+    expect(badge).to_have_text(re.compile(counts))
     expect(badge).to_have_attribute("title", re.compile("prints"))
     expect(lab.cell(2).locator(".nbfn-Badge")).to_have_text("2 traces · 1 hit")
     expect(lab.cell(0).locator(".nbfn-Badge")).to_have_count(0)

@@ -99,7 +99,7 @@ class _Rewriter(_Transformer):  # type: ignore[misc]
         self._namer = namer
 
     def visit(self, node: Node) -> Any:
-        """What stands for a node: a list of statements, or the node."""
+        """The statements that take the place of a node, or the node itself."""
         self.generic_visit(node)
         if not isinstance(node, gast.stmt):
             return node

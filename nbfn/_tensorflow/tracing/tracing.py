@@ -26,7 +26,7 @@ _FRAMES_TO_CALLER = 4
 
 _Function: Any = Function
 CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_options")
-"""Whether `ScopedFunction` has its say in this TensorFlow."""
+"""Whether TensorFlow calls what `ScopedFunction` overrides."""
 
 
 class ScopedFunction(_Function):  # type: ignore[misc]

@@ -52,7 +52,7 @@ class GraphTime:
         return id(value) in self.holders
 
     def and_of(self, functions: Collection[Callable[..., Any]]) -> GraphTime:
-        """This, and what these functions run and change."""
+        """The same with what these functions run and change as well."""
         if not functions:
             return self
         codes, lines, holders = set(self.codes), set(self.lines), set(self.holders)

@@ -1,4 +1,4 @@
-"""Who runs traced functions on replicas. A session with a strategy says so; nobody does else."""
+"""Who runs traced functions on replicas. Set by a session with a strategy; else nobody does."""
 
 from __future__ import annotations
 

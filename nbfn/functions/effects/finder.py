@@ -8,6 +8,7 @@ stand for. No code of the user's runs.
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ Keywords = Mapping[str | None, Value]
 """What the keywords of a call stand for; with None among them, there may be arguments more."""
 
 MAX_FUNCTIONS = 200
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
 _ARRAYS = (np.ndarray, np.generic)
 _STORES = "return the value, or use a tf.Variable"
@@ -48,7 +50,7 @@ _CLOSED = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.AsyncFunctionDef, ast.Raise),
     *(ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith),
 )
-"""What is told as one, and not looked into."""
+"""One reason is enough for these: what is in them is not looked at."""
 
 _PYTHON: dict[type, Reason] = {
     **dict.fromkeys((ast.Import, ast.ImportFrom), Reason("unknown", "imports")),
@@ -58,10 +60,10 @@ _PYTHON: dict[type, Reason] = {
     **dict.fromkeys((ast.Await, ast.Yield, ast.YieldFrom), Reason("unknown", "awaits or yields")),
 }
 _PYTHON_OF_A_CELL: dict[type, Reason] = {
-    ast.Assert: Reason("unknown", "asserts"),
+    ast.Assert: Reason("assert", "asserts"),
     ast.Raise: Reason("unknown", "raises"),
-    ast.JoinedStr: Reason("number", "formats a string"),
-    ast.Lambda: Reason("make", "makes a function"),
+    ast.JoinedStr: Reason("value", "formats a string"),
+    ast.Lambda: Reason("function", "makes a function"),
 }
 
 
@@ -92,12 +94,17 @@ class Effect:
 
 
 class Finder:
-    """One walk.
+    """What one search has found so far, across all functions that it walks.
+
+    Two questions choose how much counts. ``strict`` is asked for code that may run in a segment: in
+    doubt it is Python's. Remarks, ``check`` and ``--whole`` are not strict: they tell only what is
+    sure. `Walk.is_own` adds, for the cell's own statements, what only a graph could not give back.
 
     Attributes:
-        reads: Names of the namespace that functions read which the code calls.
-        objects: Objects of libraries that are called: layers, optimizers, losses.
-        seen: The functions of the user's that were walked.
+        reads: Names of the namespace that functions read which the code calls; complete when
+            the walk has ended.
+        objects: Objects of libraries that are called: layers, optimizers, losses; likewise.
+        seen: The functions of the user's that were walked. It keeps what the keys name by id.
         strict: Whether a ``try`` in a function, and what cannot be told, count too.
         skipped: Functions that run elsewhere, as those do that ``tf.py_function`` is given.
     """
@@ -141,7 +148,7 @@ class Finder:
         if node is None:
             yield Effect(Reason("unknown", f"calls `{shown}`, whose source is not known"), 0, shown)
             return
-        if code.co_flags & 0x2A0:  # generators and coroutines
+        if code.co_flags & _GENERATORS:
             yield Effect(Reason("unknown", f"calls the generator `{shown}`"), 0, shown)
             return
         if function.__globals__ is self._namespace:
@@ -156,7 +163,7 @@ class Finder:
 
 
 class Walk:
-    """Walks one piece of code.
+    """Walks the statements of a cell, or of one function.
 
     Attributes:
         scope: What its names stand for.
@@ -245,7 +252,7 @@ class Walk:
                 for owner in self.scope.value(child).objects:
                     yield from self._special(node, owner)
         if self.is_own and isinstance(node, ast.BinOp) and self._formats(node):
-            yield self._effect("number", node, "formats a string")
+            yield self._effect("value", node, "formats a string")
 
     def _formats(self, node: ast.BinOp) -> bool:
         """Whether it is a text, ``%`` and what goes into it."""
@@ -363,7 +370,7 @@ class Walk:
         """What operators of the user's classes do."""
         for owner in value.objects:
             if self.is_own and isinstance(owner, _ARRAYS):
-                yield self._effect("number", node, "computes with a NumPy array")
+                yield self._effect("value", node, "computes with a NumPy array")
             else:
                 yield from self._special(node, owner)
 

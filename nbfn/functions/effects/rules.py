@@ -34,9 +34,16 @@ class Reason(NamedTuple):
     """Why something is Python's.
 
     Attributes:
-        kind: ``"print"``, ``"write"``, ``"draw"``, ``"read"``: an effect, or something that a
-            graph would do once. ``"make"``: it makes an object. ``"number"``: it needs a value.
-            ``"function"``: it is a tf.function. ``"unknown"``: nbfn cannot tell what it does.
+        kind: What sort of reason.
+
+            - ``"print"``, ``"write"``, ``"draw"``, ``"read"``: an effect, or something that a
+              graph would do once.
+            - ``"make"``, ``"variable"``: it makes an object, or a variable.
+            - ``"number"``: it needs a number, which AutoGraph may have.
+            - ``"value"``: it needs a value, which no graph has while it is traced.
+            - ``"function"``: it makes a function, or is a tf.function.
+            - ``"data"``, ``"assert"``: it is of tf.data, or asserts.
+            - ``"unknown"``: nbfn cannot tell what it does.
         text: Why, as in "line 3 prints".
         advice: What to write in a function that is traced.
     """
@@ -81,6 +88,7 @@ _BUILTINS = {
 }
 _NUMBERS = frozenset({"float", "int", "bool", "str", "complex", "bytes", "repr", "format", "len"})
 _NUMBERS |= {"isinstance", "issubclass", "type", "hasattr", "callable", "ascii", "chr", "ord"}
+_TEXTS = frozenset({"str", "repr", "format"})
 _CONTAINERS = frozenset({"tuple", "list", "dict", "set", "frozenset", "zip", "range", "enumerate"})
 _CONTAINERS |= {"reversed", "slice", "map", "filter", "object"}
 _MODULES: dict[str, Reason | None] = {
@@ -138,7 +146,8 @@ _PURE_OF_CONTAINERS = ("get", "items", "keys", "values", "index", "count", "copy
 def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
     """Why making an instance is Python's; None also where the user's own code says more."""
     name = cls.__name__
-    made = Reason("make", f"makes {'an' if name[0] in 'AEIOaeio' else 'a'} {name}")
+    kind = "variable" if issubclass(cls, tf.Variable) else "make"
+    made = Reason(kind, f"makes {'an' if name[0] in 'AEIOaeio' else 'a'} {name}")
     if issubclass(cls, BaseException):
         return None
     if cls.__module__ == "builtins":
@@ -154,7 +163,8 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
 
 def _of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:
     if name in _NUMBERS:
-        return Reason("number", f"{name}() of a value") if is_own else None
+        kind = "value" if name in _TEXTS else "number"
+        return Reason(kind, f"{name}() of a value") if is_own else None
     return _BUILTINS.get(name, other)
 
 
@@ -197,7 +207,7 @@ def _of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Re
         return Reason("make", f"calls {shown}")
     parts = {*shown.split(".")[1:-1], *module.split(".")}
     if not parts.isdisjoint(_TF_MODULES):
-        return Reason("unknown", f"calls {shown}")
+        return Reason("data" if "data" in parts else "unknown", f"calls {shown}")
     if is_own and not parts.isdisjoint(_RANDOM) and not name.startswith("stateless"):
         return Reason("draw", "draws random numbers")
     if name == "print" and is_own:
@@ -208,7 +218,7 @@ def _of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Re
 def reason_of_tensor_method(name: str) -> Reason | None:
     """Why a method of a tensor is Python's."""
     if name in _VALUES:
-        return Reason("number", f".{name}()", "use the tensor itself")
+        return Reason("value", f".{name}()", "use the tensor itself")
     return None
 
 
@@ -241,7 +251,8 @@ def reason_of_module(module: str, shown: str) -> Reason | None:
         return Reason("draw", "draws from NumPy's random numbers", _DRAW)
     if name in _MODULES:
         return _MODULES[name]
-    return Reason("unknown", f"calls {shown}() of {name or 'Python'}")
+    kind = "value" if name == "numpy" else "unknown"
+    return Reason(kind, f"calls {shown}() of {name or 'Python'}")
 
 
 def reason_of_state(owner: Any) -> Reason | None:

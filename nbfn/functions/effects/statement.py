@@ -20,6 +20,8 @@ from nbfn.functions.effects.values import (
     package,
 )
 
+NO_TENSOR = "no tensor in it"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -58,7 +60,7 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
         told = found[-1] if found[-1].reason.is_effect else found[0]
         return Verdict(str(told))
     if not _has_tensor(node, Scope(names_in(namespace, {}))):
-        return Verdict("no tensor in it")
+        return Verdict(NO_TENSOR)
     return Verdict(None, frozenset(finder.reads), finder.objects)
 
 

@@ -43,7 +43,7 @@ class Value:
     objects: tuple[Any, ...] = ()
 
     def joined(self, other: Value) -> Value:
-        """What stands for either."""
+        """A value that may be this one or the other."""
         if self.kind == other.kind != "objects":
             return self
         if self.kind == other.kind and len(self.objects) + len(other.objects) <= MAX_OBJECTS:
@@ -138,7 +138,7 @@ class Scope:
         return FRESH  # lists, dicts, sets, comprehensions
 
     def elements(self, node: ast.expr) -> Value:
-        """What goes through a loop over an expression."""
+        """What a loop over an expression gives to its target."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and node.elts:
             return _joined([self.value(each) for each in node.elts])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

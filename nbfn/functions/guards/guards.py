@@ -22,7 +22,6 @@ from nbfn.site import warn
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
 Fingerprints = Mapping[Source, Fingerprint]
 Numbers = dict[frozenset[tuple[Source, Fingerprint]], int]
-Change = tuple[Source, tuple[Fingerprint, Fingerprint]]
 Exemptions = tuple[frozenset[Source], Numbers]
 
 
@@ -84,7 +83,7 @@ class Guards:
         return {source: fingerprint_of_functions(functions, functions[-1])}
 
     def also(self, fingerprints: Fingerprints) -> None:
-        """Guards some more, which whoever says so looks at."""
+        """Guards these too; the caller compares them, and calls this when they change."""
         if fingerprints != self._also:
             with self._lock:
                 self._also, self._guard_set = fingerprints, None
@@ -139,7 +138,7 @@ class Guards:
         objects = tuple(objects)
         return self._number(self.fingerprints(objects)) if objects else self.state
 
-    def learn(
+    def after_trace(
         self,
         objects: tuple[tuple[str, Any], ...],
         before: Fingerprints | None,
@@ -180,14 +179,15 @@ class Guards:
                 }
 
             numbers = {number: self._number(renewed(dict(known))) for known, number in old.items()}
-            return Renewal(numbers | {0: 0}, renewed)
+            numbers[0] = 0  # nothing is guarded
+            return Renewal(numbers, renewed)
 
     def exemptions(self) -> Exemptions:
-        """What is exempt now, for `restore`."""
+        """What is exempt now, and the numbers of all sets, for `restore`."""
         return self._exempt, self._numbers
 
     def restore(self, exemptions: Exemptions) -> None:
-        """Makes exempt again what was."""
+        """Goes back to these exemptions and their numbers."""
         (self._exempt, self._numbers), self._guard_set = exemptions, None
 
     def exempt_only(self, exemptions: Exemptions) -> None:

@@ -185,7 +185,7 @@ class Recorder(Record):
         call = self.current
         objects = tuple(_tensorflow.objects(concrete.function_type))
         missed = call if call is not None and call.missed_at else None
-        renewal = self.guards.learn(
+        renewal = self.guards.after_trace(
             objects,
             missed.fingerprints if missed else None,
             _tensorflow.by_reference(concrete) if missed else (),

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
 
 _WEIGHT = {
-    "shape": 1,
-    "python_value": 1,
-    "stale": 1,
-    "device": 1,
-    "summaries": 1,
     "python_type": 2,
     "rank": 2,
     "object_identity": 2,
@@ -34,6 +29,7 @@ _WEIGHT = {
     "dtype": 3,
     "structure": 4,
 }
+"""How far a difference of these kinds takes a trace away; others count 1."""
 
 
 def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:

@@ -10,7 +10,7 @@ from nbfn.functions.traces.cause import Cause, Remedy
 from nbfn.site import Site
 from nbfn.text import join
 
-_RELAXED = ("shape", "rank", "python_value", "python_type")
+_RELAXED = ("shape", "rank")
 """Differences that one trace can serve, if `relax` makes it."""
 
 

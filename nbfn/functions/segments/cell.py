@@ -35,7 +35,7 @@ class TracedCell:
 
     Attributes:
         id: Unique in this process; ends with ``-`` and a number that grows.
-        place: The run of the notebook's cell that it is; None outside of one.
+        place: Which run of which cell of the notebook it stands for; None outside a notebook.
         changed: Grows with every run.
         name: Its name.
         plan: What is known of its statements.

@@ -39,7 +39,7 @@ class Objects:
         self._state = self._now()
 
     def hold(self, epoch: int) -> bool:
-        """Whether they are as they were; looks only if the epoch is another one."""
+        """Whether they have the attributes of the last look; looks again only in a new epoch."""
         if epoch == self._epoch or not self.alive:
             return True
         state = self._now()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nbfn.functions.effects.statement import NO_TENSOR
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.segment import Segment
-from nbfn.functions.segments.text import Statement
+from nbfn.functions.segments.text import PLAIN, Statement
 
 GRAPH = "graph"
-_EVIDENT = frozenset(
-    {
-        *("a loop", "a decision", "continues a loop", "leaves a loop", "does nothing"),
-        "no tensor in it",
-    }
-)
+_EVIDENT = {
+    NO_TENSOR,
+    *(PLAIN[each] for each in (ast.For, ast.If, ast.Continue, ast.Break, ast.Pass)),
+}
 
 
 @dataclass(frozen=True)

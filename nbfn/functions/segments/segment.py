@@ -197,7 +197,7 @@ class Segment:
                 traced.evict(known)
             try:
                 with _quietly() as printed:
-                    trace = traced.learn(given)
+                    trace = traced.trace_served(given)
                 is_made = True
             except NbfnError:
                 raise

@@ -29,7 +29,7 @@ _BODIES = ("body", "orelse", "finalbody")
 _CANDIDATES = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr
 _COMPOUND = ast.For | ast.While | ast.If | ast.Try | ast.With | ast.Match
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-_PLAIN = {
+PLAIN = {
     ast.For: "a loop",
     ast.While: "a loop",
     ast.If: "a decision",
@@ -47,7 +47,7 @@ _PLAIN = {
     ast.Pass: "does nothing",
     ast.Match: "a decision",
 }
-
+"""Why a statement of these kinds is Python's, whatever its names stand for."""
 
 _HARMLESS = frozenset(
     {
@@ -165,7 +165,7 @@ class AnalysedCell:
         return sorted(every, key=lambda each: (each.node.lineno, each.node.col_offset))
 
     def bound_to(self, run: Any, file: str = "") -> CodeType:
-        """The code, asking one run of the cell.
+        """The code, with the run that its questions go to.
 
         Args:
             run: Has `may` and `end`, and takes `result`.
@@ -261,7 +261,7 @@ class _Reader:
 
 def _fixed(node: ast.stmt, tape: str | None, *, guarded: bool) -> str | None:
     if not isinstance(node, _CANDIDATES) and tape is None:
-        return _PLAIN.get(type(node), "is plain Python")
+        return PLAIN.get(type(node), "is plain Python")
     if guarded:
         return "is inside `try`"
     is_declaration = isinstance(node, ast.AnnAssign) and (node.value is None or not node.simple)

@@ -1,6 +1,7 @@
 """How long a segment takes as Python and as a graph, and which of them it is to be.
 
-The least of a few runs is compared: what else the machine does only ever adds to a time.
+Medians of a few runs say whether a trace repays itself. A graph is found slower by the least of its
+runs against the least of Python's: what else the machine does only ever adds to a time.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ _OF_ALL_CLONES = frozenset(
 
 
 class TracedFunction(Answers, _Base):  # type: ignore[misc]
-    """What `function` returns: a tf.function with sight.
+    """What `function` returns: a tf.function that counts its calls and explains its traces.
 
     It is one for everything in TensorFlow that recognises one, and returns the same values,
     gradients, errors and side effects, except that ``f(1)``, ``f(1.0)`` and ``f(True)`` do not
@@ -393,7 +393,7 @@ class TracedFunction(Answers, _Base):  # type: ignore[misc]
             self.recorder.end(call)
 
     @_tensorflow.no_autograph_fast
-    def learn(self, args: Sequence[Any]) -> Trace | None:
+    def trace_served(self, args: Sequence[Any]) -> Trace | None:
         """Makes the trace of a call that Python has served, as the call would have made it.
 
         Returns:

@@ -234,7 +234,7 @@ def _public_first(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def is_keras_variable(value: Any) -> bool:
-    """Whether it is Keras's dress of a variable, which it holds as ``value``."""
+    """Whether it is a Keras variable, which holds the tf.Variable as ``value``."""
     return type(value).__module__.startswith("keras.") and isinstance(
         getattr(value, "value", None), tf.Variable
     )

@@ -122,8 +122,3 @@ def settled(make: Callable[[], Any], inputs: Sequence[Any]) -> Any:
         return make()
     with tf.init_scope():
         return make()
-
-
-def each(fn: Callable[..., Any], value: Any, axes: Sequence[Any]) -> Any:
-    """``fn(leaf, axis)`` for each leaf."""
-    return pack(value, [fn(leaf, a) for leaf, a in zip(flatten(value), axes, strict=True)])

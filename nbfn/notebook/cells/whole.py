@@ -219,12 +219,12 @@ def _refuse_python(
         if isinstance(node, ast.Delete):
             found[node.lineno, "deletes a name"] = Reason("write", "")
     making = "make it in a cell above, or let it live for one call with --local-state"
-    for is_own in (False, True):
+    for is_own in (False, True):  # as a function's code has it, and what only a cell may not
         walk = Walk(Scope(names_in(namespace, {})), Finder(namespace, strict=False), is_own=is_own)
         for effect in walk.block(body):
             if _is_refused(effect, options, is_own=is_own):
                 reason = effect.reason
-                if reason.text == "makes a Variable":
+                if reason.kind == "variable":
                     reason = reason._replace(advice=making)
                 found.setdefault((effect.line, str(effect)), reason)
     if found:
@@ -237,18 +237,9 @@ def _refuse_python(
 
 def _is_refused(effect: Effect, options: CellOptions, *, is_own: bool) -> bool:
     """Whether a graph cannot have something, to go by a function's code or by the cell's own."""
-    kind, text = effect.reason.kind, effect.reason.text
+    reason = effect.reason
     if not is_own:
-        return effect.reason.is_effect
-    if kind == "make":
-        variable = text == "makes a Variable" and options.has_local_state
-        return not variable and not text.endswith(("function", "a list", "a dict"))
-    return text in _TEXTS or text.startswith((".", "calls tf.data")) or "of numpy" in text
-
-
-_TEXTS = frozenset(
-    {
-        *("formats a string", "asserts", "str() of a value", "repr() of a value"),
-        *("format() of a value", "computes with a NumPy array"),
-    }
-)
+        return reason.is_effect
+    if reason.kind == "variable":
+        return not options.has_local_state
+    return reason.kind in ("make", "value", "data", "assert")

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.functions.effects.values import package
+from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
 from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
     in_try,
@@ -32,6 +33,11 @@ def add_notes(
     if getattr(error, "__notes__", ()):
         return
     failure = Failure(error, traceback, namespace)
+    if isinstance(error, StaleTraceError | TraceLimitError):
+        note = _option(failure)
+        if note:
+            error.add_note(note)
+        return
     for pattern, advise in _ADVICE:
         if re.search(pattern, failure.message):
             note = failure.place + advise if isinstance(advise, str) else advise(failure)
@@ -299,7 +305,6 @@ _BRANCH = (
 )
 
 _ADVICE: tuple[tuple[str, Advise | str], ...] = (
-    (r"^trace \d+ of `.*` is stale|, max_traces is \d+", _option),
     (r"singleton tf\.Variables|create variables on non-first|non-first call", _CREATED),
     (r"Detected unsupported operations when trying to compile graph", _uncompiled),
     (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leaked),

@@ -146,7 +146,7 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
         if imported and not _has_its_own_view(error):
             view = shown(error, traceback)
             _note(error, traceback, shell.user_ns)
-    except Exception:  # an error must be shown, whatever becomes of its dress
+    except Exception:  # an error must be shown, plainly if not otherwise
         view = None
     if view is None or (
         view.traceback is None and not isinstance(error, NbfnError | KeyboardInterrupt)

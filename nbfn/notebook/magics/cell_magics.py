@@ -1,4 +1,4 @@
-"""The cell magics, each a thin dress over a plain Python call."""
+"""The cell magics, each a few lines over a plain Python call."""
 
 from __future__ import annotations
 

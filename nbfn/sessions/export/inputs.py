@@ -15,7 +15,7 @@ SIZES = (2, 1, 3)
 """Lengths drawn for a dimension that a signature leaves open: one of them odd, one of them 1."""
 
 REAL = "the inputs of a real call"
-"""What to call what a real call gave."""
+"""How a proof names the inputs of a real call."""
 
 _OF_SIZE = "drawn inputs of size "
 _SEED = 7

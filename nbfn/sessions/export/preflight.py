@@ -20,7 +20,7 @@ from nbfn.sessions.session import session
 from nbfn.text import count
 
 LARGE_CONSTANT = 10_000_000
-"""Bytes of a constant that is worth a word."""
+"""Bytes from which a constant is told of."""
 
 _PYTHON_CALLS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
 

@@ -85,7 +85,7 @@ class Case:
         return {name: value.numpy() for name, value in outputs.items()}
 
     def verdict(self) -> Verification:
-        """What is said of it at the end."""
+        """How it has come out."""
         random = _tensorflow.stateful_random_operations(self.concrete.graph)
         more = f"; not with {join(self.notes)}" if self.notes else ""
         if self.unfit is not None or not self.compared:

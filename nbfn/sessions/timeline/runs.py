@@ -25,7 +25,7 @@ NEWEST = 160
 """So many of them, the newest, are single runs; older ones may be merged."""
 
 DELAY = 1.0
-"""Seconds after which a run is worth a word before it has ended, and between two words."""
+"""Seconds after which a run is told of before it has ended, and after which it is told of again."""
 
 Seen = Literal["trace", "run", "unnoted"]
 """What a thread was seen to do: to trace, to run a graph, or to run one of a function that notes

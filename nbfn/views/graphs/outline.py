@@ -13,13 +13,13 @@ from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 
 MAX_ROWS = 200
-"""So many lines has the text; deeper scopes are left closed until it fits."""
+"""The most lines of the text; deeper scopes are left closed until it fits."""
 
 MAX_WIDTH = 40
-"""So wide is a column of the text; names are never cut."""
+"""The widest column of the text, in characters; names are never cut."""
 
 MAX_OPERATIONS = 5_000
-"""So many operations has the HTML."""
+"""The most operations in the HTML."""
 
 _CELL = "text-align:left;padding:1px 12px 1px 0;vertical-align:top"
 _INSIDE = "margin-left:1.2em"

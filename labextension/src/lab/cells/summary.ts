@@ -1,5 +1,5 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { linesAbove, linesOf } from '../../feed/lines';
+import { linesAbove } from '../../feed/lines';
 import { functionsOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TracedCellRecord } from '../../protocol';
@@ -30,7 +30,12 @@ export function badgeOf(
 ): Badge | null {
   if (record) {
     const parts = [
-      linesText(record, trans),
+      trans._n(
+        '%2 of %1 statement in graphs',
+        '%2 of %1 statements in graphs',
+        record.statements,
+        record.graph_statements
+      ),
       ...countsText(functionsOf(state, record), trans)
     ];
     const isStale = linesAbove(cell.text, record) === null;
@@ -64,17 +69,6 @@ function badge(
     title: [...lines, trans.__('Click to open the panel.')].join('\n'),
     isStale
   };
-}
-
-function linesText(record: TracedCellRecord, trans: TranslationBundle): string {
-  const lines = linesOf(record).filter(({ reason }) => reason !== undefined);
-  const inGraphs = lines.filter(({ reason }) => reason === null);
-  return trans._n(
-    '%2 of %1 line in graphs',
-    '%2 of %1 lines in graphs',
-    lines.length,
-    inGraphs.length
-  );
 }
 
 function countsText(
