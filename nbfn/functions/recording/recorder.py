@@ -289,43 +289,57 @@ class Recorder(Record):
 
     @_harmless
     def _added(self, concrete: Any) -> None:
-        seconds = 0.0
         call = self.current
-        if call is not None and call.missed_at:
-            seconds = time.perf_counter() - call.missed_at
-        site = call_site()
-        wanted = self.wanted(concrete.function_type)
+        tracing = call is not None and call.missed_at
+        seconds = time.perf_counter() - tracing if tracing else 0.0
         with self.lock:
-            causes, nearest = causes_of(
-                call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
-            )
-            key, now = id(concrete), next(clock)
-            number = self._made + 1
-            trace = Trace(number, concrete, wanted.key, causes[0], site, seconds, self.roots())
-            trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
-            watch_state(trace, self.on_cache_change)
-            trace.watch_objects(self._gone)
-            remedy = self.remedy(causes, site, wanted) if nearest else None
-            retrace = self.next_retrace(causes, nearest, trace, remedy) if nearest else None
-            # What follows calls nothing, so that no interrupt parts it.
-            self._made = trace.number
-            this_thread.calls.spent.traces += 1
-            self.trace_seconds += seconds
-            self.changed = trace.last_used = now
-            self.traces[key] = trace
-            if call is not None:
-                call.is_tracing = False
-                call.trace = trace
-                call.added += 1
-                call.trace_seconds += seconds
+            trace, retrace = self._explained(concrete, call, seconds)
+            trace.last_used = next(clock)
+            self._take_in(id(concrete), trace, retrace, call)
             if retrace is not None:
-                self.retrace_count += 1
-                self.retraces.append(retrace)
                 self._warn(retrace)
         if call is not None:
             call.runs_next()
         for listener in list(self.listeners):
             listener(trace)
+
+    def _explained(
+        self, concrete: Any, call: Call | None, seconds: float
+    ) -> tuple[Trace, Retrace | None]:
+        """A new trace with its cause; and, if traces were there, what is told of a retrace."""
+        site, wanted = call_site(), self.wanted(concrete.function_type)
+        causes, nearest = causes_of(
+            call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
+        )
+        trace = Trace(self._made + 1, concrete, wanted.key, causes[0], site, seconds, self.roots())
+        trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
+        watch_state(trace, self.on_cache_change)
+        trace.watch_objects(self._gone)
+        if not nearest:
+            return trace, None
+        remedy = self.remedy(causes, site, wanted)
+        return trace, self.next_retrace(causes, nearest, trace, remedy)
+
+    def _take_in(self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None) -> None:
+        """Counts a new trace. Only the last line calls anything, so that no interrupt parts it."""
+        self._made = trace.number
+        self.trace_seconds += trace.trace_seconds
+        self.changed = trace.last_used
+        this_thread.calls.spent.traces += 1
+        self.traces[key] = trace
+        if call is not None:
+            call.is_tracing = False
+            call.trace = trace
+            call.added += 1
+            call.trace_seconds += trace.trace_seconds
+        if retrace is not None:
+            self.retrace_count += 1
+            self.retraces.append(retrace)
+
+    def _warn(self, retrace: Retrace) -> None:
+        if self.warns:
+            self.limit.warn(self.name, len(self.traces), retrace)
+            self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 
     @property
     def made(self) -> int:
@@ -344,12 +358,6 @@ class Recorder(Record):
         if wanted.context is not None and wanted.context.strategy is not None:
             called = replace(called, name=None, unnamed=_UNDER_A_STRATEGY)
         return remedy_for(called, causes)
-
-    def _warn(self, retrace: Retrace) -> None:
-        if not self.warns:
-            return
-        self.limit.warn(self.name, len(self.traces), retrace)
-        self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 
     @_harmless
     def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:

@@ -24,6 +24,12 @@ _ABSENT = object()
 class CellRun:
     """What the code of a cell asks before each statement.
 
+    A block is in one of three states. *Decided*: the statement is of a segment that has just run as
+    a graph (`_BlockRun.is_python` is False), or of one that Python is to run; nothing is looked at.
+    *Learning*: Python runs statements that may become a segment (`_BlockRun.lesson`); each next one
+    goes on with the lesson or ends it, and the end makes the trace. Otherwise the next statement
+    may begin a segment that has a trace, or a lesson.
+
     Attributes:
         result: The value of the cell's last expression.
     """
@@ -271,7 +277,19 @@ class _BlockRun:
 
 
 class _Lesson:
-    """Statements that Python runs, and that may become a segment."""
+    """Statements that Python runs, and that may become a segment.
+
+    Attributes:
+        statements: Those so far.
+        before: The values of the names that they read, from before they were written.
+        writes: The names that they write.
+        tapes: The tapes that they open.
+        objects: Objects of libraries that they call, by id.
+        started: When they began, less the time that nbfn itself took.
+        spoilt: Why there is no segment after all; None if nothing is against it.
+        is_recording: Whether a tape of Python's sees them.
+        loop: The loop that they are, if they are one.
+    """
 
     def __init__(self, *, is_recording: bool) -> None:
         self.statements: list[Statement] = []

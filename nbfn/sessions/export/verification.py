@@ -54,9 +54,12 @@ class Case:
         concrete: The notebook's concrete function.
         what: What the other process calls; see `replay`.
         names: The names of the inputs, in the order of the tensors; None for a trace.
-        inputs: Sets of inputs by what to call them.
+        inputs: Sets of inputs by what to call them; a signature and its trace share the dict.
         writes: The variables and tables that it may change, as `replay.State` names them.
         unfit: Why it cannot be called; None if it can.
+        compared: The inputs with which both have computed the same.
+        notes: The inputs with which it was not compared, and why.
+        worst: The largest difference between numbers that count as equal.
     """
 
     name: str
@@ -176,8 +179,7 @@ def verify(
         left = [
             (case, label, call)
             for case, label, call in waiting
-            if call.results is None
-            and (id(case.inputs) not in late or label == REAL != late[id(case.inputs)])
+            if call.results is None and _is_worth_a_call(label, late.get(id(case.inputs)))
         ]
         if len(left) == len(waiting) and not late:
             raise VerificationError("the exported model ended its process when it was called")
@@ -185,10 +187,18 @@ def verify(
     work.next("verifying")
     for case, label, call in calls:
         work.step = f"calling {case.name} here"
-        _prove(case, label, call, held, state, time_limit)
+        _call_here(case, label, call, held, state, time_limit)
         if call.results is None and not (case.compared or case.notes):
             case.notes.append(_too_late(label, time_limit))
     return [case.verdict() for case in cases], process
+
+
+def _is_worth_a_call(label: str, late: str | None) -> bool:
+    """Whether to try some inputs after others with which the same call did not end.
+
+    Drawn inputs would hardly end either. Those of a real call have ended once, in the notebook.
+    """
+    return late is None or label == REAL != late
 
 
 def _too_late(label: str, time_limit: float) -> str:
@@ -206,7 +216,7 @@ def _compare_state(held: Held, here: Mapping[str, str], there: Mapping[str, str]
             raise VerificationError(f"{held.describe(key)} is not what the notebook holds")
 
 
-def _prove(
+def _call_here(
     case: Case, label: str, call: Call, held: Held, state: replay.State, time_limit: float
 ) -> None:
     """Makes one call here too, and compares."""
