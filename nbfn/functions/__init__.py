@@ -11,4 +11,4 @@ from nbfn.functions.traces.cause import Cause as Cause
 from nbfn.functions.traces.cause import Retrace as Retrace
 from nbfn.functions.traces.trace import EvictedError as EvictedError
 from nbfn.functions.traces.trace import Trace as Trace
-from nbfn.functions.watching.activity import Doing as Doing
+from nbfn.functions.watching.activity import Activity as Activity

@@ -131,7 +131,7 @@ class Hooks:
         """What takes long in the cell, once the user has imported nbfn's functions."""
         self._say_busy()
         if self._lookout is None:
-            if not hasattr(sys.modules.get("nbfn.functions"), "Doing"):
+            if not hasattr(sys.modules.get("nbfn.functions"), "Activity"):
                 runs.look(None)
                 return {}
             from nbfn.notebook.frames import cell_name

@@ -24,7 +24,7 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
-from nbfn.sessions.known import Captured, Known, totals_of
+from nbfn.sessions.known import Captured, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
 
@@ -104,7 +104,7 @@ class Feed:
         self._sent = protocol.State()
         self._totals = protocol.Totals()
         self._seen: dict[str, int] = {}
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownRows] = {}
         self._captured = Captured()
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
@@ -296,7 +296,7 @@ class Feed:
         """Adds the rows of a function that have changed; none if they cannot be made this time."""
         from nbfn.sessions.records import add_rows
 
-        old = self._known.get(function.id, Known())
+        old = self._known.get(function.id, KnownRows())
         rows = protocol.State()
         try:
             now = add_rows(rows, function, old, self._limits.get("traces"))
@@ -326,7 +326,7 @@ class Feed:
         if old is not None:
             self._replace(old, type(old)(), removed)
 
-    def _replace(self, old: Known, now: Known, removed: protocol.Removed) -> None:
+    def _replace(self, old: KnownRows, now: KnownRows, removed: protocol.Removed) -> None:
         """Takes out the rows that a function has no longer, and counts its captures."""
         gone = old.traces.keys() - now.traces.keys()
         removed.traces.extend(id for id in gone if id in self._sent.traces)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Known:
+class KnownRows:
     """Which rows of a function a subscriber has got.
 
     Attributes:

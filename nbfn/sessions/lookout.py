@@ -16,7 +16,7 @@ from nbfn.sessions.timeline.runs import Seen
 from nbfn.underway.work import Extent, Work, under_way
 
 if TYPE_CHECKING:
-    from nbfn.functions.watching.activity import Doing
+    from nbfn.functions.watching.activity import Activity
 
 DELAY = 1.0
 """Seconds after which work is told of."""
@@ -35,7 +35,7 @@ class _Since:
         loops: How far the loops were then that count in graphs, by id.
     """
 
-    doing: Doing
+    doing: Activity
     started: float
     counters: dict[str, int] | None = None
     loops: dict[int, Extent | None] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Lookout:
             yield from self._rows_of_loops(since, doing, seconds)
 
     def _rows_of_loops(
-        self, since: _Since, doing: Doing, seconds: int
+        self, since: _Since, doing: Activity, seconds: int
     ) -> Iterator[protocol.WorkRecord]:
         for loop in _graph_loops():
             extent = loop.extent()
@@ -185,7 +185,7 @@ def _loop_row(
     )
 
 
-def _id_of(doing: Doing) -> str | None:
+def _id_of(doing: Activity) -> str | None:
     """The id of the function, if nbfn made or watches it."""
     recorder = doing.recorder
     return None if recorder is None else recorder.function_id
@@ -197,8 +197,8 @@ def _count(done: int, total: int | None, unit: str, *, about: bool = False) -> s
     return f"{done:,} of {'about ' if about else ''}{total:,} {unit}"
 
 
-def _doing(thread: int) -> Doing | None:
-    found: Doing | None = _under_way("doing", thread, None)
+def _doing(thread: int) -> Activity | None:
+    found: Activity | None = _under_way("doing", thread, None)
     return found
 
 

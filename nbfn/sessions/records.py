@@ -12,7 +12,7 @@ from nbfn.functions import Cause, Retrace, Trace, TracedFunction
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
-from nbfn.sessions.known import Known
+from nbfn.sessions.known import KnownRows
 from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
 
@@ -29,7 +29,7 @@ def state_of(functions: Iterable[Observed], most: int | None = None) -> protocol
     """
     rows = protocol.State()
     for function in functions:
-        add_rows(rows, function, Known(), most)
+        add_rows(rows, function, KnownRows(), most)
     return rows
 
 
@@ -79,8 +79,8 @@ def functions_of(cell: TracedCell) -> list[TracedFunction]:
 
 
 def add_rows(
-    rows: protocol.State, function: Observed, known: Known, most: int | None = None
-) -> Known:
+    rows: protocol.State, function: Observed, known: KnownRows, most: int | None = None
+) -> KnownRows:
     """Adds the rows of one function to a state.
 
     Args:
@@ -102,7 +102,7 @@ def add_rows(
         used = known.used
         changed = [each for each in traces if (last := each.last_used) > used or not last]
         added = {each.id: each.captures for each in changed if each.id not in known.traces}
-        now = Known(
+        now = KnownRows(
             recorder.changed,
             known.traces | added if added else known.traces,
             recorder.retrace_count,

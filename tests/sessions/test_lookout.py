@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions import Doing
+from nbfn.functions import Activity
 from nbfn.functions.progress import graph_loops
 from nbfn.sessions import lookout as lookout_module
 from nbfn.sessions.lookout import Lookout
@@ -163,12 +163,12 @@ def test_it_looks_at_nothing_that_is_not_loaded(monkeypatch) -> None:
 def test_many_short_calls_are_not_one_long_one(here, clock, monkeypatch) -> None:
     calls = iter(range(100))
     monkeypatch.setattr(
-        lookout_module, "_doing", lambda _: Doing("run", "f", (next(calls), 0, None, False))
+        lookout_module, "_doing", lambda _: Activity("run", "f", (next(calls), 0, None, False))
     )
     for _ in range(10):
         clock.now += 0.6
         assert sentences(here) == []
-    same = Doing("run", "f", (-1, 0, None, False))
+    same = Activity("run", "f", (-1, 0, None, False))
     monkeypatch.setattr(lookout_module, "_doing", lambda _: same)
     for _ in range(3):
         clock.now += 0.6

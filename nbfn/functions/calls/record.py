@@ -129,7 +129,7 @@ class Observed(Protocol):
         """The user's Python function; None if it is gone."""
 
 
-class Tally(Record):
+class WatchedRecord(Record):
     """The `Record` of a function whose calls and traces are only looked at."""
 
     def add(
@@ -193,10 +193,10 @@ class Tally(Record):
             self.touch()
 
 
-class Answers:
+class RecordView:
     """What an observed function answers of its record, in the words of a `TracedFunction`."""
 
-    recorder: Tally
+    recorder: WatchedRecord
 
     @property
     def owner(self) -> Any | None:

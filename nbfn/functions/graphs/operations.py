@@ -68,7 +68,7 @@ class Operation:
 
 
 @dataclass
-class Scope:
+class NameScope:
     """The operations of a name scope.
 
     Attributes:
@@ -79,7 +79,7 @@ class Scope:
 
     name: str
     operations: list[Operation] = field(default_factory=list)
-    scopes: dict[str, Scope] = field(default_factory=dict)
+    scopes: dict[str, NameScope] = field(default_factory=dict)
 
     def all(self) -> Iterator[Operation]:
         """Its operations and those of the scopes in it."""
@@ -146,13 +146,13 @@ def graph_of_concrete(concrete: Any, captures: Sequence[str] = ()) -> Graph:
     )
 
 
-def scopes_of(operations: Iterable[Operation]) -> Scope:
+def scopes_of(operations: Iterable[Operation]) -> NameScope:
     """Operations by name scope; scopes and operations stay in the order of first appearance."""
-    whole = Scope("")
+    whole = NameScope("")
     for operation in operations:
         scope = whole
         for part in operation.name.split("/")[:-1]:
-            scope = scope.scopes.setdefault(part, Scope(part))
+            scope = scope.scopes.setdefault(part, NameScope(part))
         scope.operations.append(operation)
     return whole
 

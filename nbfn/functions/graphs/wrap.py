@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.functions.calls.record import Answers, Tally, next_id
+from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traces.cause import Cause
@@ -69,7 +69,7 @@ def wrap_function(
     return WrappedFunction(func, given)
 
 
-class WrappedFunction(Answers, tf.Module):  # type: ignore[misc]
+class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
     """What `wrap_function` returns: one graph, and the variables that it owns.
 
     It is a ``tf.Module`` with the variables as its own, so checkpoints and SavedModels find them.
@@ -95,7 +95,7 @@ class WrappedFunction(Answers, tf.Module):  # type: ignore[misc]
         self.concrete_function = made
         setattr(self, "__call__", made)  # noqa: B010, so that what is loaded can be called
         self._owned = list(_tensorflow.owned_variables(made))
-        self.recorder = Tally(label)
+        self.recorder = WatchedRecord(label)
         cause = Cause("first_trace", "wrapped: traced once, and never again")
         self.recorder.add(made, given.key, cause, self.site, seconds, roots(func))
         enlist(self)

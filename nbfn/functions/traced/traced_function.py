@@ -21,7 +21,7 @@ from nbfn.code import plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
-from nbfn.functions.calls.record import Answers
+from nbfn.functions.calls.record import RecordView
 from nbfn.functions.calls.replicas import current as replicas
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards.guards import Guards, changes
@@ -70,7 +70,7 @@ _OF_ALL_CLONES = frozenset(
 )
 
 
-class TracedFunction(Answers, _Base):  # type: ignore[misc]
+class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     """What `function` returns: a tf.function that counts its calls and explains its traces.
 
     It is one for everything in TensorFlow that recognises one, and returns the same values,

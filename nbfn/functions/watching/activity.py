@@ -33,7 +33,7 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True)
-class Doing:
+class Activity:
     """A function that a thread traces or runs; its record and its graph are held weakly.
 
     Attributes:
@@ -75,7 +75,7 @@ class Doing:
                     yield capture.name, int(capture.value.numpy())
 
 
-def doing(thread: int) -> Doing | None:
+def doing(thread: int) -> Activity | None:
     """What a thread, which may be another one, does with traced functions; None if it is in none.
 
     A trace counts before the call that makes it, and the outermost before those inside it.
@@ -87,11 +87,11 @@ def doing(thread: int) -> Doing | None:
     if not traced:
         outermost = calls[0]
         recorder = outermost.recorder if isinstance(outermost, Call) else outermost
-        return Doing(
+        return Activity(
             "run", recorder.name, (id(outermost), recorder.changed), None, weakref.ref(recorder)
         )
     call, inner = traced[0], traced[-1].recorder
-    return Doing(
+    return Activity(
         kind="trace",
         name=call.recorder.name,
         identity=(id(call), call.missed_at),
@@ -101,10 +101,10 @@ def doing(thread: int) -> Doing | None:
     )
 
 
-def _tracing_elsewhere(thread: int) -> Doing | None:
+def _tracing_elsewhere(thread: int) -> Activity | None:
     """The trace that a thread makes of a function which nbfn did not make."""
     found = _tensorflow.traced_in(stack_of(thread))
-    return None if found is None else Doing("trace", found[0], found)
+    return None if found is None else Activity("trace", found[0], found)
 
 
 def runs_unnoted(thread: int) -> bool:
@@ -112,7 +112,7 @@ def runs_unnoted(thread: int) -> bool:
     return not open_on(thread) and _tensorflow.runs_in(stack_of(thread))
 
 
-def doing_in(stack: Iterable[FrameType]) -> Doing | None:
+def doing_in(stack: Iterable[FrameType]) -> Activity | None:
     """What was done in the frames of an error's traceback, outermost first, as `doing`."""
     found = list(_tensorflow.samples(stack))
     traced = [sample for sample in found if sample.graph is not None]
@@ -122,7 +122,7 @@ def doing_in(stack: Iterable[FrameType]) -> Doing | None:
     known = {id(getattr(each, "function", each)): each.recorder for each in live_functions()}
     recorder = known.get(id(sample.function))
     name = str(getattr(sample.function, "name", None) or "function")
-    return Doing(
+    return Activity(
         kind="trace" if traced else "run",
         name=name if recorder is None else recorder.name,
         identity=(sample.identity,),

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, tell_failure
-from nbfn.functions.calls.record import Answers
+from nbfn.functions.calls.record import RecordView
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.origin import origin_of
@@ -49,7 +49,7 @@ def watch(obj: Any) -> Any:
     Raises:
         WatchError: If there is no tf.function in it.
     """
-    if isinstance(obj, (TracedFunction, Answers, WatchedObject)):
+    if isinstance(obj, (TracedFunction, RecordView, WatchedObject)):
         return obj
     if isinstance(obj, _tensorflow.Function):
         return observe(obj, hits=True)

@@ -15,7 +15,7 @@ from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.placement import Run, run
-from nbfn.functions.calls.record import Answers, Tally, next_id
+from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.explain import explain
@@ -40,7 +40,7 @@ _UNNAMED = (
 )
 
 
-class WatchedFunction(Answers):
+class WatchedFunction(RecordView):
     """What `watch` returns for a tf.function: what a `TracedFunction` answers, from outside.
 
     It holds the function weakly, and changes nothing that a call does. Traces that were there
@@ -58,7 +58,7 @@ class WatchedFunction(Answers):
         self.site = _site(function.python_function)
         self.counts_hits = False
         self.parameters = parameters_text(function.python_function)
-        self._tally = Tally(name or _label(function, owner))
+        self._tally = WatchedRecord(name or _label(function, owner))
         self._tally.function_id = self.id
         self._function = weakref.ref(function)
         self._owner = None if owner is None else _weakly(owner)
@@ -68,7 +68,7 @@ class WatchedFunction(Answers):
         self._take_earlier()
 
     @property
-    def recorder(self) -> Tally:  # type: ignore[override]
+    def recorder(self) -> WatchedRecord:  # type: ignore[override]
         """What is known of its calls and traces."""
         self._settle()
         return self._tally

@@ -30,7 +30,7 @@ class VerificationError(NbfnError, AssertionError):
 
 
 @dataclass
-class Call:
+class ProofCall:
     """One call to make there.
 
     Attributes:
@@ -129,7 +129,7 @@ class Prover:
         model: Path,
         folder: Path,
         tables: Sequence[Any],
-        calls: Sequence[Call],
+        calls: Sequence[ProofCall],
         time_limit: float,
         tell: Callable[[str], None],
     ) -> dict[str, str]:
@@ -158,7 +158,7 @@ class Prover:
             "tables": tables,
             "calls": [call.what for call in calls],
         }
-        running: Call | None = None
+        running: ProofCall | None = None
         failure: str | None = None
         self._is_busy = True
         limit, is_ready = START_LIMIT, self._write(asked)

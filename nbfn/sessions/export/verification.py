@@ -17,7 +17,7 @@ from nbfn.functions.calls.interruption import Interruption, uninterrupted
 from nbfn.functions.traces.sample import Sample
 from nbfn.sessions.export import replay
 from nbfn.sessions.export.inputs import REAL, listed
-from nbfn.sessions.export.prover import Arrays, Call, Prover, VerificationError, prover
+from nbfn.sessions.export.prover import Arrays, ProofCall, Prover, VerificationError, prover
 from nbfn.sessions.export.resources import Held
 from nbfn.text import count, first_line, join
 from nbfn.underway.work import Work
@@ -155,7 +155,7 @@ def verify(
     work.next("loading the model in a fresh process")
     state = held.state()
     calls = [
-        (case, label, Call(case.name, case.what, _named(case, values)))
+        (case, label, ProofCall(case.name, case.what, _named(case, values)))
         for case in cases
         if case.unfit is None
         for label, values in case.inputs.items()
@@ -217,7 +217,7 @@ def _compare_state(held: Held, here: Mapping[str, str], there: Mapping[str, str]
 
 
 def _call_here(
-    case: Case, label: str, call: Call, held: Held, state: replay.State, time_limit: float
+    case: Case, label: str, call: ProofCall, held: Held, state: replay.State, time_limit: float
 ) -> None:
     """Makes one call here too, and compares."""
     there = call.results

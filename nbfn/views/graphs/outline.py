@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from nbfn.functions import Trace
-from nbfn.functions.graphs.operations import Graph, Operation, Scope, graph_of, scopes_of
+from nbfn.functions.graphs.operations import Graph, NameScope, Operation, graph_of, scopes_of
 from nbfn.text import count
 from nbfn.views.outline import Outline, Table
 
@@ -89,7 +89,7 @@ class GraphView:
 
     # Text ------------------------------------------------------------------------------
 
-    def _rows(self, scope: Scope, depth: int, indent: str = "") -> Iterator[Sequence[str]]:
+    def _rows(self, scope: NameScope, depth: int, indent: str = "") -> Iterator[Sequence[str]]:
         for operation in scope.operations:
             yield _row(operation, indent)
             for name in operation.bodies:
@@ -104,7 +104,7 @@ class GraphView:
 
     # HTML ------------------------------------------------------------------------------
 
-    def _html_scope(self, scope: Scope) -> str:
+    def _html_scope(self, scope: NameScope) -> str:
         parts = []
         if scope.operations:
             rows = "".join(_html_row(_row(each)) for each in scope.operations)
@@ -148,7 +148,7 @@ def title_of(trace: Trace, label: str | None = None) -> str:
     return title if label is None else f"{label}, {title}"
 
 
-def _summary(scope: Scope) -> str:
+def _summary(scope: NameScope) -> str:
     counts = scope.counts()
     listed = ", ".join(f"{number} {kind}" for kind, number in counts[:6])
     more = ", …" if len(counts) > 6 else ""

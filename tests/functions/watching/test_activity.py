@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.watching.activity import Doing, doing, lines
+from nbfn.functions.watching.activity import Activity, doing, lines
 
 
 class Gate:
@@ -78,7 +78,7 @@ def test_a_trace_with_its_graph_and_the_line_that_autograph_has_converted(gate, 
     f = make(slow)
     with gate.held(lambda: f(tf.constant(1.0))) as thread:
         seen = doing(thread)
-        assert isinstance(seen, Doing)
+        assert isinstance(seen, Activity)
         assert (seen.kind, seen.name, seen.inner) == ("trace", "slow", None)
         assert (__file__, line_of(slow, "# here")) in lines(thread)
         if make is tf.function:  # which notes nothing of itself
