@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -14,6 +15,17 @@ from nbfn import errors
 from tests.programs.wheel import environment, wheel
 
 __all__ = ["environment", "wheel"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _frozen() -> None:
+    """Has the collector look at what the module's tests make only.
+
+    Else each ``gc.collect()``, also that of ``f.free()``, walks TensorFlow and all that earlier
+    modules have left: half a second each, and minutes in tests that free things by chance.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
