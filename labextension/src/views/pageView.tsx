@@ -88,9 +88,10 @@ function TableRows({ table }: { table: PageTable }): VNode {
     trans.__('Filter %1', table.title)
   );
   const left = table.total - table.rows.length;
-  const numbers = table.header.map((_, index) =>
-    table.rows.every(row => NUMBER.test(textOf(row[index] ?? '')))
-  );
+  const numbers = table.header.map((_, index) => {
+    const texts = table.rows.map(row => textOf(row[index] ?? ''));
+    return texts.every(text => NUMBER.test(text)) && texts.some(text => text !== '');
+  });
   return (
     <>
       {field}
@@ -149,14 +150,10 @@ function Row({
 }): VNode {
   const differs = compares && row.at(-2) !== row.at(-1);
   const classOf = (cell: string | Phrase, index: number): string | undefined => {
-    if (compares) {
-      return differs ? sideOf(index - row.length, cell) : undefined;
-    }
-    return numbers[index]
-      ? 'nbfn-mod-number'
-      : LONG.test(textOf(cell))
-        ? 'nbfn-mod-long'
-        : undefined;
+    const isLong = !compares && LONG.test(textOf(cell));
+    const width = numbers[index] ? 'nbfn-mod-number' : isLong ? 'nbfn-mod-long' : '';
+    const side = differs ? sideOf(index - row.length, cell) : '';
+    return [width, side].filter(Boolean).join(' ') || undefined;
   };
   return (
     <tr>

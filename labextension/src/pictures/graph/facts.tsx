@@ -1,4 +1,5 @@
 import type { ComponentChildren, VNode } from 'preact';
+import { Fragment } from 'preact';
 import { CellReference } from '../../views/parts/cellReference';
 import { counts, duration, integer } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
@@ -206,7 +207,9 @@ export function Links(props: {
                 class="nbfn-mod-link"
                 onClick={() => props.onGo(to)}
               >
-                {seen(to.role === 'capture' && to.stands ? to.stands : to.name)}
+                <Path
+                  path={seen(to.role === 'capture' && to.stands ? to.stands : to.name)}
+                />
               </button>{' '}
               <span class="nbfn-Muted">{seen(spec)}</span>
             </li>
@@ -214,6 +217,21 @@ export function Links(props: {
         </ul>
       )}
     </Limited>
+  );
+}
+
+/** A path, which breaks after a slash if it must. */
+function Path({ path }: { path: string }): VNode {
+  return (
+    <>
+      {path.split('/').map((part, index) => (
+        <Fragment key={index}>
+          {index > 0 && '/'}
+          {index > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </>
   );
 }
 
