@@ -56,7 +56,7 @@ def run(module: Any, xs: Any) -> Any:
 
 @pytest.mark.parametrize("how", ["eager", "traced", "unknown length"])
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("unroll", [2, 3, 5, 6, 7, 100, True])
+@pytest.mark.parametrize("unroll", [2, 3, 5, 6, 7, 12, True])
 def test_unrolled_steps_compute_the_same(unroll: Any, reverse: bool, how: str) -> None:
     expected = run(cells(reverse=reverse), XS)
     module = cells(reverse=reverse, unroll=unroll)
