@@ -6,6 +6,8 @@ import functools
 import inspect
 import os
 import sys
+from collections.abc import Iterator
+from types import CodeType
 from typing import Any
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
@@ -62,3 +64,11 @@ def closure(function: Any) -> dict[str, Any]:
         except ValueError:
             continue
     return found
+
+
+def names_in_code(code: CodeType) -> Iterator[str]:
+    """The globals and attributes that code names, and the functions within it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from names_in_code(constant)

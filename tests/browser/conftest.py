@@ -155,7 +155,11 @@ class Server:
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(timeout=TIMEOUT / 1000)
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:  # a kernel that was just starting keeps it for ever
+            self._process.kill()
+            self._process.wait()
         self._log.close()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.code import is_user_module, plain_function
+from nbfn.code import is_user_module, names_in_code, plain_function
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.source import parameters, source_of
@@ -152,7 +152,7 @@ class Finder:
             yield Effect(Reason("unknown", f"calls the generator `{shown}`"), 0, shown)
             return
         if function.__globals__ is self._namespace:
-            self.reads |= set(_global_names(code))
+            self.reads |= set(names_in_code(code))
         own = dict.fromkeys(parameters(node.args), UNKNOWN) | dict(given)
         walk = Walk(Scope(names_of_function(function), own), self, is_own=False)
         for each in walk.block([node.body] if isinstance(node, ast.Lambda) else node.body):
@@ -592,13 +592,6 @@ def _defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     if defaults:
         yield from zip(positional[-len(defaults) :], defaults, strict=True)
     yield from (function.__kwdefaults__ or {}).items()
-
-
-def _global_names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _global_names(constant)
 
 
 def _identity(value: Value) -> Any:

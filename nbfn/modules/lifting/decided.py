@@ -11,14 +11,14 @@ import functools
 import inspect
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from nbfn._tensorflow import EagerTensor
-from nbfn.code import closure, is_user_module
+from nbfn.code import closure, is_user_module, names_in_code
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.serial import serial
 
@@ -137,7 +137,7 @@ class _Walk:
             held += closure(function).values()
         if is_user_module(function.__module__):
             space = function.__globals__
-            names = list(dict.fromkeys(_names(function.__code__)))
+            names = list(dict.fromkeys(names_in_code(function.__code__)))
             for name in names:
                 if name in space:
                     value = space[name]
@@ -165,13 +165,6 @@ class _Walk:
             for name in (slots,) if isinstance(slots, str) else slots:
                 if name not in ("__dict__", "__weakref__") and hasattr(value, name):
                     yield self.of(getattr(value, name))
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for const in code.co_consts:
-        if isinstance(const, CodeType):
-            yield from _names(const)
 
 
 _TAKEN: dict[type, Callable[[_Walk, Any], tuple[Hashable, ...]]] = {
