@@ -1,4 +1,4 @@
-"""Functions of Python: whose code it is, what decorators hide, and what it closes over."""
+"""Code of Python: whose it is, what decorators hide, what functions close over; plain values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 """Folders of packages, also of another environment that this one sees."""
+
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), range, slice})
+"""The types of plain values, which are compared by value."""
 
 _OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn.code import closure, is_user_module
+from nbfn.code import PLAIN, closure, is_user_module
 
 MAX_OBJECTS = 64
 """Objects that one expression may stand for before it may stand for anything."""
@@ -60,12 +60,11 @@ class Value:
     @property
     def is_constant(self) -> bool:
         """Whether it stands for plain values of Python."""
-        return self.kind == "objects" and all(type(o) in _CONSTANTS for o in self.objects)
+        return self.kind == "objects" and all(type(o) in PLAIN for o in self.objects)
 
 
 TENSOR, FRESH, FUNCTION, UNKNOWN = map(Value, ("tensor", "fresh", "function", "unknown"))
 _ABSENT = object()
-_CONSTANTS = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), slice, range})
 
 
 def known(value: Any) -> Value:
@@ -75,10 +74,14 @@ def known(value: Any) -> Value:
 
 def is_tensor(value: Any) -> bool:
     """Whether a value is a tensor, a composite one, or a variable of TensorFlow or Keras."""
+    return issubclass(type(value), _TENSORS) or is_variable(value)
+
+
+def is_variable(value: Any) -> bool:
+    """Whether a value is a variable of TensorFlow or Keras."""
     kind = type(value)
-    return issubclass(kind, _TENSORS) or (
-        kind.__name__ == "Variable" and package(kind.__module__) == "keras"
-    )
+    is_keras = kind.__name__ == "Variable" and package(kind.__module__) == "keras"
+    return is_keras or issubclass(kind, tf.Variable)
 
 
 def package(module: Any) -> str:

@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nbfn.code import PLAIN
 from nbfn.functions.effects.values import package
 from nbfn.functions.guards.fingerprints import Fingerprint
 from nbfn.functions.guards.guard_set import Source
 from nbfn.serial import serial
 
-_PLAIN = (bool, int, float, str, bytes, type(None))
 _LEFT_OUT = frozenset({"_loss_ids", "_losses", "_called", "_saved_model_inputs_spec", "seed"})
 
 
@@ -67,7 +67,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, str, Any]]:
         for attribute, held in list(getattr(part, "__dict__", {}).items()):
             if attribute in _LEFT_OUT:
                 continue
-            if type(held) in _PLAIN:
+            if type(held) in PLAIN:
                 yield str(name), attribute.lstrip("_"), held
             elif package(type(held).__module__) == "keras" or callable(held):
                 yield str(name), attribute.lstrip("_"), serial(held)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.functions.effects.values import is_tensor
+from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.text import RESULT
 
 _CONSTANTS = (
@@ -132,7 +132,7 @@ class Promise:
             return _of_argument(path)
         if isinstance(left, tf.GradientTape):
             return _spent_tape
-        if is_tensor(made) and is_tensor(left) and not isinstance(left, tf.Variable):
+        if is_tensor(made) and is_tensor(left) and not is_variable(left):
             return self._tensor(name, made, left)
         if made is left and (is_tensor(left) or not isinstance(left, _CONSTANTS + _CONTAINERS)):
             return _object(name, left)

@@ -19,7 +19,7 @@ import numpy as np
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.functions.checking.check import Check
-from nbfn.functions.effects.values import is_tensor
+from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.body import Surroundings as Surroundings
 from nbfn.functions.segments.body import function_of
 from nbfn.functions.segments.numbers import Numbers
@@ -261,7 +261,7 @@ def is_argument(value: Any, depth: int = 4) -> bool:
     if isinstance(value, _LITERALS) or type(value) is np.ndarray:
         return True
     if is_tensor(value):
-        return not type(value).__name__.endswith("Variable")
+        return not is_variable(value)
     named = isinstance(value, tuple) and hasattr(value, "_fields")
     if depth and (type(value) in (list, tuple, dict) or named):
         items = list(value.values()) if isinstance(value, dict) else list(value)

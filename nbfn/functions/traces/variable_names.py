@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import closure, is_user_module, plain_function
+from nbfn.code import PLAIN, closure, is_user_module, plain_function
 from nbfn.errors import NbfnError
 
 MAX_DEPTH = 50
@@ -19,7 +19,6 @@ MAX_CONTAINERS = 10_000
 """How many containers are looked into to find the names of captures, which delays a trace."""
 
 MAX_FUNCTIONS = 50
-_PLAIN = frozenset({str, bytes, int, float, complex, bool, type(None)})
 IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 """Names that IPython keeps in a notebook, none of them the user's."""
 
@@ -165,7 +164,7 @@ def walk(
         waiting = [(root, at_root, 0)]
         while waiting:
             name, value, depth = waiting.pop()
-            if type(value) in _PLAIN or inspect.ismodule(value) or id(value) in seen:
+            if type(value) in PLAIN or inspect.ismodule(value) or id(value) in seen:
                 continue
             if is_leaf(value):
                 yield name, value, value
@@ -225,7 +224,7 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
 
 def _are_plain(values: Iterable[Any]) -> bool:
     """Whether there is nothing but numbers and text in a container, however large it is."""
-    return set(map(type, values)) <= _PLAIN
+    return set(map(type, values)) <= PLAIN
 
 
 def _public_first(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nbfn.code import PLAIN
 from nbfn.modules.lifecycle import context
-
-_PLAIN = frozenset([int, float, bool, str, bytes, type(None)])
 
 
 def may_be_reused(kwargs: dict[str, Any]) -> bool:
@@ -57,4 +56,4 @@ def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and type(a) in _PLAIN and a == b)
+    return a is b or (type(a) is type(b) and type(a) in PLAIN and a == b)

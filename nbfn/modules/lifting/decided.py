@@ -18,11 +18,10 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn._tensorflow import EagerTensor
-from nbfn.code import closure, is_user_module, names_in_code
+from nbfn.code import PLAIN, closure, is_user_module, names_in_code
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.serial import serial
 
-_PLAIN = frozenset([int, float, bool, complex, str, bytes, type(None), type(...), range, slice])
 _LIBRARY = (tf.DType, tf.TensorShape, tf.TypeSpec, np.dtype)
 _AS_THEY_ARE = frozenset(["tensorflow", "keras", "nbfn", "numpy", "builtins"])
 """Libraries whose objects nobody changes; those of Keras say what they are."""
@@ -64,7 +63,7 @@ class _Walk:
 
     def of(self, value: Any) -> Hashable:
         kind = type(value)
-        if kind in _PLAIN:
+        if kind in PLAIN:
             return (kind, value)
         if kind is tuple:
             return self.all_of(value)

@@ -6,10 +6,10 @@ import weakref
 from types import CodeType, FunctionType
 from typing import Any
 
+from nbfn.code import PLAIN
 from nbfn.functions import TracedFunction
 
 _made_with: weakref.WeakKeyDictionary[TracedFunction, Any] = weakref.WeakKeyDictionary()
-_PLAIN = (bool, int, float, complex, str, bytes)
 
 
 def note_options(traced: TracedFunction, options: Any) -> None:
@@ -57,7 +57,7 @@ def _same(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(_same, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(_same(left[k], right[k]) for k in left)
-    return type(left) is type(right) and isinstance(left, _PLAIN) and bool(left == right)
+    return type(left) is type(right) and type(left) in PLAIN and bool(left == right)
 
 
 def _same_code(left: CodeType, right: CodeType) -> bool:

@@ -16,6 +16,8 @@ def same(z): return z
 def several(z): return {"z": [z * 2.0, z], "n": 5, "name": "a", "none": None, "t": (1.5, True)}
 def point(z): return Point(z + 1.0, 2)
 def holds(z): return [z + 1.0, v]
+import keras
+dense = keras.layers.Dense(2, kernel_initializer="ones"); dense.build((None, 2))
 """
 
 
@@ -37,6 +39,7 @@ def holds(z): return [z + 1.0, v]
         "y = v + 1.0\nz = v.read_value()\nv.assign_add(x)\nw = v * 1.0",
         "y = tf.cast(x, tf.int64)\nz = y // 2\nw = z > 0",
         "y = tf.constant(['a', 'b']) + 'c'",
+        "y = tf.sin(x)\nw = dense.weights[0]\nz = [w, y]\ndense.kernel",
     ],
 )
 def test_names_keep_their_objects(notebook, cell: str) -> None:
