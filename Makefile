@@ -40,7 +40,7 @@ front-test: setup
 # Some wait for other processes, and one in thousands waits too long on a busy machine: a test that
 # fails is run once more, and the summary lists it.
 unit: setup .make/browser .make/environments/made
-	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --reruns 1 -raR --durations=30 \
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --reruns 1 --rerun-show-tracebacks -raR --durations=30 \
 		-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The tests of one more Python and IPython; `make unit` runs those of kernels.

@@ -85,7 +85,7 @@ class Dispatch:
         device = _tensorflow.plain_eager_device()
         if concrete is None or device is None or trace.context is None:
             return
-        if trace.context.summaries is not None:
+        if trace.context.summaries is not None:  # the writer is not in the cheap key
             return
         tensors: list[Any] = []
         key = cheap_key(args, kwargs, tensors, state, device)
@@ -93,6 +93,8 @@ class Dispatch:
             return
         inputs = _tensorflow.flat_inputs(function, concrete, args, kwargs)
         positions = {id(tensor): i for i, tensor in enumerate(tensors)}
+        # Of a tensor that was passed twice nothing tells which argument feeds which input, and the
+        # next call may pass two.
         if inputs is None or len(positions) != len(tensors):
             return
         order = tuple(positions.get(id(tensor), -1) for tensor in inputs)
@@ -145,7 +147,7 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
         key.append(kind)
         key.append(value)
     elif kind is float:
-        if value != value:
+        if value != value:  # an entry with NaN in its key would never be found
             return False
         key.append(float)
         key.append(value or str(value))  # 0.0 and -0.0 are equal, their texts are not

@@ -91,7 +91,7 @@ class Promise:
         self._paths: dict[int, tuple[Any, ...]] = {}
         self._builds: list[Build] = []
         self._numbers: dict[int, int] = {}
-        self._alive: list[Any] = []
+        self._alive: list[Any] = []  # an id is another object's as soon as its own is gone
         for name, value in given.items():
             self._note(value, (name,))
 
@@ -119,6 +119,7 @@ class Promise:
 
     def _number(self, name: str, made: Any, left: Any) -> int:
         """The number of a value among those that the recipe makes."""
+        # Two equal constants are often one object to Python, which says nothing of their names.
         if id(left) not in self._numbers or isinstance(left, _CONSTANTS):
             build = self._build(name, made, left)
             self._numbers[id(left)] = len(self._builds)
@@ -128,7 +129,7 @@ class Promise:
 
     def _build(self, name: str, made: Any, left: Any) -> Build:
         path = self._paths.get(id(left))
-        if path is not None:
+        if path is not None:  # also where a graph made a copy: a name keeps its object
             return _of_argument(path)
         if isinstance(left, tf.GradientTape):
             return _spent_tape

@@ -60,9 +60,15 @@ def read(path: str) -> dict[str, np.ndarray]:
         }
 
 
+def array_of(value: Any) -> np.ndarray:
+    """What ``numpy()`` of a tensor gives, as an array."""
+    # A single text is bytes, of which NumPy would make an array of fixed width, without its last 0s.
+    return np.asarray(value, object if isinstance(value, bytes) else None)
+
+
 def digest(value: Any) -> str:
     """What two tensors share only if they are the same, bit by bit."""
-    array = np.asarray(value)
+    array = array_of(value)
     found = hashlib.blake2b(f"{array.dtype.name}{array.shape}".encode(), digest_size=16)
     if array.dtype == object:
         for text in array.ravel():

@@ -287,7 +287,7 @@ def _compare(case: Case, held: Held, expected: Arrays, found: Arrays) -> None:
             where = "in the notebook" if key in expected else "in the exported model"
             change = "changes" if key.startswith("/") else "comes out"
             raise VerificationError(f"`{case.name}`: {what} {change} only {where}")
-        here, there = np.asarray(expected[key]), np.asarray(found[key])
+        here, there = replay.array_of(expected[key]), replay.array_of(found[key])
         if here.shape != there.shape or here.dtype != there.dtype:
             raise VerificationError(
                 f"`{case.name}`: {what} is {here.dtype}{list(here.shape)} in the notebook, "

@@ -153,6 +153,18 @@ def test_strings_and_half_precision(notebook, tmp_path) -> None:
     assert nbfn.export(tmp_path / "model", f).verified[0].status == "equal"
 
 
+def test_a_single_text_is_an_input_an_output_and_a_variable(notebook, tmp_path) -> None:
+    seen = notebook["seen"] = tf.Variable("")
+
+    @nbfn.function
+    def shout(text):
+        seen.assign(tf.strings.join([text, "\0"]))
+        return tf.strings.upper(text)
+
+    shout(tf.constant("a"))
+    assert nbfn.export(tmp_path / "model", shout).verified[0].status == "equal"
+
+
 def test_an_input_signature_is_enough(notebook, tmp_path) -> None:
     f = nbfn.function(lambda x: x * 2, input_signature=[tf.TensorSpec([None], name="x")])
     written = nbfn.export(tmp_path / "model", f, verify=False)

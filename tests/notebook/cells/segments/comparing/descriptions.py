@@ -36,7 +36,7 @@ _BY_TEXT = (
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _FRAMEWORKS = {"keras", "tensorflow"}
 
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 _CELL = re.compile(r"<ipython-input-\d+-\w+>")
 _DEFINED = re.compile(
     r"(?:defined at \(most recent call last\)|was defined here):\n"
