@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,20 +59,30 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
     if found:  # what the outermost call does is found last
         told = found[-1] if found[-1].reason.is_effect else found[0]
         return Verdict(str(told))
-    if not _has_tensor(node, Scope(names_in(namespace, {}))):
+    before = Scope(names_in(namespace, {}))
+    read = [
+        before.value(each)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load)
+    ]
+    # Keras counts its symbolic tensors, and a layer keeps each call on one; tracing would add one.
+    if any(_holds(each, _is_symbolic) for value in read for each in value.objects):
+        return Verdict("builds a Keras model")
+    if not _has_tensor(node, before, read):
         return Verdict(NO_TENSOR)
     return Verdict(None, frozenset(finder.reads), finder.objects)
 
 
-def _has_tensor(node: ast.stmt, scope: Scope) -> bool:
+def _has_tensor(node: ast.stmt, scope: Scope, read: Sequence[Value]) -> bool:
     """Whether tensors occur in a statement, or functions that make some are called."""
-    if isinstance(node, ast.AugAssign) and _stands_for_tensor(scope.value(node.target)):
-        return True
+    if isinstance(node, ast.AugAssign):
+        read = [*read, scope.value(node.target)]
+    for value in read:
+        if value is TENSOR or any(_holds(o, is_tensor) for o in value.objects):
+            return True
+        if any(is_of_a_library(type(o)) for o in value.objects):
+            return True
     for each in ast.walk(node):
-        if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load):
-            value = scope.value(each)
-            if _stands_for_tensor(value) or any(is_of_a_library(type(o)) for o in value.objects):
-                return True
         if isinstance(each, ast.Call):
             modules = (getattr(o, "__module__", None) for o in scope.value(each.func).objects)
             if any(package(module) in ("tensorflow", "keras") for module in modules):
@@ -80,15 +90,15 @@ def _has_tensor(node: ast.stmt, scope: Scope) -> bool:
     return False
 
 
-def _stands_for_tensor(value: Value) -> bool:
-    return value is TENSOR or any(map(_holds_tensor, value.objects))
+def _is_symbolic(value: Any) -> bool:
+    return type(value).__name__ == "KerasTensor"
 
 
-def _holds_tensor(value: Any, depth: int = 3) -> bool:
-    """Whether a value is a tensor, or a nest that holds one."""
-    if is_tensor(value):
+def _holds(value: Any, is_one: Callable[[Any], bool], depth: int = 3) -> bool:
+    """Whether a value is of some kind, or a nest that holds one that is."""
+    if is_one(value):
         return True
     if depth and isinstance(value, list | tuple | dict):
         items = value.values() if isinstance(value, dict) else value
-        return any(_holds_tensor(each, depth - 1) for each in list(items)[:16])
+        return any(_holds(each, is_one, depth - 1) for each in list(items)[:16])
     return False

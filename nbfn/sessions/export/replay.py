@@ -62,7 +62,7 @@ def read(path: str) -> dict[str, np.ndarray]:
 
 def array_of(value: Any) -> np.ndarray:
     """What ``numpy()`` of a tensor gives, as an array."""
-    # A single text is bytes, of which NumPy would make an array of fixed width, without its last 0s.
+    # A single text is bytes, which NumPy would make an array of fixed width, without its last 0s.
     return np.asarray(value, object if isinstance(value, bytes) else None)
 
 

@@ -21,7 +21,7 @@ class Box:
     def __getitem__(self, key):
         seen.append(1)
         return x
-box = Box()
+box = Box(); symbolic = tf.keras.Input((2,)); model = tf.keras.Model(symbolic, plain(symbolic))
 def helper(z):
     seen.append(1)
     return z
@@ -55,6 +55,9 @@ def tries(z):
         ("def f(): return x", "defines a function"),
         ("g = lambda: x", "makes a function"),
         ("del y", "deletes a name"),
+        ("plain(symbolic);", "builds a Keras model"),
+        ("metric = [plain(each) for each in [symbolic]]", "builds a Keras model"),
+        ("plain(model.output);", "builds a Keras model"),
         ("assert x[0] > 0", "asserts"),
         ("q: int", "declares a name"),
         ("n = 3", "no tensor in it"),

@@ -995,6 +995,24 @@ def guarded(value):
         """,
     ),
     Story(
+        "a functional model built of layers that are there",
+        """
+        hidden = tf.keras.layers.Dense(3, kernel_initializer="ones")
+        top = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+        inputs = tf.keras.Input((2,))
+        def head(h):
+            return top(hidden(h))
+        """,
+        """
+        x = hidden(inputs)
+        y = head(inputs) + top(x)
+        nodes = len(hidden._inbound_nodes)
+        names = [each.name for each in (x, y)]
+        after = tf.keras.Input((2,)).name
+        names, after, nodes
+        """,
+    ),
+    Story(
         "strings and bytes of tensors",
         """
         words = tf.constant(["b", "a"])
