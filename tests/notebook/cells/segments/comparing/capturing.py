@@ -53,6 +53,9 @@ def captured(shell: InteractiveShell) -> Iterator[Shown]:
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("default")
+            # As in a notebook: what libraries say to each other comes once a process, at any time.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.filterwarnings("default", category=DeprecationWarning, module="__main__")
             warnings.showwarning = _show_warning  # pytest has put its own there
             yield shown
     finally:
