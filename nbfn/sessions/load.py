@@ -222,7 +222,8 @@ def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
     """The functions of a model, by the names that they had."""
     exported = {name.replace(".", "_"): name for name in record.get("functions", ())}
     known: set[int] = set()
-    below = [*_public(root), *((n, f) for n, f in vars(root).items() if n == "__call__")]
+    own = ((n, f) for n, f in vars(root).items() if n == "__call__" or n in exported)
+    below = [*_public(root), *(each for each in own if each[0][:1] == "_")]
     for path, value, _ in walk(below, whole=True):
         if _tensorflow.saved_graphs(value) is not None and id(value) not in known:
             known.add(id(value))

@@ -37,11 +37,11 @@ def serving_function(concrete: Any, name: str) -> Any:
     flat_outputs = isinstance(outputs, tf.Tensor) or (
         isinstance(outputs, dict)
         and bool(outputs)
-        and all(isinstance(k, str) and isinstance(v, tf.Tensor) for k, v in outputs.items())
+        and all(_is_name(k) and isinstance(v, tf.Tensor) for k, v in outputs.items())
     )
     inputs = dict(zip(concrete.function_type.parameters, args, strict=False)) | kwargs
     if flat_outputs and all(
-        isinstance(leaf, tf.TensorSpec) and leaf.name == parameter
+        isinstance(leaf, tf.TensorSpec) and leaf.name == parameter and _is_name(parameter)
         for parameter, leaf in inputs.items()
     ):
         return concrete
@@ -161,9 +161,15 @@ def _refuse_output(name: str, path: str, value: Any) -> None:
             ) from None
 
 
+def _is_name(path: Any) -> bool:
+    """Whether a SavedModel can have it as a name of a tensor."""
+    return isinstance(path, str) and path.isidentifier() and path.isascii()
+
+
 def _unique(path: str, taken: Iterable[str]) -> str:
-    """An identifier made of a path, with a number if it is taken."""
-    name = base = re.sub(r"\W+", "_", path).strip("_") if not path.isidentifier() else path
+    """A name made of a path, with a number if it is taken."""
+    made = path if _is_name(path) else re.sub(r"\W+", "_", path, flags=re.ASCII).strip("_")
+    name = base = made or "value"
     count = 1
     while name in taken:
         count += 1

@@ -167,7 +167,7 @@ def _unlisted(python_function: Any, label: str) -> TracedFunction:
 
 
 def _word(label: str) -> str:
-    return re.sub(r"\W", "_", label)
+    return label if label.isidentifier() else re.sub(r"\W+", "_", label).strip("_")
 
 
 def named_specs(each: Any) -> Sequence[Any] | Mapping[str, Any] | None:

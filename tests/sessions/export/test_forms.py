@@ -202,6 +202,31 @@ def test_half_precision_and_names_with_underscores(exported, notebook) -> None:
     assert made.signatures["f"].startswith("(X: bfloat16(2,), self_: bfloat16(2,))")
 
 
+def test_names_that_tensorflow_does_not_take(exported, notebook, tmp_path) -> None:
+    @nbfn.function
+    def größe(breite, höhe, β):
+        return {"fläche": breite * höhe, "z": β}
+
+    größe(number(2.0), number(3.0), number(1.0))
+    made, loaded = exported(größe)
+    assert made.signatures["größe"].startswith("(breite: float32(), h_he: float32(), value: ")
+    served = loaded.signatures["größe"](breite=number(5.0), h_he=number(2.0), value=number(0.0))
+    assert {name: float(value) for name, value in served.items()} == {"fl_che": 10.0, "z": 0.0}
+    session = nbfn.load(made.path)
+    assert float(session["größe"](number(5.0), number(2.0), number(0.0))["fläche"]) == 10.0
+
+
+@pytest.mark.parametrize("name", ["<lambda>", "_step"])
+def test_functions_without_a_public_name_are_loaded(notebook, tmp_path, name: str) -> None:
+    f = nbfn.function(lambda x: x * 2.0)
+    f.python_function.__name__ = f.recorder.name = name
+    f(number(2.0))
+    nbfn.export(tmp_path / "m", f)
+    (loaded,) = nbfn.load(tmp_path / "m").functions.values()
+    assert loaded.name == name.strip("<>_")
+    assert float(loaded(number(3.0))) == 6.0
+
+
 def test_variables_that_a_function_makes(exported, notebook) -> None:
     held = []
 
