@@ -1,11 +1,12 @@
-"""The Python attributes of Keras's objects that traces bake in: ``trainable``, ``rate``, ...
+"""What traces bake in of Keras: attributes of its objects, such as ``trainable``, and its settings.
 
-The guards of functions take objects of libraries as they are. A cell changes them between runs.
+The guards of functions take libraries as they are. A notebook changes these between runs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,11 +17,12 @@ from nbfn.functions.guards.fingerprints import Fingerprint
 from nbfn.functions.guards.guard_set import Source
 from nbfn.serial import serial
 
+_SETTINGS = ("floatx", "epsilon", "image_data_format")
 _LEFT_OUT = frozenset({"_loss_ids", "_losses", "_called", "_saved_model_inputs_spec", "seed"})
 
 
 class Objects:
-    """The objects that a segment calls, and their attributes when last looked at.
+    """The objects that a segment calls; their attributes and the settings when last looked at.
 
     Attributes:
         alive: The objects, by id, held weakly.
@@ -39,15 +41,15 @@ class Objects:
         self._state = self._now()
 
     def hold(self, epoch: int) -> bool:
-        """Whether they have the attributes of the last look; looks again only in a new epoch."""
-        if epoch == self._epoch or not self.alive:
+        """Whether all is as at the last look; looks again only in a new epoch."""
+        if epoch == self._epoch:
             return True
         state = self._now()
         same, self._state, self._epoch = state == self._state, state, epoch
         return same
 
     def fingerprints(self) -> dict[Source, Fingerprint]:
-        """Fingerprints of their attributes, for the guards of the function."""
+        """Fingerprints of attributes and settings, for the guards of the function."""
         found = {}
         for number, (name, attribute, value) in enumerate(self._state):
             source = Source("attribute", f"{name}.{attribute}", str(number))
@@ -55,7 +57,15 @@ class Objects:
         return found
 
     def _now(self) -> tuple[Any, ...]:
-        return tuple(each for value in list(self.alive.values()) for each in _attributes(value))
+        held = (each for value in list(self.alive.values()) for each in _attributes(value))
+        return (*_settings(), *held)
+
+
+def _settings() -> Iterator[tuple[str, str, Any]]:
+    keras = sys.modules.get("keras")
+    if keras is not None:
+        for name in _SETTINGS:
+            yield "keras.config", name, getattr(keras.config, name)()
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 import pytest
 
 from tests.notebook.cells.conftest import RUNS
@@ -91,6 +92,29 @@ def test_kinds_that_change_run_as_python_first(
     notebook, setup: str, cell: str, between: str
 ) -> None:
     notebook(setup, cell, between=between)
+
+
+@pytest.mark.parametrize(
+    ("setting", "kept", "changed", "call"),
+    [
+        ("floatx", "'float32'", "'float64'", "keras.ops.zeros([2])"),
+        ("epsilon", "1e-7", "0.5", "keras.losses.categorical_crossentropy(x, x * 0.1)"),
+        ("image_data_format", "'channels_last'", "'channels_first'", "keras.ops.max_pool(x4, 2)"),
+    ],
+)
+def test_settings_of_keras_are_guarded(
+    notebook, setting: str, kept: str, changed: str, call: str
+) -> None:
+    set_to = f"keras.config.set_{setting}({changed} if turn == 2 else {kept})"
+    try:
+        names = notebook(
+            f"import keras\nturn = 0\nx4 = tf.ones([1, 4, 4, 4])\n{set_to}",
+            f"y = tf.sin(x)\nz = {call}",
+            between=f"turn += 1; {set_to}",
+        )
+        assert names["step"].hits
+    finally:
+        getattr(keras.config, f"set_{setting}")(eval(kept))
 
 
 def test_the_names_of_nested_loops_are_left(notebook) -> None:
