@@ -100,6 +100,9 @@ class CellRun:
         started = times.clock()
         if not self._may_serve(segment):
             return False
+        segment.times.in_vain += 1
+        if not segment.times.may_find_a_trace():
+            return False
         try:
             values = segment.run(self._namespace, self._epoch)
         except NotKeptError as failed:
@@ -211,6 +214,8 @@ class CellRun:
         if self._failed is not None and self._failed[0] is segment:  # and Python did not
             segment.reason = self._failed[1]
         if lesson.is_recording and not self._may_run_under_tape(segment):
+            if segment.reason is not None or segment.times.is_known_to_be_short(under_tape=True):
+                plan.resting[first] = segment
             return
         if segment.reason is None and plan.is_to_be_traced(segment):
             self._learn(segment, lesson)

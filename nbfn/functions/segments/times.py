@@ -26,6 +26,7 @@ _SECONDS_FOR_A_TRACE = 1.0
 _SAMPLES = 5
 _HITS_BEFORE_A_SAMPLE = 4
 _MAX_MISSES = 3
+_LOOKS_IN_VAIN = 8
 _TRACES_ON_TRIAL = 2
 _SAMPLES_TO_SETTLE = 3
 
@@ -37,10 +38,11 @@ class Times:
         runs: Runs as Python so far.
         hits: Runs as a graph so far.
         misses: Misses in a row, without a hit between.
+        in_vain: Look-ups in a row that have found no trace, and made none.
     """
 
     def __init__(self) -> None:
-        self.runs = self.hits = self.misses = 0
+        self.runs = self.hits = self.misses = self.in_vain = 0
         self._python: deque[float] = deque(maxlen=_SAMPLES)
         self._graph: deque[float] = deque(maxlen=_SAMPLES)
         self._cold: float | None = None
@@ -60,7 +62,7 @@ class Times:
     def ran_as_graph(self, seconds: float) -> None:
         """Notes a hit; the first ones, in which TensorFlow makes the graph ready, are cold too."""
         self.hits += 1
-        self.misses = 0
+        self.misses = self.in_vain = 0
         self._saved += max((self.python or 0.0) - seconds, 0.0)
         if self.hits > 2:
             self._graph.append(seconds)
@@ -89,9 +91,15 @@ class Times:
         """Whether it takes so long that even its gradient is sure to gain."""
         return self.python is not None and self.python > 4 * CALL
 
-    def is_known_to_be_short(self) -> bool:
+    def is_known_to_be_short(self, *, under_tape: bool = False) -> bool:
         """Whether enough was seen to say that no trace would save anything."""
-        return len(self._python) >= _SAMPLES_TO_SETTLE and median(self._python) <= CALL
+        if len(self._python) < _SAMPLES_TO_SETTLE:
+            return False
+        return not self.is_long() if under_tape else median(self._python) <= CALL
+
+    def may_find_a_trace(self) -> bool:
+        """Whether to look for one: after some look-ups in vain only now and then."""
+        return self.in_vain <= _LOOKS_IN_VAIN or self.in_vain & (self.in_vain - 1) == 0
 
     def wants_a_sample(self) -> bool:
         """Whether one more run as Python is wanted, to compare with."""
@@ -107,6 +115,7 @@ class Times:
     def traced(self, seconds: float) -> None:
         """Notes a trace, and what it took."""
         self.misses += 1
+        self.in_vain = 0
         self._traces += 1
         self._spent += seconds
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from nbfn.functions.segments import times
+from nbfn.functions.segments import text, times
 from nbfn.functions.segments.cell import live_cells
+from nbfn.functions.segments.segment import Segment
 from nbfn.functions.segments.times import CALL, COLD, Times
 
 CELL = "%%tf_function step\nprint(1)\ny = helper(x)\nprint(2)"
@@ -51,6 +52,26 @@ def test_a_first_run_is_a_measure_only_if_it_is_long(notebook, shell, clock) -> 
     clock["python"] = COLD * 2
     notebook(CELL.replace("step", "other"))
     assert len(shell.user_ns["other"].traces) == 1
+
+
+def test_what_is_known_is_not_asked_in_each_turn(notebook, monkeypatch, clock) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(
+        Segment, "run", lambda self, *_, run=Segment.run: asked.append("trace") or run(self, *_)
+    )
+    monkeypatch.setattr(
+        text, "judged", lambda node, *_, judged=text.judged: asked.append(node) or judged(node, *_)
+    )
+    cell = "%%tf_function step\nfor n in [2] * 9 + [*range(100)]:\n    print(n)\n"
+    notebook(f"{cell}    y = helper(tf.ones([n]))")
+    assert 0 < asked.count("trace") < 40, "where traces serve, but none has served for long"
+    asked.clear()
+    clock["python"] = CALL
+    cell = (
+        "%%tf_function step\nfor n in range(100):\n    with tf.GradientTape(persistent=True) as t:"
+    )
+    notebook(f"{cell}\n        y = helper(x)")
+    assert 0 < len(asked) < 20, "a short statement under a tape"
 
 
 def test_a_slower_graph_goes_back_to_python(notebook, shell, clock) -> None:
