@@ -116,3 +116,12 @@ def test_misuse_is_one_line(run, refused, options: str, cell: str, message: str)
 def test_a_last_expression_without_a_value_shows_nothing(run) -> None:
     run(SETUP)
     assert run("%%tf_function --whole\ny = x * 2.0\ntf.print(y)").result is None
+
+
+def test_an_assertion_of_tensorflow_is_part_of_the_graph(run, refused, shell) -> None:
+    run(SETUP)
+    cell = "%%tf_function --whole\ntf.Assert(x[0] > 0, [x])\ny = x * 2.0"
+    run(cell)
+    assert shell.user_ns["y"].numpy().tolist() == [2.0, 4.0]
+    run("x = -x")
+    assert "assertion failed: [-1 -2]" in refused(cell)
