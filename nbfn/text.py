@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 MAX_TEXT = 60
 """Characters of a value that messages show."""
+
+_BEFORE = 20
 
 
 def parameters_text(python_function: Callable[..., Any]) -> str:
@@ -24,6 +27,12 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
 def count(number: int, noun: str) -> str:
     """A number of things, such as ``1 call`` and ``2 calls``."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def sizes(shape: Iterable[int | None] | None) -> str:
+    """A shape as text; ``[...]`` if its rank is not known."""
+    is_known = shape is not None and getattr(shape, "rank", 0) is not None
+    return str(list(shape)) if shape is not None and is_known else "[...]"
 
 
 def duration(seconds: float | None) -> str:
@@ -59,7 +68,22 @@ _HIDDEN = re.compile(
 def shorten(text: str) -> str:
     """The text on one line of at most `MAX_TEXT` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+    return cut(line, MAX_TEXT)
+
+
+def apart(old: str, new: str, most: int) -> tuple[str, str]:
+    """Two texts of at most `most` characters: longer ones from a little before they differ."""
+    if max(len(old), len(new)) > most:
+        pairs = enumerate(zip_longest(old, new))
+        start = next((n for n, (one, other) in pairs if one != other), 0) - _BEFORE
+        if start > 0:
+            old, new = f"…{old[start:]}", f"…{new[start:]}"
+    return cut(old, most), cut(new, most)
+
+
+def cut(text: str, most: int) -> str:
+    """The text, its end left out if it has more characters than that."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def first_line(error: BaseException, most: int = 120) -> str:

@@ -52,6 +52,7 @@ from nbfn._tensorflow.graphs.saved_model import (
 from nbfn._tensorflow.graphs.variables import (
     LocalVariable,
     constrain,
+    entries,
     is_assigned_variable,
     is_local_variable,
     local_variable,

@@ -62,6 +62,8 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
     Raises:
         CheckpointError: If no name of the notebook leads to a variable or table.
     """
+    if "://" in os.fspath(path):
+        raise CheckpointError(f"`{path}` is on no file system of this machine; save to one that is")
     target = Path(path)
     parts = _parts(session())
     if not parts:

@@ -219,16 +219,19 @@ def _is_start(path: str, root: Any) -> bool:
 
 
 def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The functions of a model, by the names that they had."""
-    exported = {name.replace(".", "_"): name for name in record.get("functions", ())}
-    known: set[int] = set()
+    """The functions of a model by the names that they had, those of private ones made public."""
+    functions = record.get("functions", {}).items()
+    exported = {each.get("attribute", name): name for name, each in functions}
+    seen: dict[int, str] = {}
     own = ((n, f) for n, f in vars(root).items() if n == "__call__" or n in exported)
     below = [*_public(root), *(each for each in own if each[0][:1] == "_")]
     for path, value, _ in walk(below, whole=True):
-        if _tensorflow.saved_graphs(value) is not None and id(value) not in known:
-            known.add(id(value))
-            name = path.strip("_").replace("/", ".")
-            yield exported.get(name, name), value
+        if _tensorflow.saved_graphs(value) is not None and id(value) not in seen:
+            name = exported.get(path, path.rstrip("_").replace("/", ".")).lstrip("_")
+            while name in seen.values():
+                name += "_"
+            seen[id(value)] = name
+            yield name, value
 
 
 class _Restored:

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.sessions.contents.kinds import is_mutable_table
@@ -33,7 +34,7 @@ def snapshot_of(variables: Mapping[str, tf.Variable], tables: Mapping[str, Any])
     found: Snapshot = {name: tf.identity(each.read_value()) for name, each in variables.items()}
     for name, table in tables.items():
         if is_mutable_table(table):
-            found[name] = Entries(*table.export())
+            found[name] = Entries(*_tensorflow.entries(table))
     return found
 
 
@@ -74,5 +75,5 @@ def put_back(
 
 def fill(table: Any, entries: Entries) -> None:
     """Makes a mutable table hold just these entries."""
-    table.remove(table.export()[0])
+    table.remove(_tensorflow.entries(table)[0])
     table.insert(entries.keys, entries.values)

@@ -6,7 +6,7 @@ from nbfn.functions import Trace
 from nbfn.functions.traces.capture import short_device
 from nbfn.modules.module.rows import show_bytes
 from nbfn.sessions.load import LoadedSession
-from nbfn.text import count
+from nbfn.text import count, sizes
 from nbfn.views.outline import Outline, Table
 
 _MAX_NAMES = 4
@@ -26,7 +26,7 @@ def loaded_outline(session: LoadedSession) -> Outline:
         if name not in traced
     ]
     variables = [
-        (name, str(list(v.shape)), v.dtype.name, short_device(v.device))
+        (name, sizes(v.shape), v.dtype.name, short_device(v.device))
         for name, v in session.variables.items()
     ]
     return Outline(

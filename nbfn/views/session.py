@@ -9,7 +9,7 @@ from typing import Any
 from nbfn.functions.traces.capture import short_device
 from nbfn.sessions.session import Session
 from nbfn.sessions.timeline.runs import Run, runs
-from nbfn.text import count, duration
+from nbfn.text import count, duration, sizes
 from nbfn.views.outline import MAX_ROWS, Outline, Table
 
 
@@ -23,7 +23,7 @@ def session_outline(session: Session) -> Outline:
     variables = session.variables
     users = session.users
     rows = [
-        (name, str(list(v.shape)), v.dtype.name, short_device(v.device), ", ".join(users(v)))
+        (name, sizes(v.shape), v.dtype.name, short_device(v.device), ", ".join(users(v)))
         for name, v in islice(variables.items(), MAX_ROWS)
     ]
     modules = session.modules | session.models

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import gc
+import shelve
+import types
 import weakref
+from typing import Any
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -12,6 +18,7 @@ import nbfn
 from nbfn.functions.watching.watch import observe
 from nbfn.sessions.session import Session
 from nbfn.sessions.snapshot import RestoreError
+from nbfn.views.session import session_outline
 
 
 @pytest.fixture
@@ -199,3 +206,92 @@ def test_what_is_only_watched_takes_the_name_of_nothing_that_the_notebook_names(
     elsewhere = tf.function(lambda x: x)
     assert observe(elsewhere, "own", hits=True).label == "own"
     assert Session({"own": own, "weight": weight}).used_by("weight") == ("own",)
+
+
+def test_a_snapshot_has_the_optimizer_of_a_compiled_model(notebook) -> None:
+    keras.utils.set_random_seed(0)
+    notebook["model"] = model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+    x, y = np.ones((4, 3), "float32"), np.zeros((4, 1), "float32")
+
+    def fit() -> Any:
+        model.fit(x, y, shuffle=False, verbose=0)
+        return model.get_weights()[0]
+
+    fit()
+    session = nbfn.session()
+    snapshot = session.snapshot()
+    assert "model/optimizer/iteration" in snapshot
+    fit()
+    expected = fit()
+    session.restore(snapshot)
+    fit()
+    np.testing.assert_array_equal(fit(), expected)
+
+
+class Slotted:
+    __slots__ = ("later", "mean")
+
+    def __init__(self) -> None:
+        self.mean = tf.Variable(0.0)
+
+
+def test_variables_in_slots_namespaces_queues_and_seed_generators(notebook) -> None:
+    notebook["filter"] = Slotted()
+    notebook["space"] = types.SimpleNamespace(w=tf.Variable(1.0))
+    notebook["waiting"] = collections.deque([tf.Variable(2.0)])
+    notebook["seeds"] = keras.random.SeedGenerator(1)
+    assert list(nbfn.session().variables) == ["filter/mean", "space/w", "waiting/0", "seeds/state"]
+
+
+def test_private_variables_have_no_names_of_tensorflows_bookkeeping(notebook) -> None:
+    class Module(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self._w = tf.Variable(1.0)
+
+    notebook["module"] = Module()
+    assert list(nbfn.session().variables) == ["module/_w"]
+
+
+class Late:
+    """A proxy whose object cannot be made."""
+
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("there are no settings")
+
+
+def test_objects_that_cannot_be_looked_at_hide_nothing_else(notebook, tmp_path) -> None:
+    class Failing(collections.UserDict):  # type: ignore[type-arg]
+        def values(self) -> Any:
+            raise ValueError("it is closed")
+
+    notebook["closed"] = shelve.open(str(tmp_path / "shelf"))  # noqa: SIM115
+    notebook["closed"].close()
+    notebook |= {"late": Late(), "failing": Failing(a=1), "held": [Late(), tf.Variable(1.0)]}
+    assert list(nbfn.session().variables) == ["held/1"]
+    assert "1 variable" in repr(nbfn.session())
+
+
+def test_a_variable_of_unknown_rank_is_shown(notebook) -> None:
+    notebook["v"] = tf.Variable([1.0], shape=tf.TensorShape(None))
+    assert "[...]" in str(session_outline(nbfn.session()))
+
+
+def test_a_dense_table_comes_back_with_a_snapshot(notebook) -> None:
+    notebook["table"] = table = tf.lookup.experimental.DenseHashTable(
+        tf.int64, tf.int64, default_value=-1, empty_key=-2, deleted_key=-3
+    )
+    keys = tf.constant([1, 2, 3, 5], tf.int64)
+    table.insert(keys[:3], keys[:3] * 10)
+    table.remove(keys[1:2])
+    session = nbfn.session()
+    snapshot = session.snapshot()
+    table.insert(keys[3:], keys[3:])
+    assert sorted(snapshot["table"].keys.numpy().ravel()) == [1, 3]
+    for _ in range(2):
+        session.restore(snapshot)
+        assert table.lookup(keys).numpy().tolist() == [10, -1, 30, -1]
+        assert table.size() == 2
+        table.insert(keys[3:], keys[3:])

@@ -80,8 +80,10 @@ def _is_tensorflows(file: str) -> bool:
     return f"{os.sep}tensorflow{os.sep}" in file or file.startswith("<")
 
 
-_ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
-_WRITING = ("Assign", "Resource", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter")
+_ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply", "Rng")
+_WRITING = (
+    *("Assign", "Resource", "Rng", "Print", "Stateful", "EagerPyFunc", "PyFunc", "Save", "Scatter"),
+)
 _READING = frozenset({"ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall"})
 _CHANGING = (
     *("LookupTableInsert", "LookupTableImport", "LookupTableRemove"),

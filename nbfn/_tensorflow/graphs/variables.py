@@ -1,4 +1,4 @@
-"""Variables that live in a graph, and the state of summaries."""
+"""Variables that live in a graph, the entries of tables, and the state of summaries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import traceback
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from nbfn._tensorflow.base import internal
@@ -17,6 +18,21 @@ _summary_ops = internal("ops.summary_ops_v2")
 _tf_stack = internal("util.tf_stack")
 
 _ResourceVariable: Any = getattr(_resource_variables, "BaseResourceVariable", object)
+
+
+def entries(table: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """The keys of a mutable lookup table and their values, copied.
+
+    A ``DenseHashTable`` exports its buckets themselves: their memory is the table's, which goes on
+    writing into it, and its two reserved keys, which it refuses to take back, stand among them.
+    """
+    keys, values = (each.numpy() for each in table.export())
+    live = np.ones(len(keys), bool)
+    for name in ("_empty_key", "_deleted_key"):
+        if hasattr(table, name):
+            same = keys == np.asarray(getattr(table, name))
+            live &= ~same.all(axis=tuple(range(1, same.ndim)))
+    return tf.constant(keys[live], table.key_dtype), tf.constant(values[live], table.value_dtype)
 
 
 class LocalVariable(_ResourceVariable):

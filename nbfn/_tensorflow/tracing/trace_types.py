@@ -54,7 +54,9 @@ def unfold(trace_type: Any) -> Node:
         return Tensor(trace_type)
     kind = type(trace_type).__name__
     if kind == "Literal" and hasattr(trace_type, "value"):
-        return Value(trace_type.value)
+        value = trace_type.value
+        # For NaN, which is not equal to itself, TensorFlow keeps a mark.
+        return Value(trace_type.placeholder_value(None) if type(value) is object else value)
     if kind == "Weakref" and isinstance(getattr(trace_type, "_ref", None), weakref.ref):
         return Object(trace_type._ref)
     if kind == "Tuple" and hasattr(trace_type, "components"):

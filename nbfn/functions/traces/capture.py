@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.traces.variable_names import names_for
-from nbfn.text import count
+from nbfn.text import count, sizes
 
 _MAX_LISTED = 50
 """So many captures a ``repr`` lists."""
@@ -65,7 +65,7 @@ class Capture:
         return self._target is not None and self._target() is not None
 
     def __str__(self) -> str:
-        shape = "[...]" if self.shape is None else str(list(self.shape))
+        shape = sizes(self.shape)
         kind = "" if self.kind == "variable" else f" ({self.kind})"
         return f"{self.name}: {self.dtype}{shape} on {self.device}{kind}"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from argparse import Namespace
+from collections import ChainMap, UserDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FunctionType
+from types import FunctionType, MappingProxyType, MemberDescriptorType, SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
@@ -19,6 +21,10 @@ MAX_CONTAINERS = 10_000
 """How many containers are looked into to find the names of captures, which delays a trace."""
 
 MAX_FUNCTIONS = 50
+_MAPPINGS = (dict, UserDict, MappingProxyType, ChainMap)
+_TRACKING = "_self_"
+"""TensorFlow's own attributes of what it tracks begin so."""
+
 IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 """Names that IPython keeps in a notebook, none of them the user's."""
 
@@ -71,9 +77,17 @@ def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
     public = [
         (name, value)
         for name, value in list(namespace.items())
-        if name[:1] != "_" and value is not namespace
+        if name[:1] != "_" and value is not namespace and _can_be_looked_at(value)
     ]
     return sorted(public, key=lambda item: item[0] in IPYTHONS)
+
+
+def _can_be_looked_at(value: Any) -> bool:
+    """Whether ``isinstance`` works: a proxy that makes its object late may fail to make it."""
+    try:
+        return isinstance(value.__class__, type)
+    except Exception:
+        return False
 
 
 def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> dict[int, str]:
@@ -164,7 +178,9 @@ def walk(
         waiting = [(root, at_root, 0)]
         while waiting:
             name, value, depth = waiting.pop()
-            if type(value) in PLAIN or inspect.ismodule(value) or id(value) in seen:
+            if type(value) in PLAIN or id(value) in seen or not _can_be_looked_at(value):
+                continue
+            if inspect.ismodule(value):
                 continue
             if is_leaf(value):
                 yield name, value, value
@@ -178,10 +194,10 @@ def walk(
                 continue
             yield name, value, value
             if depth < MAX_DEPTH:
-                below = [
-                    ("/".join(filter(None, (name, part))), child, depth + 1)
-                    for part, child in children(value, whole)
-                ]
+                below = []
+                with contextlib.suppress(Exception):  # an object of the user's may do anything
+                    for part, child in children(value, whole):
+                        below.append(("/".join(filter(None, (name, part))), child, depth + 1))
                 waiting.extend(reversed(below))
 
 
@@ -189,11 +205,13 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
     """What is directly below a value, by the part that it adds to the path; see `walk`."""
     if isinstance(value, type):
         return
-    if isinstance(value, Mapping):
+    if isinstance(value, _MAPPINGS) or (
+        isinstance(value, Mapping) and is_user_module(type(value).__module__)
+    ):
         if not _are_plain(value.values()):
             yield from ((str(key), item) for key, item in list(value.items()))
         return
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, deque)):
         if not _are_plain(value):
             yield from ((str(i), item) for i, item in enumerate(value))
         return
@@ -210,6 +228,9 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
     weights = _keras_variables(value)
     if weights is not None:
         yield from weights
+        optimizer = getattr(value, "optimizer", None)
+        if _keras_variables(optimizer):
+            yield "optimizer", optimizer
         if whole:
             yield from _tensorflow.trackable_children(value).items()
         return
@@ -218,8 +239,23 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
         return
     if hasattr(type(value), "_trackable_children"):
         yield from _public_first(_tensorflow.trackable_children(value))
-    elif type(value).__dictoffset__ and is_user_module(type(value).__module__):
-        yield from _public_first(vars(value))
+    elif isinstance(value, SimpleNamespace | Namespace) or is_user_module(type(value).__module__):
+        yield from _public_first(_attributes(value))
+    elif type(value).__module__.startswith("keras.") and type(value).__dictoffset__:
+        # No further: what `keras.Input` gives leads to all layers, under other names than theirs.
+        held = {name: each for name, each in vars(value).items() if is_keras_variable(each)}
+        yield from _public_first(held)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an object, also those in slots; no code of the user's runs."""
+    found = dict(vars(value)) if type(value).__dictoffset__ else {}
+    for base in type(value).__mro__:
+        for name, slot in vars(base).items() if "__slots__" in vars(base) else ():
+            if isinstance(slot, MemberDescriptorType) and is_user_module(base.__module__):
+                with contextlib.suppress(AttributeError):  # it has not been given a value
+                    found.setdefault(name, slot.__get__(value))
+    return found
 
 
 def _are_plain(values: Iterable[Any]) -> bool:
@@ -228,7 +264,7 @@ def _are_plain(values: Iterable[Any]) -> bool:
 
 
 def _public_first(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    items = list(attributes.items())
+    items = [each for each in attributes.items() if not each[0].startswith(_TRACKING)]
     yield from sorted(items, key=lambda item: item[0].startswith("_"))
 
 

@@ -43,7 +43,7 @@ def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
             although the function has parameters.
     """
     if not function.traces and input_signature(function) is not None:
-        return {name: saved_form(function).get_concrete_function()}
+        return {_identifier(name): saved_form(function).get_concrete_function()}
     serving = [trace for trace in function.traces if trace.serves_calls] or function.traces
     usable = [trace for trace in serving if is_callable(trace)]
     if not usable:
@@ -152,10 +152,15 @@ def _names(name: str, function: Subject, keys: Sequence[Key]) -> list[str]:
         for each in texts:
             own = [item for item in each.items() if item not in shared]
             parts = [f"{path}_{_word(text)}" for path, text in own if defaults.get(path) != text]
-            labels.append(re.sub(r"\W+", "_", "_".join([name, *parts]))[:_MAX_NAME].strip("_"))
+            more = _identifier("_".join(["", *parts])).rstrip("_")
+            labels.append(f"{_identifier(name)}{more}"[:_MAX_NAME])
         if len(set(labels)) == len(labels):
             return labels
-    return [f"{name}_{number}" for number in range(1, len(keys) + 1)]
+    return [f"{_identifier(name)}_{number}" for number in range(1, len(keys) + 1)]
+
+
+def _identifier(text: str) -> str:
+    return re.sub(r"\W+", "_", text)
 
 
 def _kind(leaf: Leaf) -> str:

@@ -9,7 +9,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ from nbfn.sessions.export.verification import Case, Verification, case_of, compa
 from nbfn.sessions.export.verification import verify as verify_model
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
-from nbfn.text import count, join
+from nbfn.text import count, join, shorten
 from nbfn.underway.work import Work, working
 
 
@@ -137,9 +137,12 @@ def export(
             proven. Nothing is left at `path` then.
     """
     started = time.perf_counter()
+    if "://" in os.fspath(path):
+        raise ExportError(
+            f"`{path}` is no folder of this machine; export to one, and copy the model from there"
+        )
     target = written_by_chief(Path(path))
-    if not time_limit > 0:
-        raise ExportError(f"time_limit is {time_limit!r}; expected a number of seconds above 0")
+    _check_options(signatures, time_limit, keep_process)
     place = Place(target, overwrite)
     specs = _specs_in(signatures)
     with working(Work("export", str(path), "step", total=5 if verify else 3)) as work:
@@ -196,6 +199,19 @@ def export(
         left_out=tuple(left_out),
         process_nbytes=process.nbytes if process is not None and keep_process > 0 else 0,
     )
+
+
+def _check_options(signatures: Any, time_limit: Any, keep_process: Any) -> None:
+    if not (signatures is None or isinstance(signatures, Mapping)):
+        raise ExportError(
+            f"signatures is {shorten(repr(signatures))}; expected a dict of what to export by name"
+        )
+    for name, seconds in (("time_limit", time_limit), ("keep_process", keep_process)):
+        if not isinstance(seconds, int | float) or not (seconds > 0 or name == "keep_process"):
+            raise ExportError(
+                f"{name} is {shorten(repr(seconds))}; expected a number of seconds"
+                + (" above 0" if name == "time_limit" else "")
+            )
 
 
 def _specs_in(signatures: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -290,6 +306,7 @@ def _root(
     root.nbfn_variables = list(held.variables.values())
     root.nbfn_resources = list(held.owners.values())
     left_out = []
+    attributes = _attributes(chosen)
     for name, function in chosen.items():
         unfit = _unfit_traces(function)
         if unfit:
@@ -298,14 +315,21 @@ def _root(
                 "cannot hold"
             )
             continue
-        setattr(root, _attribute(name), saved_form(function))
+        setattr(root, attributes[name], saved_form(function))
     return root, held, left_out
 
 
-def _attribute(name: str) -> str:
-    attribute = name.replace(".", "_")
-    taken = attribute == "signatures" or hasattr(tf.Module, attribute)
-    return f"{attribute}_" if taken or attribute.startswith("nbfn_") else attribute
+def _attributes(names: Iterable[str]) -> dict[str, str]:
+    """The attribute of the saved object that each function is, by its name."""
+    found: dict[str, str] = {}
+    for name in names:
+        attribute = name.replace(".", "_")
+        if attribute == "signatures" or attribute.startswith("nbfn_"):
+            attribute += "_"
+        while hasattr(tf.Module, attribute) or attribute in found.values():
+            attribute += "_"
+        found[name] = attribute
+    return found
 
 
 def _unfit_traces(function: Subject) -> str:
@@ -317,12 +341,20 @@ def _unfit_traces(function: Subject) -> str:
             "returns": tf.nest.map_structure(_spec, concrete.structured_outputs),
         }
         for verb, structure in structures.items():
+            if _has_other_keys(structure):
+                return f"it {verb} a dict whose keys are not strings"
             for leaf in tf.nest.flatten(structure):
                 if isinstance(leaf, tf.TypeSpec) and not _tensorflow.can_be_saved(leaf):
                     return (
                         f"it {verb} a value of type {type(leaf).__qualname__.removesuffix('.Spec')}"
                     )
     return ""
+
+
+def _has_other_keys(structure: Any) -> bool:
+    if isinstance(structure, Mapping):
+        return any(not isinstance(k, str) or _has_other_keys(v) for k, v in structure.items())
+    return isinstance(structure, list | tuple) and any(map(_has_other_keys, structure))
 
 
 def _spec(value: Any) -> Any:
@@ -360,8 +392,7 @@ def _cases(
         yield case_of(name, own, {"signature": name}, names, inputs[id(concrete)], held)
     saved = _tensorflow.SavedModel(model)
     by_name = {_name(trace.concrete_function): (trace, label) for trace, label, _ in known.values()}
-    for name in chosen:
-        attribute = _attribute(name)
+    for attribute in _attributes(chosen).values():
         for number, each in enumerate(saved.traces(attribute)):
             if each in by_name:
                 trace, label = by_name[each]
@@ -398,6 +429,7 @@ def _record(
     held: Held,
     verified: Sequence[Verification],
 ) -> dict[str, Any]:
+    attributes = _attributes(chosen)
     return {
         "nbfn": __version__,
         "tensorflow": tf.__version__,
@@ -407,6 +439,7 @@ def _record(
         "resources": list(held.owners),
         "functions": {
             name: {
+                "attribute": attributes[name],
                 "defined": str(function.site),
                 "parameters": function.parameters,
                 "traces": [trace.signature for trace in function.traces],

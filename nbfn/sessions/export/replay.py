@@ -79,17 +79,31 @@ def digest(value: Any) -> str:
 
 
 def entries(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The keys of a lookup table and their values, in the order of the keys."""
-    keys, values = (
-        tensor.numpy()
-        for tensor in tf.raw_ops.LookupTableExportV2(
-            table_handle=handle,
-            Tkeys=tf.as_dtype(dtypes[0]),
-            Tvalues=tf.as_dtype(dtypes[1]),
-        )
-    )
-    order = np.argsort(keys, kind="stable")
+    """The keys of a lookup table and their values, in the order of the keys.
+
+    A key that is there more than once is none: a ``DenseHashTable`` fills its buckets with it, and
+    their values are whatever was in the memory.
+    """
+    keys, values = _exported(handle, dtypes)
+    if not len(keys):
+        return keys, values
+    rows = keys.reshape(len(keys), -1)
+    order = np.argsort(rows[:, 0], kind="stable") if rows.shape[1] == 1 else np.lexsort(rows.T)
+    rows = rows[order]
+    is_next = (rows[1:] == rows[:-1]).all(axis=1)
+    order = order[~(np.append(is_next, False) | np.append(False, is_next))]
     return keys[order], values[order]
+
+
+def _exported(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The keys of a lookup table and their values, as it can import them again.
+
+    The order matters: a ``DenseHashTable`` takes over what it imports as its buckets.
+    """
+    keys, values = tf.raw_ops.LookupTableExportV2(
+        table_handle=handle, Tkeys=tf.as_dtype(dtypes[0]), Tvalues=tf.as_dtype(dtypes[1])
+    )
+    return keys.numpy(), values.numpy()
 
 
 class State:
@@ -109,7 +123,7 @@ class State:
     ) -> None:
         self._variables, self._tables, self._dtypes = list(variables), list(tables), dtypes
         self._values = [variable.read_value() for variable in self._variables]
-        self._entries = [entries(*each) for each in zip(self._tables, dtypes, strict=True)]
+        self._entries = [_exported(*each) for each in zip(self._tables, dtypes, strict=True)]
         self.before = self._digests([*self.all_variables, *self.all_tables])
 
     @property

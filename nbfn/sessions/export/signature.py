@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -40,9 +40,14 @@ def serving_function(concrete: Any, name: str) -> Any:
         and all(_is_name(k) and isinstance(v, tf.Tensor) for k, v in outputs.items())
     )
     inputs = dict(zip(concrete.function_type.parameters, args, strict=False)) | kwargs
-    if flat_outputs and all(
-        isinstance(leaf, tf.TensorSpec) and leaf.name == parameter and _is_name(parameter)
-        for parameter, leaf in inputs.items()
+    are_apart = len({parameter.lower() for parameter in inputs}) == len(inputs)
+    if (
+        flat_outputs
+        and are_apart
+        and all(
+            isinstance(leaf, tf.TensorSpec) and leaf.name == parameter and _is_name(parameter)
+            for parameter, leaf in inputs.items()
+        )
     ):
         return concrete
     return _flattened(concrete, name)
@@ -63,7 +68,8 @@ def _inputs(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, list[str
         if isinstance(leaf, tf.TypeSpec):
             parts[path] = []
             for part, spec in _components(path, leaf):
-                unique = _unique(part, specs)
+                # TensorFlow does not tell an input `X` from `x`.
+                unique = _unique(part, {each.lower() for each in specs}, str.lower)
                 specs[unique] = tf.TensorSpec(spec.shape, spec.dtype, unique)
                 parts[path].append(unique)
     return specs, parts
@@ -166,12 +172,12 @@ def _is_name(path: Any) -> bool:
     return isinstance(path, str) and path.isidentifier() and path.isascii()
 
 
-def _unique(path: str, taken: Iterable[str]) -> str:
-    """A name made of a path, with a number if it is taken."""
+def _unique(path: str, taken: Collection[str], fold: Callable[[str], str] = str) -> str:
+    """A name made of a path, with a number if it is taken, folded."""
     made = path if _is_name(path) else re.sub(r"\W+", "_", path, flags=re.ASCII).strip("_")
     name = base = made or "value"
     count = 1
-    while name in taken:
+    while fold(name) in taken:
         count += 1
         name = f"{base}_{count}"
     return name

@@ -33,7 +33,7 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
         ExportError: If there is nothing to export, or a thing is none that can be exported.
     """
     if given is None:
-        functions = here.functions.items()
+        functions = _once(here.functions).items()
         chosen = {name: each for name, each in functions if each.traces or input_signature(each)}
         if not chosen:
             raise ExportError(
@@ -53,6 +53,16 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
                 raise ExportError(f"two functions to export are both named `{name}`")
             chosen[name] = each
     return chosen
+
+
+def _once(functions: Mapping[str, Subject]) -> dict[str, Subject]:
+    """Each function under one name: its own, if it has that among others."""
+    found: dict[int, tuple[str, Subject]] = {}
+    for name, each in functions.items():
+        is_own = name.rpartition(".")[2] == each.label.rpartition(".")[2]
+        if id(each) not in found or (is_own and "." not in name):
+            found[id(each)] = name, each
+    return dict(found.values())
 
 
 def input_signature(subject: Subject) -> Any:

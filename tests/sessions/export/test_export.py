@@ -228,3 +228,115 @@ def test_what_has_changed_since_the_trace_is_exported_as_it_is_now(notebook, tmp
     assert loaded.scaled(tf.ones([2])).numpy().tolist() == [3.0, 3.0]
     assert loaded.scaled(tf.ones([3])).numpy().tolist() == [3.0, 3.0, 3.0]
     assert [t.cause.code for t in notebook["scaled"].traces] == ["stale", "stale", "export"]
+
+
+def test_a_function_that_draws_from_a_generator_is_proven(notebook, tmp_path) -> None:
+    generator = tf.random.Generator.from_seed(1)
+    notebook["draw"] = nbfn.function(lambda x: x + generator.normal([3]))
+    notebook["draw"](tf.ones(3))
+    before = generator.state.numpy().tolist()
+    written = nbfn.export(tmp_path / "model")
+    assert [each.status for each in written.verified] == ["equal"]
+    assert generator.state.numpy().tolist() == before
+
+
+def test_the_proof_leaves_a_dense_table_as_it_was(notebook, tmp_path) -> None:
+    table = tf.lookup.experimental.DenseHashTable(
+        tf.int64, tf.int64, default_value=-1, empty_key=-2, deleted_key=-3
+    )
+    keys = tf.constant([1, 2, 3], tf.int64)
+    table.insert(keys, keys * 10)
+
+    @nbfn.function(input_signature=[tf.TensorSpec([None], tf.int64)])
+    def add(k):
+        table.insert(k + 50, k * 10)
+        return table.lookup(k)
+
+    notebook["add"] = add
+    assert [each.status for each in nbfn.export(tmp_path / "model").verified] == ["equal"]
+    assert table.size() == 3
+    assert table.lookup(keys).numpy().tolist() == [10, 20, 30]
+
+
+def test_names_keep_their_underscores_and_are_found_after_loading(notebook, tmp_path) -> None:
+    class Module(tf.Module):
+        @nbfn.function
+        def __call__(self, x):
+            return x + 2
+
+        @nbfn.function(input_signature=[tf.TensorSpec([None])])
+        def third(self, x):
+            return x
+
+    notebook["f_"] = nbfn.function(lambda x: x)
+    notebook["net"] = Module()
+    notebook["f_"](tf.ones(2))
+    notebook["net"](tf.ones(2))
+    chosen = [notebook["f_"], notebook["net"]]
+    written = nbfn.export(tmp_path / "model", chosen)
+    assert list(written.signatures) == ["f_", "net___call__", "net_third"]
+    notebook["net"].third(tf.ones(2))  # a trace does not change the name
+    again = nbfn.export(tmp_path / "model", chosen, overwrite=True)
+    assert list(again.signatures) == list(written.signatures)
+    loaded = nbfn.load(tmp_path / "model")
+    assert set(loaded.functions) == {"f_", "net.__call__", "net.third"}
+    assert loaded["net.__call__"](tf.ones(2)).numpy().tolist() == [3, 3]
+
+
+def test_functions_whose_names_differ_in_a_dot_are_both_saved(notebook, tmp_path) -> None:
+    class Module(tf.Module):
+        @nbfn.function
+        def predict(self, x):
+            return x + 1
+
+    notebook["a"] = Module()
+    notebook["a_predict"] = nbfn.function(lambda x: x + 100)
+    notebook["a"].predict(tf.ones(2))
+    notebook["a_predict"](tf.ones(2))
+    both = {"one": notebook["a"].predict, "two": notebook["a_predict"]}
+    nbfn.export(tmp_path / "model", list(both.values()), signatures=both)
+    loaded = nbfn.load(tmp_path / "model")
+    assert loaded["a.predict"](tf.ones(2)).numpy().tolist() == [2, 2]
+    assert loaded["a_predict"](tf.ones(2)).numpy().tolist() == [101, 101]
+
+
+def test_a_second_name_exports_nothing_twice(predict, notebook, tmp_path) -> None:
+    notebook["another"] = predict
+    assert list(nbfn.export(tmp_path / "model").signatures) == ["predict"]
+
+
+def test_another_file_system_is_refused(predict) -> None:
+    with pytest.raises(ExportError, match="`gs://bucket/model` is no folder of this machine"):
+        nbfn.export("gs://bucket/model", predict)
+
+
+def test_parameters_that_differ_in_case_are_inputs_of_their_own(notebook, tmp_path) -> None:
+    notebook["solve"] = nbfn.function(lambda X, x: X - x)  # noqa: N803
+    notebook["solve"](tf.constant(3.0), tf.constant(1.0))
+    written = nbfn.export(tmp_path / "model")
+    assert written.signatures == {
+        "solve": "(X: float32(), x_2: float32()) -> (output_0: float32())"
+    }
+    assert nbfn.load(tmp_path / "model").functions["solve"](5.0, 1.0).numpy() == 4
+
+
+def test_a_dict_with_numbers_as_keys_leaves_the_signature(notebook, tmp_path) -> None:
+    notebook["add"] = nbfn.function(lambda d: {3: d[1] + d[2]})
+    notebook["add"]({1: tf.constant(1.0), 2: tf.constant(2.0)})
+    written = nbfn.export(tmp_path / "model")
+    assert written.verified[0].status == "equal"
+    assert "keys are not strings" in written.left_out[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"signatures": ["serve"]}, "expected a dict"),
+        ({"time_limit": "1"}, "time_limit is '1'; expected a number of seconds above 0"),
+        ({"keep_process": "60"}, "keep_process is '60'; expected a number of seconds"),
+    ],
+)
+def test_options_of_another_kind_are_refused(predict, tmp_path, options, said) -> None:
+    with pytest.raises(ExportError, match=said):
+        nbfn.export(tmp_path / "model", **options)
+    assert not list(tmp_path.iterdir())
