@@ -6,6 +6,7 @@ shape. Everything else reads the whole value.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dis import Instruction
 from typing import NamedTuple
@@ -44,7 +45,7 @@ def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
     if first.opname in ("LOAD_ATTR", "LOAD_METHOD"):
         if first.argval == "get" and is_key:
             return Part("item", second.argval)
-        if first.argval in SHAPES and second.opname not in CALLS:
+        if first.argval in SHAPES and not _is_method(first):
             return Part("attribute", first.argval)
     if first.opname in CALLS and first.arg == 1:
         before = index
@@ -53,6 +54,13 @@ def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
         if before and instructions[before].opname in _PATH and _loads_len(instructions[before - 1]):
             return LENGTH
     return None
+
+
+def _is_method(instruction: Instruction) -> bool:
+    """Whether an attribute is looked up to be called at once."""
+    if sys.version_info < (3, 12):
+        return instruction.opname == "LOAD_METHOD"
+    return bool((instruction.arg or 0) & 1)
 
 
 def _loads_len(instruction: Instruction) -> bool:

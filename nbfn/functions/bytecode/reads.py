@@ -33,12 +33,15 @@ class Reads:
     Attributes:
         globals: Names that are looked up in the module, or among the builtins.
         attributes: Names that are looked up on some object; `ANY` among them if it may be any.
-            Where only parts of an attribute are read, its name with each of them stands there. The
-            special methods that the code may run though it names none are there too.
+            Those of modules of libraries are not among them. Where only parts of an attribute are
+            read, its name with each of them stands there. The special methods that the code may run
+            though it names none are there too.
         roots: Those of the globals on which attributes of any name are looked up.
         modules: Modules that are imported by their full names.
         parts: Those of the globals, and of the names closed over, of which only parts are read.
         written: Those that the code itself writes.
+        of_libraries: Names that are looked up on modules of libraries.
+        used: All that are read other than by code that runs at graph time, or only to be shown.
     """
 
     globals: frozenset[str]
@@ -47,11 +50,16 @@ class Reads:
     modules: frozenset[str]
     parts: Mapping[str, frozenset[Part]]
     written: frozenset[str]
+    of_libraries: frozenset[str]
+    used: frozenset[str]
 
 
 @functools.lru_cache(4096)
 def reads(
-    code: CodeType, graph_time: GraphTime = NOTHING, loggers: frozenset[str] = frozenset()
+    code: CodeType,
+    graph_time: GraphTime = NOTHING,
+    loggers: frozenset[str] = frozenset(),
+    libraries: frozenset[str] = frozenset(),
 ) -> Reads:
     """The names that code reads.
 
@@ -59,12 +67,15 @@ def reads(
         code: The code of a function.
         graph_time: What runs at graph time, and is left out.
         loggers: The globals that are loggers: what is logged is no part of a trace.
+        libraries: The globals that are modules of libraries, whose attributes are not guarded:
+            ``tf.data`` is no reason to guard ``self.data``.
     """
     names: set[str] = set()
     attributes: set[Named] = set()
     roots: set[str] = set()
     modules: set[str] = set()
     written: set[str] = set()
+    of_libraries: set[str] = set()
     used: dict[str, set[Part | None]] = defaultdict(set)
     used_attributes: dict[str, set[Part | None]] = defaultdict(set)
     for each in _codes(code, graph_time):
@@ -74,8 +85,11 @@ def reads(
         attributes |= named
         roots |= looked_up_on
         hidden = shown(instructions, loggers)
+        of_library = False
         for i, instruction in enumerate(instructions):
             name, value = instruction.opname, instruction.argval
+            is_attribute = name in _ATTRIBUTES
+            of_library = (name in _GLOBALS and value in libraries) or (of_library and is_attribute)
             if i in hidden:
                 continue
             if name in _GLOBALS or name in _CLOSED:
@@ -87,7 +101,9 @@ def reads(
                     names |= in_texts
                     for other in in_texts:
                         used[other].add(None)
-            elif name in _ATTRIBUTES:
+            elif of_library:
+                of_libraries.add(value)
+            elif is_attribute:
                 used_attributes[value].add(part_read(instructions, i))
             elif name == "IMPORT_NAME":
                 modules.add(value)
@@ -107,6 +123,8 @@ def reads(
         frozenset(modules),
         parts,
         frozenset(written),
+        frozenset(of_libraries),
+        frozenset(used),
     )
 
 

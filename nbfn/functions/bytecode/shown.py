@@ -37,7 +37,9 @@ def _arguments(instructions: Sequence[Instruction], index: int) -> set[int]:
         if each.opname == "PUSH_NULL":
             continue
         if each.opname in _CALLS and each.arg == depth - (each.opname == "CALL_KW"):
-            return set(range(index + 1, i))
+            inside = range(index + 1, i)
+            stores = any(instructions[j].opname.startswith("STORE_") for j in inside)
+            return set() if stores else set(inside)
         if "JUMP" in each.opname or "RETURN" in each.opname:
             break  # an argument is made on several ways
         depth += dis.stack_effect(each.opcode, each.arg)

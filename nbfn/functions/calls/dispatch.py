@@ -9,9 +9,13 @@ cheap key and takes the ordinary way.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import interruptible
@@ -47,6 +51,7 @@ class Dispatch:
     def __init__(self) -> None:
         self.generation = 0
         self._entries: dict[Any, Entry] = {}
+        self._is_closed: bool | None = None
 
     def find(self, args: Any, kwargs: Any, state: int) -> tuple[Entry, list[Any]] | None:
         """The entry for a call and the call's tensors; None if it must take the ordinary way.
@@ -81,6 +86,10 @@ class Dispatch:
             kwargs: The call's keyword arguments.
             state: The state of the function's guards when the call began.
         """
+        if self._is_closed is None:
+            self._is_closed = _has_mutable_default(function.python_function)
+        if self._is_closed:
+            return
         concrete = trace._concrete()
         device = _tensorflow.plain_eager_device()
         if concrete is None or device is None or trace.context is None:
@@ -111,6 +120,21 @@ class Dispatch:
         """Voids every entry, because the trace cache has changed."""
         self.generation += 1
         self._entries = {}
+
+
+def _has_mutable_default(python_function: Callable[..., Any]) -> bool:
+    """Whether a default value, which is in no cheap key, may be changed in place."""
+    try:
+        parameters = inspect.signature(python_function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(each.default is not each.empty and _is_mutable(each.default) for each in parameters)
+
+
+def _is_mutable(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_mutable, value))
+    return isinstance(value, np.ndarray) or tf.nest.is_nested(value)
 
 
 def cheap_key(args: Any, kwargs: Any, tensors: list[Any], state: int = 0, device: str = "") -> Any:

@@ -15,7 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from types import MemberDescriptorType
+from types import MemberDescriptorType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,8 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
     slots = _slots_of(value) if depth < MAX_DEPTH and left[0] > 0 else None
     if slots is not None:
         return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
+    if kind is SimpleNamespace:  # what is read of it is guarded; no weak reference can watch it
+        return kind.__qualname__
     return kind.__qualname__, serial(value)
 
 

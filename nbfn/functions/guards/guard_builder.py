@@ -57,6 +57,7 @@ from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.functions.guards.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 from nbfn.serial import serial
 
+_NAMED_ANYWAY = frozenset({"summary"})  # the context of a call asks for it
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_OTHERS = 200
@@ -215,8 +216,8 @@ class GuardBuilder:
 
     def _names_of(self, function: FunctionType, route: str) -> None:
         """Visits the globals, modules and closures that a function of the user's reads."""
-        read = reads(function.__code__, self._graph_time, _loggers(function))
-        self.named |= read.attributes
+        read = reads(function.__code__, self._graph_time, _loggers(function), _libraries(function))
+        self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
         namespace = function.__globals__
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
@@ -237,7 +238,7 @@ class GuardBuilder:
             self._visit(Source("module", name, f"import {name}"), fetch, fetch())
         for i, name in enumerate(function.__code__.co_freevars):
             fetch = functools.partial(closed_over, weakref.ref(function), i)
-            if name not in read.written:
+            if name not in read.written and (name in read.used or name == "__class__"):
                 source = Source("closure", name, f"{route}<{name}>")
                 self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
 
@@ -367,3 +368,8 @@ def _loggers(function: FunctionType) -> frozenset[str]:
     return frozenset(
         name for name, value in values if value is logging or is_a(value, logging.Logger)
     )
+
+
+def _libraries(function: FunctionType) -> frozenset[str]:
+    values = ((name, function.__globals__.get(name)) for name in function.__code__.co_names)
+    return frozenset(name for name, value in values if _is_library(value))

@@ -80,7 +80,7 @@ class Guards:
         if not functions:
             return {}
         source = Source("code", functions[-1].__name__)
-        return {source: fingerprint_of_functions(functions, functions[-1])}
+        return {source: fingerprint_of_functions(functions, self._python_function)}
 
     def also(self, fingerprints: Fingerprints) -> None:
         """Guards these too; the caller compares them, and calls this when they change."""

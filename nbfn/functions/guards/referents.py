@@ -23,6 +23,9 @@ HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
 _STORAGE: dict[type, str] = {
     **dict.fromkeys((UserDict, UserList, UserString), "data"),
     ChainMap: "maps",
+    **dict.fromkeys(
+        (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet), "data"
+    ),
 }
 _empty: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 _VIEWS = tuple(type(view) for each in _empty for view in (each.keys(), each.values(), each.items()))

@@ -12,6 +12,7 @@ from nbfn.code import is_user_module
 from nbfn.functions.bytecode.fingerprint import fingerprint
 from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.functions.guards.fingerprints import Fingerprint, content_of, is_a
+from nbfn.functions.guards.introspection import own_attributes
 
 _MAX_WRAPPERS = 50
 PARTIALS = (functools.partial, functools.partialmethod)
@@ -33,7 +34,9 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
                 yield function
             function = vars(function).get("__wrapped__")
         else:
-            return
+            function = own_attributes(function).get("__wrapped__")
+            if function is None:
+                return
 
 
 def fingerprint_of_functions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import math
 import weakref
@@ -167,3 +168,16 @@ def test_errors_are_the_same_on_the_cheap_way() -> None:
     assert f.calls == 3
     with pytest.raises(TypeError):
         f(tf.constant(1.0), tf.constant(2.0))
+
+
+@pytest.mark.parametrize("on_stale", ["retrace", "ignore"])
+def test_a_default_that_is_changed_in_place_is_seen(on_stale: Any) -> None:
+    def scale(x: Any, by: Any = {"k": 2}) -> Any:  # noqa: B006
+        return x * by["k"]
+
+    for function in (scale, functools.partial(scale, by={"k": 2})):
+        f = nbfn.function(function, on_stale=on_stale)
+        found = [f(tf.constant(1)).numpy() for _ in range(3)]
+        held = scale.__defaults__[0] if function is scale else function.keywords["by"]  # type: ignore
+        held["k"] = 4
+        assert [*found, f(tf.constant(1)).numpy()] == [2, 2, 2, 4]

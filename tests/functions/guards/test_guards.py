@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import sys
 import warnings
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -299,3 +302,107 @@ def test_what_a_trace_asks_for_at_each_call_is_no_part_of_it() -> None:
     value = 2
     assert int(f()) == 2
     assert len(f.traces) == 1
+
+
+def test_what_a_partial_binds_is_guarded() -> None:
+    def scale(by: Any, x: Any) -> Any:
+        return x * by[0]
+
+    by = [2]
+    f = nbfn.function(functools.partial(scale, by))
+    assert f(tf.constant(1)).numpy() == 2
+    by[0] = 3
+    assert f(tf.constant(1)).numpy() == 3
+
+
+def test_a_guarded_namespace_is_not_kept() -> None:
+    class Big:
+        pass
+
+    held: dict[str, Any] = {}
+    f = nbfn.function(lambda x: x * held["cfg"].k)
+    held["cfg"] = SimpleNamespace(k=2, data=Big())
+    data = weakref.ref(held["cfg"].data)
+    assert f(tf.constant(1)).numpy() == 2
+    held["cfg"].k = 3
+    assert f(tf.constant(1)).numpy() == 3
+    held.clear()
+    del f
+    gc.collect()
+    assert data() is None
+
+
+def test_helpers_with_a_custom_gradient_are_guarded() -> None:
+    by = 1.0
+
+    @tf.custom_gradient
+    def scaled(x: Any) -> Any:
+        return x * by, lambda dy: dy * by
+
+    f = nbfn.function(lambda x: scaled(x))
+    assert f(tf.constant(2.0)).numpy() == 2.0
+    by = 5.0
+    assert f(tf.constant(2.0)).numpy() == 10.0
+
+
+def test_a_library_s_attribute_guards_none_of_the_user_s() -> None:
+    class Trainer:
+        def __init__(self) -> None:
+            self.losses: list[float] = []
+
+        @nbfn.function
+        def step(self, x: Any) -> Any:
+            return tf.keras.losses.mse(x, x + 1)
+
+    trainer = Trainer()
+    for _ in range(3):
+        trainer.losses.append(float(trainer.step(tf.ones([2]))))
+    assert len(trainer.step.traces) == 1
+
+
+def test_what_only_graph_time_or_print_reads_is_not_guarded_in_a_closure() -> None:
+    log: list[Any] = []
+
+    @nbfn.function
+    def noted(x: Any) -> Any:
+        return tf.py_function(lambda a: (log.append(1), a)[1], [x], tf.float32)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nbfn.NbfnWarning)
+
+        @nbfn.function
+        def shown(x: Any) -> Any:
+            print(log)  # noqa: T201
+            return x
+
+        for f in (noted, shown):
+            for _ in range(3):
+                f(tf.constant(1.0))
+                log.append(0)
+            assert len(f.traces) == 1
+
+
+def test_what_is_named_while_it_is_printed_is_guarded() -> None:
+    weight = [2]
+
+    @nbfn.function
+    def f(x: Any) -> Any:
+        print(kept := weight)  # noqa: T201
+        return x * kept[0]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nbfn.NbfnWarning)
+        assert f(tf.constant(1)).numpy() == 2
+        weight[0] = 3
+        assert f(tf.constant(1)).numpy() == 3
+
+
+def test_a_shape_that_is_passed_on_guards_the_shape_alone() -> None:
+    array = np.zeros((3, 2))
+    f = nbfn.function(lambda x: x + tf.zeros(array.shape))
+    f(tf.constant(1.0))
+    array[0] = 1
+    f(tf.constant(1.0))
+    assert len(f.traces) == 1
+    array = np.zeros((2, 2))
+    assert f(tf.constant(1.0)).shape == (2, 2)
