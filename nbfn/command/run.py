@@ -227,6 +227,16 @@ def _check_places(options: Options) -> None:
     for name, file in (("report", options.report), ("output", options.output)):
         if file is not None and file.is_dir():
             raise CommandError(f"`{file}` is a folder; give --{name} the name of a file")
+    report = options.report.resolve() if options.report is not None else None
+    for name, file in (("notebook", options.notebook), ("output", options.output)):
+        if report is not None and file is not None and file.resolve() == report:
+            raise CommandError(f"--report `{file}` would replace the {name}; give it another name")
+    for name in ("report", "output", "export"):
+        target = getattr(options, name)
+        parents = target.parents if target is not None else ()
+        above = next((each for each in parents if each.exists()), None)
+        if above is not None and not above.is_dir():
+            raise CommandError(f"--{name} `{target}`: `{above}` is a file and no folder")
 
 
 def _is_run(cell: NotebookNode) -> bool:

@@ -283,6 +283,12 @@ def test_what_cannot_be_carried_out_is_refused_in_one_line(tmp_path: Path) -> No
         (["good.ipynb", "--kernel", "nosuch"], "there is no kernel `nosuch`"),
         (["good.ipynb", "--export", "folder"], "`folder` exists; give --overwrite"),
         (["good.ipynb", "--export", "folder", "--overwrite"], "`folder` holds no SavedModel"),
+        (["good.ipynb", "--report", "./good.ipynb"], "--report `good.ipynb` would replace the not"),
+        (["good.ipynb", "--report", "a", "--output", "a"], "--report `a` would replace the output"),
+        (
+            ["good.ipynb", "--output", "text.ipynb/a"],
+            "--output `text.ipynb/a`: `text.ipynb` is a file",
+        ),
         (["good.ipynb", "--report", "folder"], "`folder` is a folder; give --report the name"),
         (["good.ipynb", "--save", "--output", "x"], "--save and --output are both given"),
     ):

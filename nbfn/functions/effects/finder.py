@@ -296,7 +296,10 @@ class Walk:
                     yield self._effect("write", target, f"writes the name `{target.id}`")
             case ast.Attribute() | ast.Subscript():
                 yield from self.visit(target.value)
-                if self.is_own or self.scope.value(target.value) is not FRESH:
+                owner, strict = self.scope.value(target.value), self._finder.strict
+                # What NumPy gives may be a view of something older, in doubt.
+                is_made_here = owner is FRESH or (owner is TENSOR and not strict)
+                if self.is_own or not is_made_here:
                     what = f"stores into `{ast.unparse(target.value)}`"
                     yield self._effect("write", target, what, _STORES)
 
@@ -471,6 +474,8 @@ class Walk:
             yield from self._function(node, function, [*bound, *args], keywords)
         elif is_method or isinstance(value, types.FunctionType | types.BuiltinFunctionType):
             reason = rules.reason_of_function(value, text, is_own=self.is_own)
+            if value is next and not self._finder.strict and not _is_iterator(args):
+                reason = None
             if is_method:
                 self._note(value.__self__)
                 if reason is None and value.__name__ in ("__call__", "call"):
@@ -545,6 +550,12 @@ def _is_pythons(value: Any) -> bool:
     """Whether it is a builtin function or class, or a method of one."""
     is_builtin = isinstance(value, type | types.BuiltinFunctionType)
     return is_builtin and value.__module__ in ("builtins", None)
+
+
+def _is_iterator(args: Sequence[Value]) -> bool:
+    """Whether the first of some arguments is known to be an iterator of Python's."""
+    objects = args[0].objects if args else ()
+    return any(not isinstance(each, tf.data.Iterator) for each in objects)
 
 
 def _and_held(value: Value) -> Iterator[Any]:

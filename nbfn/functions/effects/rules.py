@@ -82,9 +82,9 @@ _BUILTINS = {
     "open": Reason("read", "opens a file", _FILE),
     "next": Reason("read", "takes from an iterator", "loop over a tf.data.Dataset"),
     **{name: Reason("write", f"calls {name}()") for name in ("exec", "eval", "setattr", "delattr")},
-    **{name: Reason("read", f"calls {name}()") for name in ("globals", "locals", "vars", "dir")},
+    **{name: Reason("unknown", f"calls {name}()") for name in ("globals", "locals", "vars", "dir")},
     **{name: Reason("read", f"calls {name}()") for name in ("breakpoint", "help", "__import__")},
-    **{name: Reason("read", f"calls {name}()") for name in ("id", "hash", "iter")},
+    **{name: Reason("unknown", f"calls {name}()") for name in ("id", "hash", "iter")},
 }
 _NUMBERS = frozenset({"float", "int", "bool", "str", "complex", "bytes", "repr", "format", "len"})
 _NUMBERS |= {"isinstance", "issubclass", "type", "hasattr", "callable", "ascii", "chr", "ord"}

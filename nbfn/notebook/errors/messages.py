@@ -10,6 +10,7 @@ from nbfn.notebook.frames import Line, is_frame, lines_in, without_machinery
 
 _IN_USER_CODE = "in user code:"
 _DETECTED = "Detected at node"
+_STACK_OF_GRAPH = "\nOriginal stack trace for"  # in graphs of TensorFlow 1, after the message
 _CREATED = "The op is created at:"
 _UNSUPPORTED = re.compile(r"Detected unsupported operations .*")
 _ATTRIBUTES = re.compile(r"\[_XlaMustCompile=[^\]]*\]|\[\](?= on )|(?<=\))\{\{node [^}]*\}\}")
@@ -44,6 +45,7 @@ def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
 
 def _run(text: str) -> tuple[str, list[Line]]:
     """A message of the runtime: where each failing node was defined, then what happened."""
+    text = text.split(_STACK_OF_GRAPH)[0]
     lines = text.split("\n")
     last = max((i for i, line in enumerate(lines) if is_frame(line)), default=-1)
     rest = [line for line in lines[last + 1 :] if line.strip()]

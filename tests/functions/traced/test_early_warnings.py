@@ -191,3 +191,20 @@ def test_functions_that_are_made_anew_and_used_are_not_told(told: Any) -> None:
         made(ONE)
         made(ONE)
     assert list(told) == []
+
+
+def test_what_runs_at_each_call_is_not_told(told: list[str]) -> None:
+    pull = nbfn.function(lambda it: next(it))
+    data = iter(tf.data.Dataset.range(5))
+    assert [int(pull(data)) for _ in range(2)] == [0, 1]
+    first = nbfn.function(lambda batch: next(iter(batch.values())) * 2)
+    first({"a": ONE})
+
+    @nbfn.function
+    def filled(x: Any) -> Any:
+        mask = np.zeros(3, "float32")
+        mask[0] = 1
+        return x * mask
+
+    filled(ONE)
+    assert list(told) == []

@@ -9,7 +9,7 @@ from nbfn.functions import TracedFunction
 SETUP = """
 import numpy as np, random, time
 x = tf.constant([1.0, 2.0]); v = tf.Variable(1.0); d = {}; seen = []; n = 3
-data = tf.data.Dataset.range(3); it = iter(data)
+data = tf.data.Dataset.range(3); it = iter([1, 2, 3])
 class Box: pass
 box = Box()
 def helper(z):

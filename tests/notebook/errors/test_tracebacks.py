@@ -260,3 +260,13 @@ def test_what_xla_cannot_compile(fails, run, define: str, call: str, lines: list
         assert "AsString (No registered 'AsString' OpKernel for XLA_CPU_JIT" in text
         assert "TF_DUMP_GRAPH_PREFIX" not in text
         assert "_XlaMustCompile" not in text
+
+
+def test_errors_in_sessions_of_tensorflow_1_say_what_happened(refused) -> None:
+    text = refused(
+        "with tf.Graph().as_default():\n"
+        "    x = tf.compat.v1.placeholder(tf.float32, [None], name='x'); y = x * 2\n"
+        "    with tf.compat.v1.Session() as session:\n"
+        "        session.run(y)"
+    )
+    assert "You must feed a value for placeholder tensor 'x'" in text
