@@ -5,6 +5,7 @@ from __future__ import annotations
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
+from nbfn.functions.traces.cause import reasons
 from nbfn.views.function import captures_table, retraces_table
 from nbfn.views.outline import Outline, Table, Words, advice, reason
 
@@ -21,7 +22,7 @@ def cell_outline(cell: TracedCell) -> Outline:
     for function in cell.functions:
         if function.recorder.last == "retrace" and function.retraces:
             retrace = function.retraces[-1]
-            causes = "; ".join(cause.sentence for cause in retrace.causes)
+            causes = reasons(retrace.causes)
             lines.append(f"{function.label} retraced: {causes}")
             if retrace.remedy is not None:
                 lines.append(advice(retrace.remedy, retrace.site))

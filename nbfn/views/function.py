@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nbfn.functions import Capture, Retrace, Trace, TracedFunction
+from nbfn.functions.traces.cause import reasons
 from nbfn.text import count
 from nbfn.views.outline import Outline, Table, Words, advice, place, reason
 
@@ -60,7 +61,7 @@ def status(function: TracedFunction) -> str:
     if function.recorder.last == "hit":
         return f"hit: trace {trace.number} served ({trace.signature or 'no arguments'})"
     if function.recorder.last == "retrace":
-        causes = "; ".join(cause.sentence for cause in function.retraces[-1].causes)
+        causes = reasons(function.retraces[-1].causes)
         return f"retraced: {causes}"
     return f"traced: {trace.cause.sentence} ({trace.signature or 'no arguments'})"
 

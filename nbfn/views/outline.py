@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from html import escape
 
 from nbfn import protocol
-from nbfn.functions.traces.cause import Cause, Remedy
+from nbfn.functions.traces.cause import Cause, Remedy, reasons
 from nbfn.protocol import Phrase
 from nbfn.sessions.records import cell_of
 from nbfn.site import Site
-from nbfn.text import visible
+from nbfn.text import cut, visible
 
 MAX_ROWS = 200
 """How many rows of a table are shown; the others are counted."""
@@ -193,7 +193,7 @@ def advice(remedy: Remedy | None, site: Site | None = None) -> Words:
 
 def reason(causes: Sequence[Cause]) -> Phrase:
     """Causes as words that lead to the page on how the first of them comes about."""
-    return Phrase(text="; ".join(map(str, causes)), page=causes[0].page if causes else None)
+    return Phrase(text=reasons(causes), page=causes[0].page if causes else None)
 
 
 def place(site: Site) -> Phrase:
@@ -202,10 +202,10 @@ def place(site: Site) -> Phrase:
 
 
 def _clipped(words: Words) -> Words:
-    if isinstance(words, str) and len(words) > MAX_CELL:
-        return f"{words[: MAX_CELL - 1]}…"
-    if isinstance(words, Phrase) and words.page is not None and len(words.text) > MAX_CELL:
-        return words.model_copy(update={"text": f"{words.text[: MAX_CELL - 1]}…"})
+    if isinstance(words, str):
+        return cut(words, MAX_CELL)
+    if isinstance(words, Phrase) and words.page is not None:
+        return words.model_copy(update={"text": cut(words.text, MAX_CELL)})
     return words
 
 

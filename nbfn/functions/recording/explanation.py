@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nbfn import _tensorflow
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.traces.cause import Cause, Remedy
+from nbfn.functions.traces.cause import Cause, Remedy, reasons
 from nbfn.site import call_site
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Explanation:
             arguments = self.trace.signature or "no arguments"
             return f"a hit: trace {self.trace.number} would serve ({arguments})"
         verb = "would retrace" if self.nearest else "would trace"
-        text = f"{verb}: " + "; ".join(cause.sentence for cause in self.causes)
+        text = f"{verb}: " + reasons(self.causes)
         if self.nearest:
             text += " (nearest: trace " + ", ".join(str(t.number) for t in self.nearest) + ")"
         return text if self.remedy is None else f"{text}. {self.remedy}"

@@ -24,7 +24,7 @@ from nbfn.functions.recording.stance import Stance, obey, stance_of
 from nbfn.functions.retraces.explain import stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, causes_of
-from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
+from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted, reasons
 from nbfn.functions.traces.context import Context, Strategy, here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
@@ -220,7 +220,7 @@ class Recorder(Record):
         if self.guards.on_stale not in ("warn", "raise"):
             return
         causes = stale(trace.fingerprints, self.guards.fingerprints(objects))
-        what = "; ".join(cause.sentence for cause in causes)
+        what = reasons(causes)
         text = f"trace {trace.number} of `{self.name}` is stale: {what}"
         if causes and self.guards.on_stale == "raise":
             raise StaleTraceError(

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from nbfn.functions.recording.refusal import RetraceError, RunEagerly
 from nbfn.functions.recording.with_block import WithBlock
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.traces.cause import Cause, Remedy, Wanted
+from nbfn.functions.traces.cause import Cause, Remedy, Wanted, reasons
 from nbfn.functions.traces.trace import Trace
 
 Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace"]
@@ -111,7 +111,7 @@ def obey(
         raise RunEagerly
     if current == "fail_on_retrace":
         causes, _ = explain(wanted, traces)
-        why = "; ".join(cause.sentence for cause in causes)
+        why = reasons(causes)
         text = f'`{name}` would retrace, and the stance is "fail_on_retrace": {why}'
         advice = remedy(tuple(causes))
         raise RetraceError(f"{text}. {advice}" if advice else text)

@@ -16,7 +16,7 @@ from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
-from nbfn.text import shorten
+from nbfn.text import apart, shorten
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -30,6 +30,9 @@ _WEIGHT = {
     "structure": 4,
 }
 """How far a difference of these kinds takes a trace away; others count 1."""
+
+_MAX_SIDE = 200
+"""Characters that a sentence shows of what was, and of what is."""
 
 
 def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
@@ -219,6 +222,7 @@ def _of_specs(old: Any, new: Any) -> tuple[str, str, str]:
 
 
 def _cause(code: str, path: str, what: str, old: str, new: str, kind: Kind = None) -> Cause:
+    old, new = apart(old, new, _MAX_SIDE)
     return Cause(code, f"`{path}`: {what} was {old}, is {new}", path, old, new, kind=kind)
 
 
@@ -237,7 +241,7 @@ def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
     if len(seen) < 3:
         return cause
     values = list(seen)
-    listed = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
+    listed = ", ".join(map(shorten, values[:5])) + (", ..." if len(values) > 5 else "")
     kind = "value" if of_values else "shape"
     sentence = f"{cause.sentence} ({len(values)} different {kind}s so far: {listed})"
     return replace(cause, sentence=sentence)

@@ -55,7 +55,7 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
     cast = [cause for cause in causes if cause.code == "dtype"]
     others = [cause for cause in causes if cause not in relaxed and cause.code != "dtype"]
     sentences = list(dict.fromkeys(filter(None, map(_advice, others))))
-    code = [line for line in (_as_variable(called.name, cause) for cause in others) if line]
+    code = [line for line in (_as_variable(called, cause) for cause in others) if line]
     rewritten = None
     if cast:
         rewritten = _with_casts(called, cast)
@@ -135,16 +135,18 @@ def _with_casts(called: Called, causes: Sequence[Cause]) -> str | None:
     return rewritten_call(called.site, called.name, called.parameters, casts)
 
 
-def _as_variable(name: str | None, cause: Cause) -> str | None:
+def _as_variable(called: Called, cause: Cause) -> str | None:
     """Code that keeps a number in a variable, where the user's code can assign it."""
     if cause.code != "stale" or cause.source not in ("global", "attribute"):
         return None
     place = str(cause.path)
     if place.split(".")[0] == "self":
-        owner = (name or "").rpartition(".")[0]
+        owner = (called.name or "").rpartition(".")[0]
         if not owner:
             return None
         place = owner + place.removeprefix("self")
+    elif place.split(".")[0] in called.parameters:  # a name that the caller does not have
+        return None
     if cause.kind != "number" or not place.replace(".", "").isidentifier():
         return None
     return f"{place} = tf.Variable({place})"

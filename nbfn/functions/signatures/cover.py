@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,13 +51,19 @@ class Cover:
         packed: tuple[Any, Any] = tf.nest.pack_sequence_as((args, kwargs), flat)
         return packed
 
-    def in_float(self) -> Cover:
-        """The same, with its whole numbers as float32, as Python mixes them with floats."""
+    def others(self) -> Iterator[Cover]:
+        """The same with its numbers in other dtypes, as Python's go with tensors of any."""
         flat = tf.nest.flatten((self.args, self.kwargs))
-        for i in self.converted:
-            flat[i] = tf.TensorSpec((), tf.float32)
-        args, kwargs = tf.nest.pack_sequence_as((self.args, self.kwargs), flat)
-        return Cover(args, kwargs, self.numbers, self.converted)
+        for dtypes in (
+            {tf.int32: tf.float32, tf.float32: tf.float32},
+            {tf.int32: tf.int64, tf.float32: tf.float64},
+            {tf.int32: tf.float64, tf.float32: tf.float64},
+        ):
+            changed = list(flat)
+            for i in self.converted:
+                changed[i] = tf.TensorSpec((), dtypes[flat[i].dtype])
+            args, kwargs = tf.nest.pack_sequence_as((self.args, self.kwargs), changed)
+            yield Cover(args, kwargs, self.numbers, self.converted)
 
     def __repr__(self) -> str:
         return str(self)
@@ -133,9 +139,9 @@ def _fits(value: Any, dtype: tf.DType) -> bool:
     """Whether a value is a number that a tensor of this dtype holds as Python does."""
     if not _is_number(value):
         return False
-    if dtype == tf.int32:
-        return isinstance(value, int) and -(2**31) <= value < 2**31
-    return not float(value).is_integer() or abs(value) <= 2**24
+    if dtype.is_integer:
+        return isinstance(value, int) and dtype.min <= value <= dtype.max
+    return not float(value).is_integer() or abs(value) <= 2 ** (24 if dtype == tf.float32 else 53)
 
 
 def _is_number(value: Any) -> bool:

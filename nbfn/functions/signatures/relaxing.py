@@ -13,7 +13,7 @@ from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import stale
 from nbfn.functions.signatures.cover import Cover, RelaxError, buckets, cover
-from nbfn.functions.traces.cause import Cause
+from nbfn.functions.traces.cause import Cause, reasons
 from nbfn.text import join
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
             continue
         if trace.serves_calls:
             args, kwargs = concrete.structured_input_signature
-            reason = Cause("stale", "; ".join(cause.sentence for cause in causes))
+            reason = Cause("stale", reasons(causes))
             fresh = recorder.traces[id(function.request(args, kwargs, reason))]
             if fresh is trace:
                 continue
@@ -93,8 +93,8 @@ def _usable(function: Recorded) -> list[Trace]:
 
 
 def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cover]:
-    """Traces for a general signature, with its numbers as floats if whole numbers do not do."""
-    attempts = [general, general.in_float()] if general.converted else [general]
+    """Traces for a general signature, with its numbers in other dtypes if theirs do not do."""
+    attempts = [general, *general.others()] if general.converted else [general]
     failure: Exception | None = None
     for attempt in attempts:
         try:
@@ -136,7 +136,7 @@ def _sizes(function: Recorded) -> str | None:
 
 def _nothing(function: Recorded) -> str:
     causes = function.retraces[-1].causes if function.retraces else ()
-    why = "; ".join(cause.sentence for cause in causes) or "their arguments differ in kind"
+    why = reasons(causes) or "their arguments differ in kind"
     return f"no signature covers more than one trace of `{function.label}`: {why}"
 
 

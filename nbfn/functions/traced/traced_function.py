@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from contextlib import nullcontext
+from types import MethodType
 from typing import Any
 
 import tensorflow as tf
@@ -98,6 +99,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def start_recording(self, options: Options | None = None) -> None:
         """Forgets what was recorded, and records what happens from now on."""
         options = options or Options()
+        # Else those of this class are found: `typing.get_type_hints` takes them for the user's.
+        self.__annotations__ = getattr(self.python_function, "__annotations__", {})
         self.id = f"function-{next(_ids)}"
         self.options: dict[str, Any] = {}
         code = getattr(plain_function(self.python_function), "__code__", None)
@@ -123,7 +126,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
-        self.known_as: str | None = self.name if self.name.isidentifier() else None
+        is_bound = isinstance(self.python_function, MethodType)
+        is_known = self.name.isidentifier() and not is_bound
+        self.known_as: str | None = self.name if is_known else None
         self.recorder.spoken_name = lambda: None if (me := own()) is None else me.spoken_name()
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,6 +12,9 @@ from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
 from nbfn.site import Site
+from nbfn.text import count
+
+_MAX_CAUSES = 8
 
 Kind = Literal["number", "sequence", "function", "field"] | None
 
@@ -65,6 +69,13 @@ class Cause:
         return self.sentence
 
 
+def reasons(causes: Sequence[Cause]) -> str:
+    """Why, in one sentence; of very many causes, such as those of a long tuple, the first."""
+    more = len(causes) - _MAX_CAUSES
+    said = [cause.sentence for cause in causes[:_MAX_CAUSES]]
+    return "; ".join([*said, f"and {count(more, 'more difference')}"] if more > 0 else said)
+
+
 @dataclass(frozen=True, repr=False)
 class Retrace:
     """A call that found no trace although the function had one.
@@ -93,8 +104,8 @@ class Retrace:
         return str(self)
 
     def __str__(self) -> str:
-        reasons = "; ".join(cause.sentence for cause in self.causes)
-        text = f"retrace {self.number} ({self.site}, {self.trace_seconds * 1e3:.0f} ms): {reasons}"
+        took = f"{self.trace_seconds * 1e3:.0f} ms"
+        text = f"retrace {self.number} ({self.site}, {took}): {reasons(self.causes)}"
         return text if self.remedy is None else f"{text}. {self.remedy}"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from nbfn import _tensorflow
@@ -120,7 +121,17 @@ class Key:
     parameters: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return ", ".join(f"{path}: {leaf}" for path, leaf in self.leaves.items())
+        return self.text()
+
+    def text(self, most: int | None = None) -> str:
+        """Each leaf with its path, such as ``images: float32[64, 10], training: True``.
+
+        Args:
+            most: So many leaves; how many more there are is said.
+        """
+        listed = [f"{path}: {leaf}" for path, leaf in islice(self.leaves.items(), most)]
+        more = len(self.leaves) - len(listed)
+        return ", ".join([*listed, f"… and {more} more"] if more else listed)
 
 
 def key_of(function_type: Any) -> Key:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ids = itertools.count(1)
 
+_MAX_LEAVES = 100
+
 
 class EvictedError(NbfnError, ReferenceError):
     """A trace was asked for its graph after it left the cache."""
@@ -105,7 +107,7 @@ class Trace:
     @property
     def signature(self) -> str:
         """The key as text, such as ``images: float32[64, 10], training: True``."""
-        return str(self.key)
+        return self.key.text(_MAX_LEAVES)
 
     @property
     def serves_calls(self) -> bool:

@@ -36,7 +36,8 @@ _EARLIER = Cause("unknown", "traced before nbfn watched it")
 _FIRST = Cause("first_trace", "first call")
 _WOULD_CHANGE = frozenset({"relax", "evict", "free", "renew", "stance"})
 _UNNAMED = (
-    "define it with @tf.function(reduce_retracing=True), or with @nbfn.function and call relax()"
+    "define it with @nbfn.function and call relax(); for sizes, "
+    "@tf.function(reduce_retracing=True) does it too"
 )
 
 

@@ -9,7 +9,7 @@ from html import escape
 
 from nbfn.functions import Trace
 from nbfn.functions.graphs.operations import Graph, NameScope, Operation, graph_of, scopes_of
-from nbfn.text import count
+from nbfn.text import count, cut
 from nbfn.views.outline import Outline, Table
 
 MAX_ROWS = 200
@@ -185,16 +185,12 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return [
         "  "
         + "  ".join(
-            _shortened(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False)
+            cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=False)
         ).rstrip()
         if len(row) > 2
         else f"  {row[0].ljust(widths[0])}  {row[1]}"
         for row in rows
     ]
-
-
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _html_head(names: Sequence[str]) -> str:

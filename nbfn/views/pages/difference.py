@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import zip_longest
 
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.traces.capture import Capture
+from nbfn.text import apart
 from nbfn.views.outline import MAX_CELL, Outline, Table
-
-_BEFORE = 20
-"""So many characters of what is the same are shown before a difference."""
 
 _Rows = list[tuple[str, str, str]]
 
@@ -36,7 +33,8 @@ def difference_outline(diff: TraceDiff) -> Outline:
         ("constants", "operation"): [(each.name, each.old, each.new) for each in diff.constants],
         ("operations", "name"): _names(diff.removed, diff.added),
         ("changed operations", "operation"): [
-            (f"{each.name}: {each.what}", *_apart(each.old, each.new)) for each in diff.changed
+            (f"{each.name}: {each.what}", *apart(each.old, each.new, MAX_CELL))
+            for each in diff.changed
         ],
         ("size", "of the graph"): [
             (what, f"{before:,}", f"{after:,}")
@@ -60,15 +58,6 @@ def sides_of(diff: TraceDiff) -> tuple[str, str]:
     if old == new:  # of two functions
         return f"first: trace {old}", f"second: trace {new}"
     return f"trace {old}", f"trace {new}"
-
-
-def _apart(old: str, new: str) -> tuple[str, str]:
-    """Two texts; if they are too long to be shown, from a little before they differ."""
-    pairs = enumerate(zip_longest(old, new))
-    same = next((n for n, (one, other) in pairs if one != other), 0) - _BEFORE
-    if same <= 0 or max(len(old), len(new)) <= MAX_CELL:
-        return old, new
-    return f"…{old[same:]}", f"…{new[same:]}"
 
 
 def _captures(diff: TraceDiff) -> _Rows:

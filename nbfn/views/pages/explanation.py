@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.functions.traces.cause import Cause, Retrace
+from nbfn.functions.traces.cause import Cause, Retrace, reasons
 from nbfn.protocol import Phrase
 from nbfn.views.outline import Outline, Table, Words, advice
 
@@ -35,7 +35,7 @@ def _verdict(explanation: Explanation) -> tuple[str, str]:
     trace, nearest = explanation.trace, explanation.nearest
     if trace is not None:
         return "a hit", f"trace {trace.number} would serve ({trace.signature or 'no arguments'})"
-    why = "; ".join(cause.sentence for cause in explanation.causes)
+    why = reasons(explanation.causes)
     if not nearest:
         return "would trace", why
     numbers = ", ".join(str(each.number) for each in nearest)

@@ -163,3 +163,22 @@ def test_at_the_limit_a_call_can_run_eagerly() -> None:
     assert [f(n).numpy() for n in (0, 1, 2, 0)] == [0, 1, 2, 0]
     assert ran_eagerly == [False, True, True]
     assert len(f.traces) == 1
+
+
+def test_long_values_are_shown_where_they_differ() -> None:
+    f = nbfn.function(lambda text: tf.constant(len(text)))
+    f("a" * 10_000 + "b")
+    f("a" * 10_000 + "c")
+    (cause,) = f.retraces[0].causes
+    assert "aab', is …aaa" in cause.sentence
+    assert cause.sentence.endswith("aac'")
+    assert len(cause.sentence) < 100
+
+
+def test_of_many_differences_the_first_are_told() -> None:
+    f = nbfn.function(lambda values: tf.constant(sum(values)))
+    f(tuple(range(1000)))
+    f(tuple(range(1, 1001)))
+    assert len(f.retraces[0].causes) == 1000
+    assert "and 992 more differences" in str(f.retraces[0])
+    assert "… and 900 more" in repr(f.traces[0])

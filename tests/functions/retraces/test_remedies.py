@@ -177,3 +177,36 @@ def test_the_code_stands_wherever_the_cause_stands() -> None:
         f(tf.ones([2]))
     assert "f.relax()" in str(f.retraces[-1])
     assert "f.relax()" in repr(f.retraces)
+
+
+def test_code_names_nothing_that_the_caller_does_not_have() -> None:
+    class Config:
+        rate = 0.1
+
+    @nbfn.function
+    def step(x: Any, config: Any) -> Any:
+        return x * config.rate
+
+    mine = Config()
+    for mine.rate in (0.1, 0.2):
+        step(tf.constant(1.0), mine)
+    assert step.retraces[-1].remedy.code is None
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.train = nbfn.function(self._train)
+
+        def _train(self, x: Any) -> Any:
+            return x
+
+    trainer = Trainer()
+    for size in (1, 2):
+        trainer.train(tf.ones([size]))
+    assert trainer.train.retraces[-1].remedy.code is None
+
+
+def test_not_a_number_is_told_as_such() -> None:
+    f = nbfn.function(lambda x, n: x * n)
+    f(tf.constant(1.0), 1.0)
+    f(tf.constant(1.0), float("nan"))
+    assert "is nan" in str(f.retraces[-1])

@@ -85,3 +85,15 @@ def test_a_body_that_needs_static_shapes_keeps_its_traces() -> None:
         f.relax()
     assert [trace.number for trace in f.traces] == [1, 2]
     assert f(tf.ones([2])).shape == [4]
+
+
+@pytest.mark.parametrize("data", [tf.ones([3], tf.float64), tf.ones([3], tf.int64)])
+def test_numbers_take_the_dtype_that_the_code_needs(data: tf.Tensor) -> None:
+    f = nbfn.function(lambda x, by: x * by)
+    f(data, 2)
+    f(data, 3)
+    f.relax()
+    for by in (2, 3, 7):
+        assert f(data, by).dtype == data.dtype
+        assert f(data, by).numpy().tolist() == [by] * 3
+    assert len(f.traces) == 1

@@ -197,3 +197,10 @@ def test_set_before_or_after_the_extension_is_loaded(cells: list[str]) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.strip().splitlines()[-1] == "[3.0, 3.0] 3 2"
+
+
+def test_the_annotations_are_the_users() -> None:
+    def f(x: tf.Tensor, n: int = 3) -> tf.Tensor:
+        return x * n
+
+    assert nbfn.function(f).__annotations__ == f.__annotations__
