@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -52,6 +53,16 @@ def test_hit_of_a_dict(benchmark: Any, kind: str) -> None:
     f(batch)
     f(batch)
     benchmark(f, batch)
+
+
+@pytest.mark.parametrize("kind", ["tf.function", "nbfn.function"])
+@pytest.mark.benchmark(group="hit: two arrays of NumPy")
+def test_hit_of_arrays(benchmark: Any, kind: str) -> None:
+    f = pairs(lambda: lambda images, labels: images * labels)[kind]
+    arrays = np.ones([32, 10], np.float32), np.ones([32, 10], np.float32)
+    f(*arrays)
+    f(*arrays)
+    benchmark(f, *arrays)
 
 
 @pytest.mark.parametrize("kind", ["tf.function", "nbfn.function"])

@@ -3,8 +3,8 @@
 Most of what a hit costs in TensorFlow is Python that binds arguments and builds a key. Here the key
 is read off the arguments' cheap attributes. It is at least as fine as TensorFlow's, and an entry is
 made only of what TensorFlow's own look-up answered, so the two never disagree. Whatever is unusual
-(variables and other objects as arguments, arrays, composite tensors, graphs, strategies) has no
-cheap key and takes the ordinary way.
+(variables and other objects as arguments, composite tensors, graphs, strategies) has no cheap key
+and takes the ordinary way. An array of NumPy becomes the tensor that TensorFlow makes of it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from nbfn.functions.traces.trace import Trace
 MAX_ENTRIES = 1024
 
 _LITERALS = frozenset({bool, int, str, bytes, type(None)})
+_ARRAYS = frozenset({np.ndarray, np.float32, np.float64, np.int32, np.int64})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,15 @@ class Dispatch:
         key = cheap_key(args, kwargs, tensors, state, device)
         if key is None or key in self._entries:
             return
+        # Each its own tensor: an array becomes another one each time, and of one that is passed
+        # twice nothing else tells which argument feeds which input.
+        args, kwargs = tf.nest.map_structure(_as_another, (args, kwargs))
+        tensors.clear()
+        cheap_key(args, kwargs, tensors)
         inputs = _tensorflow.flat_inputs(function, concrete, args, kwargs)
-        positions = {id(tensor): i for i, tensor in enumerate(tensors)}
-        # Of a tensor that was passed twice nothing tells which argument feeds which input, and the
-        # next call may pass two.
-        if inputs is None or len(positions) != len(tensors):
+        if inputs is None:
             return
+        positions = {id(tensor): i for i, tensor in enumerate(tensors)}
         order = tuple(positions.get(id(tensor), -1) for tensor in inputs)
         if -1 in order or self.generation != generation:
             return
@@ -120,6 +124,12 @@ class Dispatch:
         """Voids every entry, because the trace cache has changed."""
         self.generation += 1
         self._entries = {}
+
+
+def _as_another(value: Any) -> Any:
+    if type(value) is _tensorflow.EagerTensor or type(value) in _ARRAYS:
+        return tf.identity(value)
+    return value
 
 
 def _has_mutable_default(python_function: Callable[..., Any]) -> bool:
@@ -175,6 +185,8 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
             return False
         key.append(float)
         key.append(value or str(value))  # 0.0 and -0.0 are equal, their texts are not
+    elif kind in _ARRAYS:
+        return _read(tf.convert_to_tensor(value), key, tensors)
     elif kind is dict:
         key.append(dict)
         key.append(tuple(value))
