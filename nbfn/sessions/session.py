@@ -33,6 +33,8 @@ from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
 from nbfn.site import cells_namespace
 from nbfn.text import count, join
 
+_MAX_NAMES = 5
+
 Function = TracedFunction | WatchedFunction | WrappedFunction
 """A function of the session: nbfn's own, or the observer of one that was made elsewhere."""
 
@@ -251,8 +253,11 @@ class Session:
             same_root = [each for each in leaves if each.partition("/")[0] == root][:1000]
             roots = list(dict.fromkeys(each.partition("/")[0] for each in leaves))
             near = difflib.get_close_matches(name, same_root or roots, cutoff=0.5)
-        hint = f"; did you mean {join(near[:3], 'or')}?" if near else ""
-        raise SessionKeyError(f"the session has no `{name}`{hint}")
+        if near:
+            hint = f"did you mean {join(near[:3], 'or')}?"
+        else:
+            hint = f"it has {join(roots[:_MAX_NAMES])}" if roots else "it has no variables"
+        raise SessionKeyError(f"the session has no `{name}`; {hint}")
 
     def statistics(self, path: str = "") -> Statistics:
         """What the values of variables look like: mean, extremes, histogram, change since last.

@@ -295,3 +295,12 @@ def test_a_dense_table_comes_back_with_a_snapshot(notebook) -> None:
         assert table.lookup(keys).numpy().tolist() == [10, -1, 30, -1]
         assert table.size() == 2
         table.insert(keys[3:], keys[3:])
+
+
+def test_a_name_that_leads_nowhere_is_answered_with_those_that_do(notebook) -> None:
+    with pytest.raises(nbfn.NbfnError, match="the session has no `v`; it has no variables"):
+        nbfn.session()["v"]
+    notebook["weight"], notebook["bias"] = tf.Variable(1.0), tf.Variable(2.0)
+    for asked, said in (("step", "it has weight and bias"), ("wieght", "did you mean weight")):
+        with pytest.raises(nbfn.NbfnError, match=f"the session has no `{asked}`; {said}"):
+            nbfn.session()[asked]

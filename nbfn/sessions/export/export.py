@@ -110,8 +110,9 @@ def export(
     Args:
         path: Folder of the model.
         functions: What to export, alone or in a list: a traced function, a plain ``tf.function``, a
-            cell that is one graph, a Keras model, or a module with traced methods. By default every
-            function of the session that has a trace.
+            cell that is one graph, a Keras model, a module with traced methods, or a session, as
+            `load` gives it, with all of its functions. By default every function of the notebook
+            that has a trace.
         *more: More of these, where the first is no list.
         signatures: Named signatures, each a function, a `Trace`, a ``ConcreteFunction``, or the
             inputs to trace the one exported function for: a ``tf.TensorSpec``, a list of them, or a

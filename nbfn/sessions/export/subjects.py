@@ -33,8 +33,7 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
         ExportError: If there is nothing to export, or a thing is none that can be exported.
     """
     if given is None:
-        functions = _once(here.functions).items()
-        chosen = {name: each for name, each in functions if each.traces or input_signature(each)}
+        chosen = dict(_of_session(here))
         if not chosen:
             raise ExportError(
                 "there is nothing to export: no traced function has been called; mark a cell with "
@@ -55,14 +54,16 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
     return chosen
 
 
-def _once(functions: Mapping[str, Subject]) -> dict[str, Subject]:
-    """Each function under one name: its own, if it has that among others."""
+def _of_session(session: Session) -> Iterator[tuple[str, Subject]]:
+    """Each function that can be exported under one name: its own, if it has that among others."""
     found: dict[int, tuple[str, Subject]] = {}
-    for name, each in functions.items():
+    for name, each in session.functions.items():
         is_own = name.rpartition(".")[2] == each.label.rpartition(".")[2]
         if id(each) not in found or (is_own and "." not in name):
             found[id(each)] = name, each
-    return dict(found.values())
+    for name, each in found.values():
+        if each.traces or input_signature(each):
+            yield name, each
 
 
 def input_signature(subject: Subject) -> Any:
@@ -90,6 +91,8 @@ def _functions_of(
     name = named.get(id(thing))
     if isinstance(thing, TracedCell):
         yield from _functions_of(_whole(thing), named, specs)
+    elif isinstance(thing, Session):
+        yield from _of_session(thing)
     elif isinstance(thing, WatchedObject):
         yield from _functions_of(thing.object, named, specs)
     elif kinds.is_tf_function(thing):

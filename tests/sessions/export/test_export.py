@@ -340,3 +340,12 @@ def test_options_of_another_kind_are_refused(predict, tmp_path, options, said) -
     with pytest.raises(ExportError, match=said):
         nbfn.export(tmp_path / "model", **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_loaded_session_is_exported_again(predict, tmp_path) -> None:
+    nbfn.export(tmp_path / "model")
+    written = nbfn.export(tmp_path / "again", nbfn.load(tmp_path / "model"))
+    assert written.variables == ("weight",)
+    x = tf.random.stateless_normal([7, 3], seed=[3, 4])
+    again = nbfn.load(tmp_path / "again")["predict"](x)
+    np.testing.assert_allclose(again["scores"], predict(x)["scores"], rtol=1e-6)
