@@ -118,6 +118,8 @@ class Finder:
     ) -> None:
         self.strict = strict
         self.skipped = [plain_function(each) for each in skipped]
+        # AutoGraph has made other functions of those that are nested, with their names.
+        self.skipped_names = {each.__name__ for each in self.skipped if _is_nested(each)}
         self.reads: set[str] = set()
         self.objects: dict[int, Any] = {}
         self.seen: dict[Any, Any] = {}
@@ -223,6 +225,8 @@ class Walk:
                 yield from self.block(node.body)
             case ast.Assert():
                 yield from self.visit(node.test)
+            case ast.FunctionDef() if node.name in self._finder.skipped_names:
+                pass
             case ast.FunctionDef() | ast.Lambda():
                 if isinstance(node, ast.FunctionDef):
                     self.scope.assign(node.name, FUNCTION)
@@ -544,6 +548,10 @@ class Walk:
             given.setdefault(name, UNKNOWN if None in keywords else known(default))
         for each in self._finder.in_function(function, given):
             yield replace(each, line=getattr(node, "lineno", 0))
+
+
+def _is_nested(function: Any) -> bool:
+    return "<locals>" in getattr(function, "__qualname__", "")
 
 
 def _is_pythons(value: Any) -> bool:

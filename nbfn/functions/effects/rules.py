@@ -140,6 +140,12 @@ _CALLABLE = frozenset(
         *("LearningRateSchedule", "Initializer", "Regularizer", "Constraint"),
     }
 )
+_READING_NOTHING = {
+    "json": ("loads", "dumps"),
+    "time": ("mktime", "strptime", "struct_time"),
+    "datetime": ("date", "datetime", "time", "timedelta", "fromisoformat", "strptime", "combine"),
+    "pathlib": ("Path", "PurePath"),
+}
 _PURE_OF_CONTAINERS = ("get", "items", "keys", "values", "index", "count", "copy")
 
 
@@ -158,7 +164,8 @@ def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
         return None
     if not is_own and (is_user_module(cls.__module__) or package(cls.__module__) == "nbfn"):
         return None
-    return _MODULES.get(package(cls.__module__)) or made
+    module = package(cls.__module__)
+    return made if name in _READING_NOTHING.get(module, ()) else _MODULES.get(module) or made
 
 
 def _of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reason | None:
@@ -249,7 +256,8 @@ def reason_of_module(module: str, shown: str) -> Reason | None:
         return None
     if name == "numpy" and "random" in module.split("."):
         return Reason("draw", "draws from NumPy's random numbers", _DRAW)
-    if name in _MODULES:
+    is_reading = shown.rpartition(".")[2] not in _READING_NOTHING.get(name, ())
+    if name in _MODULES and is_reading:
         return _MODULES[name]
     kind = "value" if name == "numpy" else "unknown"
     return Reason(kind, f"calls {shown}() of {name or 'Python'}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import json
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -105,6 +107,19 @@ def through_python(x: Any) -> Any:
     return counted(x) + y
 
 
+def through_a_nested_function(x: Any) -> Any:
+    def note(value: Any) -> Any:
+        log.append(value)
+        return value
+
+    return tf.py_function(note, [x], tf.float32)
+
+
+def reads_nothing(x: Any) -> Any:
+    options = json.loads('{"scale": 2.0}')
+    return x * options["scale"] * datetime.timedelta(seconds=3).total_seconds()
+
+
 def over_data(x: Any) -> Any:
     for each in tf.data.Dataset.range(3):
         x += tf.cast(each, tf.float32)
@@ -117,7 +132,10 @@ def keeps(x: Any) -> Any:
     return x * state["v"]
 
 
-@pytest.mark.parametrize("function", [through_python, over_data, keeps])
+@pytest.mark.parametrize(
+    "function",
+    [through_python, through_a_nested_function, reads_nothing, over_data, keeps],
+)
 def test_what_is_meant_is_not_told(function: Any, told: Any) -> None:
     f = nbfn.function(function)
     for _ in range(2):
