@@ -338,13 +338,13 @@ def guard_set_of(
     return _rounds(frozenset(), [("self", owner), ("", python_function)], graph_time).guards
 
 
-def fingerprints_of_objects(
+def guard_set_of_objects(
     objects: Iterable[tuple[str, Any]],
     attributes: frozenset[Named],
     graph_time: GraphTime = NOTHING,
-) -> dict[Source, Fingerprint]:
-    """The fingerprints of what some objects of the user's hold, as far as code names it."""
-    return _rounds(attributes, list(objects), graph_time).guards.fingerprints
+) -> GuardSet:
+    """The guards of what some objects of the user's hold, as far as code names it."""
+    return _rounds(attributes, list(objects), graph_time).guards
 
 
 def _rounds(
@@ -354,7 +354,7 @@ def _rounds(
     for _ in range(_MAX_ROUNDS):
         builder = GuardBuilder(attributes, graph_time)
         for name, value in values:
-            builder.follow(name, name, value, lambda value=value: value)  # type: ignore[misc]
+            builder.follow(name, name, value, late(value))
         builder.walk()
         if builder.named <= attributes:
             break

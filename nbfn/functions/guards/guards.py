@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from nbfn.functions.bytecode.graph_time import NOTHING
 from nbfn.functions.bytecode.reads import Named
 from nbfn.functions.guards.fingerprints import ABSENT, Fingerprint
-from nbfn.functions.guards.guard_builder import fingerprints_of_objects, guard_set_of
+from nbfn.functions.guards.guard_builder import guard_set_of, guard_set_of_objects
 from nbfn.functions.guards.guard_set import GuardSet, Source
+from nbfn.functions.guards.introspection import Fetch, late
 from nbfn.functions.guards.unwrapping import fingerprint_of_functions, unwrapped
 from nbfn.site import warn
 
@@ -23,6 +25,8 @@ OnStale = Literal["retrace", "warn", "raise", "ignore"]
 Fingerprints = Mapping[Source, Fingerprint]
 Numbers = dict[frozenset[tuple[Source, Fingerprint]], int]
 Exemptions = tuple[frozenset[Source], Numbers]
+
+_MAX_KNOWN = 64
 
 
 class Renewal(NamedTuple):
@@ -35,6 +39,28 @@ class Renewal(NamedTuple):
 
     numbers: dict[int, int]
     fingerprints: Callable[[Fingerprints], Fingerprints]
+
+
+@dataclass
+class _OfObjects:
+    """The guards of the objects among a call's arguments.
+
+    Attributes:
+        own: The function's own guards, whose attributes are looked for in the objects.
+        references: The objects, held weakly.
+        guards: What they hold.
+        number: The key of both together, once it is known.
+    """
+
+    own: GuardSet
+    references: list[Fetch]
+    guards: GuardSet
+    number: int | None = None
+
+    def serves(self, own: GuardSet, objects: Iterable[tuple[str, Any]]) -> bool:
+        pairs = zip(self.references, objects, strict=True)
+        are_same = self.own is own and all(fetch() is value for fetch, (_, value) in pairs)
+        return are_same and self.guards.is_valid()
 
 
 class Guards:
@@ -51,6 +77,7 @@ class Guards:
         self._python_function = python_function
         self._owner = owner
         self._guard_set: GuardSet | None = None
+        self._of_objects: dict[Any, _OfObjects] = {}
         self._state = 0
         self._exempt: frozenset[Source] = frozenset()
         self._graph_time = NOTHING
@@ -117,11 +144,24 @@ class Guards:
             assert self._guard_set is not None
             fingerprints = dict(self._guard_set.fingerprints)
             try:
-                attributes = self._guard_set.attributes
-                fingerprints.update(fingerprints_of_objects(objects, attributes, self._graph_time))
+                fingerprints.update(self._known(tuple(objects)).guards.fingerprints)
             except Exception as error:
                 self._give_up(error)
             return self._guarded(fingerprints)
+
+    def _known(self, objects: tuple[tuple[str, Any], ...]) -> _OfObjects:
+        """The guards of some objects, found anew when anything has changed."""
+        own = self._guard_set
+        assert own is not None
+        place = tuple((name, id(value)) for name, value in objects)
+        known = self._of_objects.get(place)
+        if known is None or not known.serves(own, objects):
+            if len(self._of_objects) >= _MAX_KNOWN:
+                self._of_objects.clear()
+            guards = guard_set_of_objects(objects, own.attributes, self._graph_time)
+            known = _OfObjects(own, [late(value) for _, value in objects], guards)
+            self._of_objects[place] = known
+        return known
 
     def _guarded(self, fingerprints: Fingerprints) -> Fingerprints:
         """The fingerprints without those of exempt sources."""
@@ -135,8 +175,18 @@ class Guards:
         """The part of a trace's key that stands for what is guarded."""
         if self.on_stale != "retrace":
             return 0
-        objects = tuple(objects)
-        return self._number(self.fingerprints(objects)) if objects else self.state
+        objects, state = tuple(objects), self.state
+        if not objects:
+            return state
+        with self._lock:
+            try:
+                known = self._known(objects)
+            except Exception as error:
+                self._give_up(error)
+                return 0
+            if known.number is None:
+                known.number = self._number(self.fingerprints(objects))
+            return known.number
 
     def after_trace(
         self,
