@@ -3,8 +3,9 @@
 Most of what a hit costs in TensorFlow is Python that binds arguments and builds a key. Here the key
 is read off the arguments' cheap attributes. It is at least as fine as TensorFlow's, and an entry is
 made only of what TensorFlow's own look-up answered, so the two never disagree. Whatever is unusual
-(variables and other objects as arguments, composite tensors, graphs, strategies) has no cheap key
-and takes the ordinary way. An array of NumPy becomes the tensor that TensorFlow makes of it.
+(variables, composite tensors, graphs, strategies) has no cheap key and takes the ordinary way. An
+array of NumPy becomes the tensor that TensorFlow makes of it. An object is keyed by identity, and
+what the code reads of it is guarded.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import interruptible
+from nbfn.functions.guards.guards import Guards, OfObjects
+from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.functions.traces.trace import Trace
 
 MAX_ENTRIES = 1024
@@ -35,11 +38,17 @@ class Entry:
         trace: The trace.
         call: Runs its graph on a list of inputs.
         order: For each input of the graph, the position of its tensor among those of the call.
+        objects: The guards of the objects among the arguments; None for no objects.
     """
 
     trace: Trace
     call: Callable[[list[Any]], Any]
     order: tuple[int, ...]
+    objects: OfObjects | None = None
+
+
+class _Identity(NamedTuple):
+    identity: int
 
 
 class Dispatch:
@@ -54,13 +63,16 @@ class Dispatch:
         self._entries: dict[Any, Entry] = {}
         self._is_closed: bool | None = None
 
-    def find(self, args: Any, kwargs: Any, state: int) -> tuple[Entry, list[Any]] | None:
+    def find(
+        self, args: Any, kwargs: Any, state: int, guards: Guards
+    ) -> tuple[Entry, list[Any]] | None:
         """The entry for a call and the call's tensors; None if it must take the ordinary way.
 
         Args:
             args: The call's positional arguments.
             kwargs: The call's keyword arguments.
             state: The state of the function's guards.
+            guards: These guards.
         """
         if not self._entries:
             return None
@@ -72,7 +84,9 @@ class Dispatch:
         if key is None:
             return None
         entry = self._entries.get(key)
-        return None if entry is None else (entry, tensors)
+        if entry is None or not (entry.objects is None or guards.hold(entry.objects)):
+            return None
+        return entry, tensors
 
     def remember(
         self, function: Any, trace: Trace, generation: int, args: Any, kwargs: Any, state: int
@@ -99,8 +113,18 @@ class Dispatch:
             return
         tensors: list[Any] = []
         key = cheap_key(args, kwargs, tensors, state, device)
-        if key is None or key in self._entries:
+        guards, known = function.recorder.guards, self._entries.get(key)
+        if key is None or (known and (known.objects is None or guards.hold(known.objects))):
             return
+        leaves = trace.key.leaves.values()
+        identities = {leaf.identity for leaf in leaves if isinstance(leaf, ObjectLeaf)}
+        if identities != {part.identity for part in key if type(part) is _Identity}:
+            return  # TensorFlow keys it by something else
+        objects = None
+        if identities:
+            objects = guards.of_objects(_tensorflow.objects(concrete.function_type))
+            if objects is None:
+                return
         # Each its own tensor: an array becomes another one each time, and of one that is passed
         # twice nothing else tells which argument feeds which input.
         args, kwargs = tf.nest.map_structure(_as_another, (args, kwargs))
@@ -118,7 +142,7 @@ class Dispatch:
         run = _tensorflow.flat_call(concrete)
         if trace.can_be_stopped:
             run = interruptible(run)
-        self._entries[key] = Entry(trace, run, order)
+        self._entries[key] = Entry(trace, run, order, objects)
 
     def invalidate(self) -> None:
         """Voids every entry, because the trace cache has changed."""
@@ -195,8 +219,10 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
         key.append(kind)
         key.append(len(value))
         return _read_all(value, key, tensors)
-    else:
+    elif hasattr(kind, "__tf_tracing_type__"):
         return False
+    else:
+        key.append(_Identity(id(value)))
     return True
 
 

@@ -42,7 +42,7 @@ class Renewal(NamedTuple):
 
 
 @dataclass
-class _OfObjects:
+class OfObjects:
     """The guards of the objects among a call's arguments.
 
     Attributes:
@@ -57,10 +57,10 @@ class _OfObjects:
     guards: GuardSet
     number: int | None = None
 
-    def serves(self, own: GuardSet, objects: Iterable[tuple[str, Any]]) -> bool:
-        pairs = zip(self.references, objects, strict=True)
-        are_same = self.own is own and all(fetch() is value for fetch, (_, value) in pairs)
-        return are_same and self.guards.is_valid()
+    def serves(self, own: GuardSet | None) -> bool:
+        """Whether the objects are there and hold what they held, and the function's own is this."""
+        are_there = self.own is own and all(fetch() is not None for fetch in self.references)
+        return are_there and self.guards.is_valid()
 
 
 class Guards:
@@ -77,7 +77,7 @@ class Guards:
         self._python_function = python_function
         self._owner = owner
         self._guard_set: GuardSet | None = None
-        self._of_objects: dict[Any, _OfObjects] = {}
+        self._of_objects: dict[Any, OfObjects] = {}
         self._state = 0
         self._exempt: frozenset[Source] = frozenset()
         self._graph_time = NOTHING
@@ -149,17 +149,17 @@ class Guards:
                 self._give_up(error)
             return self._guarded(fingerprints)
 
-    def _known(self, objects: tuple[tuple[str, Any], ...]) -> _OfObjects:
+    def _known(self, objects: tuple[tuple[str, Any], ...]) -> OfObjects:
         """The guards of some objects, found anew when anything has changed."""
         own = self._guard_set
         assert own is not None
         place = tuple((name, id(value)) for name, value in objects)
         known = self._of_objects.get(place)
-        if known is None or not known.serves(own, objects):
+        if known is None or not known.serves(own):
             if len(self._of_objects) >= _MAX_KNOWN:
                 self._of_objects.clear()
             guards = guard_set_of_objects(objects, own.attributes, self._graph_time)
-            known = _OfObjects(own, [late(value) for _, value in objects], guards)
+            known = OfObjects(own, [late(value) for _, value in objects], guards)
             self._of_objects[place] = known
         return known
 
@@ -179,14 +179,30 @@ class Guards:
         if not objects:
             return state
         with self._lock:
-            try:
-                known = self._known(objects)
-            except Exception as error:
-                self._give_up(error)
+            known = self.of_objects(objects)
+            if known is None:
                 return 0
             if known.number is None:
                 known.number = self._number(self.fingerprints(objects))
             return known.number
+
+    def of_objects(self, objects: Iterable[tuple[str, Any]]) -> OfObjects | None:
+        """The guards of some objects; None if they are in no key."""
+        if self.on_stale != "retrace":
+            return None
+        try:
+            _ = self.state
+            return self._known(tuple(objects))
+        except Exception as error:
+            self._give_up(error)
+            return None
+
+    def hold(self, known: OfObjects) -> bool:
+        """Whether the guards of some objects still hold; `state` has been asked before."""
+        try:
+            return known.serves(self._guard_set)
+        except Exception:  # the ordinary way tells
+            return False
 
     def after_trace(
         self,

@@ -192,7 +192,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
         state = recorder.guards.state
-        known = self._dispatch.find(args, kwargs, state)
+        known = self._dispatch.find(args, kwargs, state, recorder.guards)
         if known is not None:
             return self._call_known(*known)
         generation, started = self._dispatch.generation, time.perf_counter()
@@ -451,7 +451,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def serving(self, args: Sequence[Any]) -> Trace | None:
         """The trace that serves a call with these positional arguments; None if it must trace."""
-        known = self._dispatch.find(args, {}, self.recorder.guards.state)
+        guards = self.recorder.guards
+        known = self._dispatch.find(args, {}, guards.state, guards)
         if known is not None:
             return known[0].trace
         looked_up = _tensorflow.look_up(self, args, {}) if self.recorder.traces else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import enum
 import functools
 import gc
 import math
@@ -161,6 +163,90 @@ def test_an_array_is_the_tensor_that_tensorflow_makes_of_it(array: Any) -> None:
             np.testing.assert_array_equal(ours[name], theirs[name])
             assert ours[name].dtype == theirs[name].dtype
     assert (cheap(f), len(f.traces), f.hits) == (1, 1, 3)
+
+
+class Scaled(tf.Module):
+    def __init__(self, by: float) -> None:
+        super().__init__()
+        self.by, self.weight = by, tf.Variable(2.0)
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.by * self.weight
+
+
+class Kind(enum.Enum):
+    DOUBLE = 2
+    TRIPLE = 3
+
+
+def test_what_an_object_holds_is_looked_at_on_the_cheap_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    f = nbfn.function(lambda models, x: models["a"](x) - models["b"](x))
+    models = {"a": Scaled(3.0), "b": Scaled(1.0)}
+    x = tf.constant(1.0)
+    assert [f(models, x).numpy() for _ in range(3)] == [4.0] * 3
+    models["b"].weight.assign(1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(f, "_call_unknown", None)
+        assert f(models, x).numpy() == 5.0
+    models["a"].by = 4.0
+    assert [f(models, x).numpy() for _ in range(3)] == [7.0] * 3
+    assert "`models['a'].by` was 3.0, is 4.0" in str(f.retraces[-1])
+    models["a"].by = 3.0
+    assert [f(models, x).numpy() for _ in range(3)] == [5.0] * 3
+    models["a"], models["b"] = models["b"], models["a"]
+    assert [f(models, x).numpy() for _ in range(3)] == [-5.0] * 3
+    assert len(f.traces) == 3
+
+
+def test_objects_are_not_kept_and_none_takes_the_place_of_another() -> None:
+    f, x, found = nbfn.function(lambda model, x: model(x)), tf.constant(1.0), []
+    for number in range(20):
+        model = Scaled(float(number))
+        found.append([f(model, x).numpy() for _ in range(3)])
+        known = weakref.ref(model)
+        del model
+        gc.collect()
+        assert known() is None
+    assert found == [[2.0 * number] * 3 for number in range(20)]
+
+
+@pytest.mark.parametrize("on_stale", ["warn", "raise", "ignore"])
+def test_objects_are_looked_at_after_the_call_too(on_stale: Any) -> None:
+    f, model = nbfn.function(lambda model, x: model(x), on_stale=on_stale), Scaled(3.0)
+    x = tf.constant(1.0)
+    assert [f(model, x).numpy() for _ in range(3)] == [6.0] * 3
+    model.by = 4.0
+    if on_stale == "raise":
+        with pytest.raises(nbfn.NbfnError, match=r"`model\.by` was 3\.0, is 4\.0"):
+            f(model, x)
+    elif on_stale == "warn":
+        with pytest.warns(nbfn.NbfnWarning, match=r"`model\.by` was 3\.0, is 4\.0"):
+            f(model, x)
+    else:
+        assert f(model, x).numpy() == 6.0
+
+
+@pytest.mark.filterwarnings("ignore:`apply` has retraced")
+def test_objects_of_each_kind_serve_their_own_trace() -> None:
+    def double(x: Any) -> Any:
+        return x * 2
+
+    point = collections.namedtuple("Point", "x y")
+    layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    layer(tf.ones([1, 1]))
+
+    def apply(what: Any, x: Any) -> Any:
+        if isinstance(what, Kind):
+            return x * what.value
+        return x + what.x * what.y if isinstance(what, tuple) else what(x)
+
+    f, x = nbfn.function(apply), tf.constant([[3.0]])
+    whats = [Kind.DOUBLE, Kind.TRIPLE, double, layer, Scaled(5.0), point(x, 2.0), point(x, 3.0)]
+    for _ in range(3):
+        assert [float(f(what, x)[0, 0]) for what in whats] == [6, 9, 6, 3, 30, 9, 12]
+    assert (len(f.traces), f.hits) == (7, 14)
 
 
 def test_an_array_is_read_at_each_call() -> None:
