@@ -78,7 +78,7 @@ class SetupFieldError(FrozenModuleError):
 
 
 class ReservedFieldError(LifecycleError, TypeError):
-    """A class annotates ``parent`` or ``name``, which every module already has."""
+    """A class annotates, or ``setup`` sets, what every module already has."""
 
 
 class PostInitError(LifecycleError, TypeError):

@@ -208,12 +208,26 @@ def _track_foreign(module: Any) -> None:
     held = {
         f"{name}_{i}": part
         for name, value in init_fields(module).items()
-        for i, part in enumerate(tf.nest.flatten(value))
+        for i, (_, part) in enumerate(leaves(value))
         if isinstance(part, tf.Module)
         and not (is_module(part) and getattr(part._life.scope, "store", store) is store)
     }
     if held:
         hold(module, held)
+    # TensorFlow's walk over attributes fails at dicts like {1: ..., "a": ...}. What such a field
+    # holds is among the children and the held.
+    unsorted = {name for name, value in init_fields(module).items() if not _is_sorted(value)}
+    if unsorted:
+        ignored = type(module)._TF_MODULE_IGNORED_PROPERTIES | unsorted
+        module.__dict__["_TF_MODULE_IGNORED_PROPERTIES"] = ignored
+
+
+def _is_sorted(value: Any) -> bool:
+    try:
+        tf.nest.flatten(value)
+    except TypeError:
+        return False
+    return True
 
 
 def hold(module: Any, parts: Mapping[str, Any]) -> None:
@@ -234,7 +248,7 @@ def hold_all(module: Any, name: str, value: Any) -> None:
     """The same for whatever TensorFlow follows in a value that ``setup`` keeps as an attribute."""
     parts = {
         f"{name}_{i}": part
-        for i, part in enumerate(tf.nest.flatten(value))
+        for i, (_, part) in enumerate(leaves(value))
         if hasattr(type(part), "_trackable_children") and not is_module(part)
     }
     if parts:

@@ -23,6 +23,7 @@ from nbfn.modules.variables.keys import check_rngs
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.store import TensorStore
 from nbfn.modules.variables.tree import check_variables
+from nbfn.text import shorten
 
 INIT_MUTABLE = DenyList("intermediates")
 
@@ -98,8 +99,8 @@ def check_instance(module: Any) -> None:
     """
     if not is_module(module):
         raise InstanceError(
-            f"Expected an instance of nn.Module, found {module!r}. Construct the module first: "
-            "MyModule(...).init(key, x), not MyModule.init(key, x)."
+            f"Expected an instance of nn.Module, found {shorten(repr(module))}. Construct the "
+            "module first: MyModule(...).init(key, x), not MyModule.init(key, x)."
         )
     check_built(module)
 
@@ -131,12 +132,14 @@ def method_of(module: Any, method: Any) -> Callable[..., Any]:
         found = getattr(module, method)
         if not callable(found):
             raise MethodError(
-                f"method={method!r}: {label}.{method} is {found!r}, which cannot be called."
+                f"method={method!r}: {label}.{method} is {shorten(repr(found))}, which cannot be "
+                "called."
             )
         return found  # type: ignore[no-any-return]
     if not callable(method):
         raise MethodError(
-            f"method must be a name, a method or a function, found {method!r} for {label}."
+            f"method must be a name, a method or a function, found {shorten(repr(method))} for "
+            f"{label}."
         )
     function = getattr(method, "__func__", method)
     try:

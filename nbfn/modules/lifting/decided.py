@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import random
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from types import FunctionType, MethodType, ModuleType
@@ -49,6 +50,11 @@ def decided_by(*values: Any) -> Hashable:
       TooMuchError: it would be too large.
     """
     return _Walk().all_of(values)
+
+
+def random_state() -> Hashable:
+    """Where the random numbers of Python and NumPy are, which code draws without a trace of it."""
+    return random.getstate(), repr(np.random.get_state(legacy=False))
 
 
 class _Walk:
@@ -116,6 +122,10 @@ class _Walk:
                 return (serial(value), self.of(value.get_config()))
             except NotImplementedError:
                 raise TooMuchError from None
+        if isinstance(value, np.random.Generator):
+            return (serial(value), self.of(value.bit_generator.state))
+        if hasattr(type(value), "__next__") or isinstance(value, np.random.RandomState):
+            raise TooMuchError  # it gives something else each time
         if type(value).__module__.split(".")[0] in _AS_THEY_ARE:
             return (serial(value),)
         shows = hasattr(value, "__dict__") or is_user_module(type(value).__module__)

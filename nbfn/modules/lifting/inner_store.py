@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,16 +23,20 @@ class Draws:
     Attributes:
       key: int32 of shape [2].
       counts: the numbers of draws, ints or an int32 vector.
-      slots: the index of each path in ``counts``; a path that is not there has not drawn.
+      slots: the index of each path in ``counts``.
+      later: gives the number for a path that is not there; None if that is 0.
     """
 
     key: Any
     counts: Any = ()
     slots: Mapping[Path, int] = field(default_factory=dict)
+    later: Callable[[Path], Any] | None = None
 
     def base(self, path: Path) -> Any:
         """How often the path has drawn."""
-        return self.counts[self.slots[path]] if path in self.slots else 0
+        if path in self.slots:
+            return self.counts[self.slots[path]]
+        return 0 if self.later is None else self.later(path)
 
 
 Streams = dict[str, Draws]
@@ -167,9 +171,9 @@ class Inner(TensorStore):
         key, count = super()._count(name, path)
         return key, self._streams[name].base(path) + count
 
-    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
-        """The key, and the number of draws that each path has made."""
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int], Any]:
+        """The stream as of now, with what the function outside had drawn before."""
         stream = self._streams[name]
         paths = sorted({*stream.slots, *(p for n, p in self._counts if n == name)})
         counts = [stream.base(path) + self._counts.get((name, path), 0) for path in paths]
-        return stream.key, counts, {path: i for i, path in enumerate(paths)}
+        return stream.key, counts, {path: i for i, path in enumerate(paths)}, stream.base

@@ -24,7 +24,7 @@ from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.naming import fingerprint
 from nbfn.modules.lifting.arguments import has_place, map_places, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
-from nbfn.modules.lifting.decided import TooMuchError, decided_by
+from nbfn.modules.lifting.decided import TooMuchError, decided_by, random_state
 from nbfn.modules.lifting.inner_store import Streams
 from nbfn.modules.lifting.lifting import Leaf, Lift
 
@@ -75,11 +75,12 @@ def call_traced(
     if found is not None:
         return once.finish(found)
     # Without the lock: another thread may trace what this trace waits for.
+    before = random_state() if by_state else None
     found = once.traced(options)
     if found.concrete.captured_inputs:
         return once.finish(found)  # kept, it would keep the user's tensors and variables alive
-    if by_state and once.reached() != known:
-        # The code has changed what it can read: it does something each time, so it runs.
+    if by_state and (random_state() != before or once.reached() != known):
+        # The code has changed what it can read, or drawn: it does something each time, so it runs.
         return once.finish(found)
     with _lock:
         _cache[key if found.placed else (lift.label, known)] = found

@@ -235,6 +235,7 @@ class Template(tf.Module):
         Raises:
           FrozenModuleError: the module is frozen.
           SetupFieldError: ``setup`` sets a construction argument.
+          ReservedFieldError: ``setup`` sets what every module has.
         """
         life = self._life
         if not life.built or (name[0] == "_" and _is_record(name)):
@@ -252,6 +253,12 @@ class Template(tf.Module):
             raise SetupFieldError(
                 f"{label} is a construction argument, so {table.kind} may not overwrite it. "
                 "Assign to another attribute."
+            )
+        owner = next((base for base in type(self).__mro__ if name in vars(base)), None)
+        if owner is not None and _is_library(owner) and name[0] != "_":
+            raise ReservedFieldError(
+                f"{table.kind} sets {label}, but every module has {name!r} already. Choose another "
+                "name for the attribute."
             )
         if life.scope is None:
             object.__setattr__(self, name, value)

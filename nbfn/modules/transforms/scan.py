@@ -208,7 +208,9 @@ class _Loop(Runs):
             def more(turn: Any, *_: Any, steps: int = steps) -> Any:
                 return turn + steps <= self.size
 
-            turned = tf.while_loop(more, turns, turned)
+            # XLA has a gradient of such loops only.
+            most = self.size // steps if isinstance(self.size, int) else None
+            turned = tf.while_loop(more, turns, turned, maximum_iterations=most)
         return turned[1:]
 
     def _outputs(self, form: Any, tensors: Sequence[Any]) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbfn.modules.errors import FilterError
+from nbfn.text import shorten
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Filter:
         if listed and all(isinstance(name, str) for name in spec):
             return cls(frozenset(spec))
         raise FilterError(
-            f"{spec!r} does not select collections. Use True, False, a name such as "
+            f"{shorten(repr(spec))} does not select collections. Use True, False, a name such as "
             "'batch_stats', a list of names, or nn.DenyList(...)."
         )
 

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.modules.errors import RngError
+from nbfn.text import shorten
 
 
 def key(seed: int) -> tf.Tensor:
@@ -48,7 +49,7 @@ def check_key(value: Any, what: str) -> Any:
     Raises:
       RngError: it is no integer tensor of shape [2].
     """
-    found = repr(value)
+    found = None
     if not isinstance(value, (bool, int)):
         try:
             # What is a tensor stays as it is: in a trace, a known key must remain known.
@@ -60,7 +61,8 @@ def check_key(value: Any, what: str) -> Any:
                 return tensor
             found = f"a value of dtype {tensor.dtype.name} and shape {tensor.shape}"
     raise RngError(
-        f"{what} is not a random key: expected an int32 tensor of shape [2], found {found}. "
+        f"{what} is not a random key: expected an int32 tensor of shape [2], "
+        f"found {found or shorten(repr(value))}. "
         "Make one with nn.key(seed)."
     )
 

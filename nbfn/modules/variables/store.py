@@ -169,8 +169,15 @@ class Store:
     def _count(self, name: str, path: Path) -> tuple[Any, Any]:
         raise NotImplementedError
 
-    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
-        """The stream's key, its numbers of draws, and the index of each path among these."""
+    def snapshot_stream(
+        self, name: str
+    ) -> tuple[Any, Any, Mapping[Path, int], Callable[[Path], Any] | None]:
+        """A stream, for a function that draws from it elsewhere.
+
+        Returns:
+          The key, the numbers of draws, the index of each path among these, and what gives the
+          number for another path; None if that is 0.
+        """
         raise NotImplementedError
 
     def advance(self, name: str, path: Path, draws: Any) -> None:
@@ -213,11 +220,11 @@ class TensorStore(Store):
     def _stored(self, _collection: str, _path: Path, value: Any) -> Any:
         return as_tensors(value)
 
-    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
-        """The key, and the number of draws that each path has made."""
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int], Any]:
+        """The stream as of now."""
         paths = [path for stream, path in self._counts if stream == name]
         counts = [self._counts[name, path] for path in paths]
-        return self._rngs[name], counts, {path: i for i, path in enumerate(paths)}
+        return self._rngs[name], counts, {path: i for i, path in enumerate(paths)}, None
 
     def advance(self, name: str, path: Path, draws: Any) -> None:
         """Counts draws that were made elsewhere."""

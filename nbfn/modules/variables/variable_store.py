@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -16,6 +16,8 @@ from nbfn.modules.variables.keys import fold
 from nbfn.modules.variables.store import Path, Store
 from nbfn.modules.variables.tree import leaves, map_leaves
 
+_ROOM = 64
+"""So many paths have a count before they draw: what was saved by then fits later traces."""
 _drawing = threading.Lock()
 """Held from reading counts to changing them; no two threads draw the same."""
 
@@ -34,7 +36,7 @@ class Stream:
         # One count for each module path that ever drew. It must be one variable that can grow,
         # because a path may draw for the first time inside a trace, where none can be created.
         self.counts = tf.Variable(
-            tf.zeros([0], tf.int32),
+            tf.zeros([_ROOM], tf.int32),
             trainable=False,
             shape=[None],
             name=f"{name}/counts",
@@ -49,27 +51,39 @@ class Stream:
         self.key.assign(tf.cast(key, tf.int32))
         self.counts.assign(tf.zeros_like(self.counts))
 
-    def snapshot(self) -> tuple[Any, Any, Mapping[Path, int]]:
-        """The key, the numbers of draws, and the index of each path among these; as of now."""
+    def snapshot(self) -> tuple[Any, Any, Mapping[Path, int], Callable[[Path], Any]]:
+        """The stream as of now, as `Store.snapshot_stream` gives it."""
         with tf.init_scope():
             size = int(tf.size(self.counts))
         slots = {path: slot for path, slot in self._slots.items() if slot < size}
-        return self.key_here(), self.counts.read_value(), slots
+        counts = self.counts.read_value()
+
+        def later(path: Path) -> Any:
+            # A graph reads the counts when it runs: a path that draws for the first time while it
+            # is traced has a count by then, and another one each time.
+            return counts[self._slot(path)] if tf.is_symbolic_tensor(counts) else 0
+
+        return self.key_here(), counts, slots, later
 
     def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
         """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
-        # Replicas take turns by themselves, and an assignment waits for all of them.
-        with contextlib.nullcontext() if self._replicated else _drawing, tf.init_scope():
-            slot = self._slots.setdefault(path, len(self._slots))
-            short = slot + 1 - int(tf.size(self.counts))
-            if short > 0:
-                self.counts.assign(tf.pad(self.counts, [[0, short]]))
+        slot = self._slot(path)
         if self._replicated:
             return self._next_in_replica(slot, draws)
         with _drawing if tf.executing_eagerly() else contextlib.nullcontext():
             count = tf.gather(self.counts, slot)
             self.counts.scatter_nd_add([[slot]], [draws])
         return count
+
+    def _slot(self, path: Path) -> int:
+        """The index of a path among the counts, which have it from now on."""
+        # Replicas take turns by themselves, and an assignment waits for all of them.
+        with contextlib.nullcontext() if self._replicated else _drawing, tf.init_scope():
+            slot = self._slots.setdefault(path, len(self._slots))
+            if slot >= int(tf.size(self.counts)):
+                more = slot + _ROOM - int(tf.size(self.counts))
+                self.counts.assign(tf.pad(self.counts, [[0, more]]))
+        return slot
 
     def key_here(self) -> Any:
         """The key; in a replica, one of its own."""
@@ -207,8 +221,8 @@ class VariableStore(Store):
 
         return map_leaves(variable, value, path)
 
-    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int]]:
-        """The key, and the number of draws that each path has made."""
+    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int], Any]:
+        """The stream as of now, as a graph will find it when it runs."""
         return self.rngs[name].snapshot()
 
     def advance(self, name: str, path: Path, draws: Any) -> None:

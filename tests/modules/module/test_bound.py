@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -327,3 +328,20 @@ def test_a_child_with_more_or_fewer_arguments_is_another() -> None:
         bound(X, first)
         with pytest.raises(nn.AutoNameError, match="Scaled_0"):
             bound(X, second)
+
+
+@pytest.mark.parametrize("table", [{1: 2, "a": 3}, {None: {2: 3, "b": 4}}, {(1, 2): "x", "a": 1}])
+def test_fields_may_hold_dicts_whose_keys_cannot_be_sorted(table: Any, tmp_path: Path) -> None:
+    class Model(nn.Module):
+        table: Any
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(2)(x)
+
+    bound = Model(table).bind(Model(table).init(nn.key(0), X))
+    assert bound.table == table
+    assert len(bound.trainable_variables) == 2
+    tf.debugging.assert_equal(tf.function(bound.__call__)(X), bound(X))
+    assert [part.name for part in bound.submodules] == ["Dense_0"]
+    tf.train.Checkpoint(model=bound).save(str(tmp_path / "model"))

@@ -62,6 +62,19 @@ def test_reserved_fields_are_refused_at_class_creation(name: str) -> None:
         type("Bad", (nn.Module,), {"__annotations__": {name: int}})
 
 
+@pytest.mark.parametrize("name", ["variables", "apply"])
+def test_reserved_attributes_are_refused_in_setup(name: str) -> None:
+    class Bad(nn.Module):
+        def setup(self):
+            setattr(self, name, nn.Dense(2))
+
+        def __call__(self, x):
+            return x
+
+    with pytest.raises(nn.ReservedFieldError, match=f"setup sets Bad.{name}, but every module"):
+        Bad().init(nn.key(0), 1.0)
+
+
 def test_construction_makes_no_variables() -> None:
     made = []
 

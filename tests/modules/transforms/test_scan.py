@@ -224,3 +224,29 @@ def test_a_shared_collection_may_not_be_written() -> None:
     start = {"counts": {"n": tf.constant(10.0)}, "own": {"n": tf.zeros([3])}}
     with pytest.raises(nn.ImmutableCollectionError, match="variable_carry"):
         counting.apply(start, tf.zeros([]), tf.ones([3]), mutable=True)
+
+
+@pytest.mark.parametrize("unroll", [1, 2])
+def test_gradients_where_the_loop_is_compiled(unroll: int) -> None:
+    cell = nn.scan(
+        Cell,
+        variable_broadcast="params",
+        split_rngs={"params": False},
+        in_axes=1,
+        out_axes=1,
+        unroll=unroll,
+    )()
+    inputs = tf.zeros([3, 4]), tf.random.stateless_normal([3, 5, 2], nn.key(4))
+    params = cell.init(nn.key(0), *inputs)["params"]
+
+    def gradients(params: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(params)
+            carry, outputs = cell.apply({"params": params}, *inputs)
+            loss = tf.reduce_sum(carry) + tf.reduce_sum(outputs)
+        return tape.gradient(loss, params)
+
+    compiled = tf.function(gradients, jit_compile=True)(params)
+    tf.nest.map_structure(
+        lambda a, b: tf.debugging.assert_near(a, b, atol=1e-4), compiled, gradients(params)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import gc
+import random
 import types
 import weakref
 from typing import Any
@@ -307,3 +308,23 @@ def test_the_device_and_eager_mode_are_heeded(traces: list[str]) -> None:
         assert runs(traces) > 0
     finally:
         tf.config.run_functions_eagerly(False)
+
+
+def test_what_python_and_numpy_draw_is_drawn_in_each_call() -> None:
+    numbers, legacy = np.random.default_rng(0), np.random.RandomState(0)
+    rest = iter(range(100))
+    sources = (
+        lambda: np.random.rand(),
+        lambda: random.random(),
+        lambda: numbers.random(),
+        lambda: legacy.rand(),
+        lambda: next(rest),
+    )
+    for source in sources:
+
+        def shifted(module: Any, x: Any, source: Any = source) -> Any:
+            return x + float(source())
+
+        bound = nn.Dense(1).bind(nn.Dense(1).init(nn.key(0), X))
+        found = {float(nn.vmap(shifted, **SHARED)(bound, X)[0, 0]) for _ in range(3)}
+        assert len(found) == 3

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from nbfn.errors import NbfnError
 from nbfn.modules.variables.filters import Filter
 from nbfn.modules.variables.keys import path_number
 
@@ -286,3 +287,16 @@ def test_a_plain_number_is_a_value(value: Any) -> None:
     variables = {"params": {"scale": value}}
     tf.debugging.assert_equal(Scaled().apply(variables, tf.ones([2])), 2.0 * tf.ones([2]))
     tf.debugging.assert_equal(Scaled().bind(variables)(tf.ones([2])), 2.0 * tf.ones([2]))
+
+
+def test_errors_about_large_values_are_short() -> None:
+    large = tf.zeros([100, 100]).numpy().tolist()
+    model = nn.Dense(2)
+    for wrong in (
+        lambda: model.init(large, tf.zeros([1, 2])),
+        lambda: model.apply({}, tf.zeros([1, 2]), mutable=large),
+        lambda: model.apply({}, tf.zeros([1, 2]), method=large),
+    ):
+        with pytest.raises(NbfnError) as caught:
+            wrong()
+        assert len(str(caught.value)) < 400

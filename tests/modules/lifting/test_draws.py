@@ -1,0 +1,116 @@
+"""Random draws inside transformations: each call of a traced function draws other numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from nbfn import nn
+
+X = tf.zeros([2])
+ONE_STREAM: dict[str, Any] = {"variable_axes": {}, "split_rngs": {"noise": False}}
+
+
+class Noise(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + tf.random.stateless_uniform([], self.make_rng("noise"))
+
+
+def call(module: Any, x: Any) -> Any:
+    return module(x)
+
+
+def over_a_loop(module: Any, x: Any) -> Any:
+    def body(module, c):
+        return c[0] + 1, module(c[1])
+
+    def is_left(_, c):
+        return c[0] < 2
+
+    return nn.while_loop(is_left, body, module, (0, x), split_rngs={"noise": False})[1]
+
+
+HOW: dict[str, Callable[[Any, Any], Any]] = {
+    "plain": call,
+    "remat": nn.remat(call),
+    "jit": nn.jit(call),
+    "vmap": nn.vmap(call, **ONE_STREAM),
+    "vmap, split": nn.vmap(call, variable_axes={}, split_rngs={"noise": True}),
+    "scan": lambda m, x: nn.scan(lambda m, c, x: (c, m(x)), **ONE_STREAM)(m, 0.0, x)[1],
+    "cond": lambda m, x: nn.cond(x[0] > -1.0, call, call, m, x),
+    "switch": lambda m, x: nn.switch(tf.cast(x[0], tf.int32), [call, call], m, x),
+    "vjp": lambda m, x: nn.vjp(call, m, x)[0],
+    "map_variables": nn.map_variables(call, "params", mutable=True),
+    "fold_rngs": nn.fold_rngs(call),
+    "while_loop": over_a_loop,
+    "remat in remat": nn.remat(lambda m, x: nn.remat(call)(m, x)),
+    "remat in jit": nn.jit(lambda m, x: nn.remat(call)(m, x)),
+    "jit in cond": lambda m, x: nn.cond(x[0] > -1.0, nn.jit(call), call, m, x),
+    "twice in remat": nn.remat(lambda m, x: m(x) + m(x)),
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_traced_function_draws_as_eager_calls_do(how: str) -> None:
+    class Top(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return HOW[how](Noise(), x)
+
+    def drawn(wrap: Callable[[Any], Any]) -> list[float]:
+        step = wrap(Top().bind({}, rngs={"noise": nn.key(0)}))
+        return [float(tf.reduce_sum(step(X))) for _ in range(3)]
+
+    eager = drawn(lambda module: module)
+    assert len(set(eager)) == 3
+    assert drawn(lambda module: tf.function(module.__call__)) == pytest.approx(eager)
+    assert len(set(drawn(lambda module: tf.function(module.__call__, jit_compile=True)))) == 3
+
+
+def test_recomputing_draws_what_was_drawn() -> None:
+    @nn.remat
+    def scaled(module, x):
+        return x * module(tf.zeros([]))
+
+    model = Noise().bind({}, rngs={"noise": nn.key(0)})
+
+    @tf.function
+    def value_and_slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = scaled(model, x)
+        return y, tape.gradient(y, x)
+
+    for _ in range(3):
+        value, slope = value_and_slope(tf.constant(1.0))
+        assert float(value) == float(slope)
+
+
+def test_a_traced_step_goes_on_from_a_state_before_its_first_draw(tmp_path: Path) -> None:
+    model = Noise().bind({}, rngs={"noise": nn.key(0)})
+    checkpoint = tf.train.Checkpoint(model=model)
+    path, start = checkpoint.save(str(tmp_path / "start")), model.snapshot()
+    step = tf.function(model.__call__)
+    first = [float(step(X)[0]) for _ in range(3)]
+    checkpoint.restore(path)
+    assert [float(step(X)[0]) for _ in range(3)] == first
+    model.restore(start)
+    assert [float(step(X)[0]) for _ in range(3)] == first
+
+
+def test_more_paths_than_counts_at_the_start() -> None:
+    class Many(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return tf.stack([nn.remat(call)(Noise(name=f"n{i}"), x[0]) for i in range(150)])
+
+    eager = Many().bind({}, rngs={"noise": nn.key(0)})
+    traced = Many().bind({}, rngs={"noise": nn.key(0)})
+    step = tf.function(traced.__call__, autograph=False)
+    for _ in range(2):
+        tf.debugging.assert_near(step(X), eager(X))
