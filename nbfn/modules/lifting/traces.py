@@ -232,7 +232,7 @@ class _Call:
         if not trace.placed:
             # It takes the counts that there were where it was made, and uses none of them.
             known = trace.concrete.inputs[len(inputs) - len(self.streams) : len(inputs)]
-            unused = [tf.zeros(each.shape, each.dtype) for each in known]
+            unused = [tf.zeros([n or 0 for n in each.shape], each.dtype) for each in known]
             inputs = [*inputs[: len(inputs) - len(self.streams)], *unused]
         plain = self.device is not None and self.shapes is not None
         results = trace.run(inputs) if plain else trace.concrete(*inputs)

@@ -72,6 +72,27 @@ def test_a_traced_function_draws_as_eager_calls_do(how: str) -> None:
     assert len(set(drawn(lambda module: tf.function(module.__call__, jit_compile=True)))) == 3
 
 
+def test_a_jitted_part_without_draws_in_a_traced_module_with_them() -> None:
+    class Part(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return x * self.param("scale", nn.initializers.ones, [])
+
+    class Whole(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return Noise()(nn.jit(Part)(name="part")(x))
+
+    def drawn(wrap: Callable[[Any], Any]) -> list[float]:
+        params = {"params": {"part": {"scale": tf.constant(2.0)}}}
+        step = wrap(Whole().bind(params, rngs={"noise": nn.key(0)}))
+        return [float(tf.reduce_sum(step(X))) for _ in range(3)]
+
+    traced = drawn(lambda module: tf.function(module.__call__))
+    assert drawn(lambda module: module) == pytest.approx(traced)
+    assert drawn(lambda module: tf.function(module.__call__)) == pytest.approx(traced)
+
+
 def test_recomputing_draws_what_was_drawn() -> None:
     @nn.remat
     def scaled(module, x):
