@@ -176,4 +176,5 @@ class Inner(TensorStore):
         stream = self._streams[name]
         paths = sorted({*stream.slots, *(p for n, p in self._counts if n == name)})
         counts = [stream.base(path) + self._counts.get((name, path), 0) for path in paths]
-        return stream.key, counts, {path: i for i, path in enumerate(paths)}, stream.base
+        later = None if stream.later is None else stream.base
+        return stream.key, counts, {path: i for i, path in enumerate(paths)}, later

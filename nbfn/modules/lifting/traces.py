@@ -180,7 +180,8 @@ class _Call:
 
     def place(self) -> Hashable:
         """Where the modules are, and how often each path has drawn."""
-        slots = ((n, tuple(sorted(s.slots.items()))) for n, s in self.streams.items())
+        streams = self.streams.items()
+        slots = ((n, tuple(sorted(s.slots.items())), s.later is None) for n, s in streams)
         return tuple(self.lift.roots), tuple(slots)
 
     def _inside(self, leaf: Leaf) -> Any:
@@ -230,10 +231,14 @@ class _Call:
         """Runs a trace and keeps what it wrote."""
         lift, inputs = self.lift, self.inputs
         if not trace.placed:
-            # It takes the counts that there were where it was made, and uses none of them.
-            known = trace.concrete.inputs[len(inputs) - len(self.streams) : len(inputs)]
-            unused = [tf.zeros([n or 0 for n in each.shape], each.dtype) for each in known]
-            inputs = [*inputs[: len(inputs) - len(self.streams)], *unused]
+            # It takes as many counts as there were where it was made, and uses none of them.
+            first = len(inputs) - len(self.streams)
+            known = trace.concrete.inputs[first : len(inputs)]
+            unused = [
+                tf.zeros(each.shape, each.dtype) if each.shape.is_fully_defined() else counts
+                for each, counts in zip(known, inputs[first:], strict=True)
+            ]
+            inputs = [*inputs[:first], *unused]
         plain = self.device is not None and self.shapes is not None
         results = trace.run(inputs) if plain else trace.concrete(*inputs)
         output, written, initial = pack(trace.form, results)

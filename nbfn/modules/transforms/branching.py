@@ -112,8 +112,7 @@ def _traced(
         choices: list[Callable[[], Any]] = [functools.partial(tuple, each) for each in results]
     else:
         # Each is traced before the choice is made of them, because all must give the same.
-        calls = [no_autograph_fast(lambda fn=fn: body(fn)) for fn in branches]
-        choices = [tf_function(call, autograph=False).get_concrete_function() for call in calls]
+        choices = [_concrete(functools.partial(body, fn)) for fn in branches]
     output, forms = runs[0][0], {k: v for *_, writes in runs for k, v in writes.items()}
     _check_shared(lift, [inner.made for _, inner, _ in runs])
     made = {k: v for _, inner, _ in reversed(runs) for k, v in inner.made.items()}
@@ -145,6 +144,13 @@ def _traced(
         made if lift.is_creating() else None,
     )
     return pack(output, tensors)
+
+
+def _concrete(call: Callable[[], Any]) -> Callable[[], Any]:
+    # Not as a default argument or a partial: of functions among arguments TensorFlow takes what is
+    # inside a decorator, so that a transformed function would be called untransformed.
+    made = tf_function(no_autograph_fast(lambda: call()), autograph=False)
+    return made.get_concrete_function()  # type: ignore[no-any-return]
 
 
 def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:

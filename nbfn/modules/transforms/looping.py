@@ -10,7 +10,7 @@ import tensorflow as tf
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flatten, pack
-from nbfn.modules.lifting.inner_store import own_streams, split_streams
+from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.variables.filters import NOTHING, Filter, FilterLike
 
@@ -87,17 +87,19 @@ def while_loop(
     )
     writable = {k: v for k, v in zip(held, state, strict=True) if k[0] in lift.store.mutable}
     lift.commit(writable)
-    for (name, path), draws in _draws(drawn, turns).items():
+    for (name, path), draws in _draws(drawn, turns, isinstance(lift.store, Inner)).items():
         if name in fixed:
             lift.store.advance(name, path, draws)
     return pack(init, flat)
 
 
-def _draws(drawn: Mapping[str, Mapping[Any, int]], turns: Any) -> dict[Any, Any]:
+def _draws(drawn: Mapping[str, Mapping[Any, int]], turns: Any, is_inside: bool) -> dict[Any, Any]:
     """How often each path drew: as in one turn, for the streams there are the same in each."""
     before, inside = drawn["condition"], drawn.get("body", {})
-    found = {
-        key: tf.maximum(before.get(key, 0), inside.get(key, 0) * tf.minimum(turns, 1))
-        for key in {*before, *inside}
-    }
-    return {k: n if tf.is_symbolic_tensor(n) else int(n) for k, n in found.items()}
+    pairs = {key: (before.get(key, 0), inside.get(key, 0)) for key in {*before, *inside}}
+    if not tf.is_symbolic_tensor(turns):
+        return {key: max(n, m * min(int(turns), 1)) for key, (n, m) in pairs.items()}
+    # What another transformation traces around this counts with numbers, not with tensors.
+    if is_inside:
+        return {key: max(pair) for key, pair in pairs.items()}
+    return {key: tf.maximum(n, m * tf.minimum(turns, 1)) for key, (n, m) in pairs.items()}

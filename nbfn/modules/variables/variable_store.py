@@ -51,7 +51,7 @@ class Stream:
         self.key.assign(tf.cast(key, tf.int32))
         self.counts.assign(tf.zeros_like(self.counts))
 
-    def snapshot(self) -> tuple[Any, Any, Mapping[Path, int], Callable[[Path], Any]]:
+    def snapshot(self) -> tuple[Any, Any, Mapping[Path, int], Callable[[Path], Any] | None]:
         """The stream as of now, as `Store.snapshot_stream` gives it."""
         with tf.init_scope():
             size = int(tf.size(self.counts))
@@ -61,9 +61,9 @@ class Stream:
         def later(path: Path) -> Any:
             # A graph reads the counts when it runs: a path that draws for the first time while it
             # is traced has a count by then, and another one each time.
-            return counts[self._slot(path)] if tf.is_symbolic_tensor(counts) else 0
+            return counts[self._slot(path)]
 
-        return self.key_here(), counts, slots, later
+        return self.key_here(), counts, slots, later if tf.is_symbolic_tensor(counts) else None
 
     def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
         """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""

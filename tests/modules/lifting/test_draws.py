@@ -25,9 +25,9 @@ def call(module: Any, x: Any) -> Any:
     return module(x)
 
 
-def over_a_loop(module: Any, x: Any) -> Any:
+def over_a_loop(module: Any, x: Any, inside: Any = call) -> Any:
     def body(module, c):
-        return c[0] + 1, module(c[1])
+        return c[0] + 1, inside(module, c[1])
 
     def is_left(_, c):
         return c[0] < 2
@@ -48,6 +48,8 @@ HOW: dict[str, Callable[[Any, Any], Any]] = {
     "map_variables": nn.map_variables(call, "params", mutable=True),
     "fold_rngs": nn.fold_rngs(call),
     "while_loop": over_a_loop,
+    "loop in loop": lambda m, x: over_a_loop(m, x, over_a_loop),
+    "loop in remat": nn.remat(lambda m, x: over_a_loop(m, x)),
     "remat in remat": nn.remat(lambda m, x: nn.remat(call)(m, x)),
     "remat in jit": nn.jit(lambda m, x: nn.remat(call)(m, x)),
     "jit in cond": lambda m, x: nn.cond(x[0] > -1.0, nn.jit(call), call, m, x),

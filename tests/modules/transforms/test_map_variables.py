@@ -64,3 +64,21 @@ def test_map_variables_writes_through_the_inverse() -> None:
     y, updated = module.apply({"counts": {"n": tf.constant(2.0)}}, mutable=["counts"])
     assert float(y) == 21.0
     tf.debugging.assert_near(updated["counts"]["n"], 2.1)
+
+
+def test_a_transformed_function_as_a_branch_of_a_traced_condition() -> None:
+    doubled = nn.map_variables(
+        lambda m, x: m(x), "params", trans_in_fn=lambda v: tf.nest.map_structure(lambda t: 2 * t, v)
+    )
+
+    class Either(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.cond(x[0, 0] < 9.0, doubled, doubled, nn.Dense(2, name="dense"), x)
+
+    x = tf.ones([1, 3])
+    variables = {"params": {"dense": {"kernel": tf.ones([3, 2]), "bias": tf.ones([2])}}}
+    expected = 2.0 * (x @ tf.ones([3, 2]) + 1.0)
+    tf.debugging.assert_near(Either().apply(variables, x), expected)
+    traced = tf.function(lambda x: Either().apply(variables, x), autograph=False)
+    tf.debugging.assert_near(traced(x), expected)
