@@ -36,6 +36,7 @@ from nbfn._tensorflow.graphs.capturing import (
     graph_captures,
     operations_with_effects,
     owned_variables,
+    passed_on,
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects

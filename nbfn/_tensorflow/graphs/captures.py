@@ -76,8 +76,12 @@ def drawn_in(graph: Any, code: CodeType) -> int | None:
     return None
 
 
+_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+
+
 def _is_tensorflows(file: str) -> bool:
-    return f"{os.sep}tensorflow{os.sep}" in file or file.startswith("<")
+    """Whether a frame is TensorFlow's, or one of nbfn's through which a cell's calls go."""
+    return f"{os.sep}tensorflow{os.sep}" in file or file.startswith(("<", _OWN))
 
 
 _ASSIGNING = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply", "Rng")

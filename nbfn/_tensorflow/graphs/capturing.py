@@ -58,6 +58,13 @@ def unused_operations(results: Iterable[Any]) -> list[Any]:
     ]
 
 
+def passed_on(tensor: Any) -> Any:
+    """The tensor that another is, but for operations that pass it on."""
+    while not hasattr(tensor, "numpy") and tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
 def graph_captures(graph: Any) -> list[GraphCapture]:
     """What a graph captured from eager code; empty for a graph that can capture nothing."""
     if not all(hasattr(graph, name) for name in ("captures", "variables", "watch_variable")):

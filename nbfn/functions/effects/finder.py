@@ -278,6 +278,8 @@ class Walk:
 
     def _store(self, target: ast.expr, value: ast.expr | None) -> Iterator[Effect]:
         if isinstance(target, ast.Tuple | ast.List):
+            if value is not None and _may_be_iterator(self.scope.value(value)):
+                yield self._effect("read", target, "takes from an iterator")
             parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
             for i, each in enumerate(target.elts):
                 if len(parts) == len(target.elts):
@@ -492,6 +494,10 @@ class Walk:
             given = *args, *keywords.values(), known(getattr(value, "__self__", None))
             for owner in {id(o): o for v in given for o in _and_held(v)}.values():
                 yield from self._special(node, owner)
+            if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
+                yield self._effect("read", node, "takes from an iterator")
+            if self._finder.strict and _tells_graph_from_eager(value, node, args):
+                yield self._effect("value", node, f"asks with {text}() what a tensor is")
 
     def _instance(
         self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
@@ -523,6 +529,8 @@ class Walk:
         else:
             module = getattr(value, "__module__", None) or cls.__module__
             reason = rules.reason_of_module(module, text)
+            if isinstance(value, types.MethodWrapperType):  # as in `items.__setitem__(0, x)`
+                reason = Reason("unknown", f"calls {text}()")
             if reason is not None:
                 yield self._found(reason, node)
 
@@ -564,6 +572,19 @@ def _is_iterator(args: Sequence[Value]) -> bool:
     """Whether the first of some arguments is known to be an iterator of Python's."""
     objects = args[0].objects if args else ()
     return any(not isinstance(each, tf.data.Iterator) for each in objects)
+
+
+def _tells_graph_from_eager(value: Any, node: ast.Call, args: Sequence[Value]) -> bool:
+    """Whether a builtin function may say something else of a tensor while a trace is made."""
+    if value not in (type, hasattr, getattr) or not args or args[0] is not TENSOR:
+        return False
+    name = node.args[1] if len(node.args) > 1 else None
+    return not (isinstance(name, ast.Constant) and hasattr(tf.Tensor, str(name.value)))
+
+
+def _may_be_iterator(value: Value) -> bool:
+    """Whether a value is known to be an iterator, which is not the same when it is read again."""
+    return any(hasattr(type(each), "__next__") for each in value.objects)
 
 
 def _and_held(value: Value) -> Iterator[Any]:

@@ -74,6 +74,7 @@ _WARN = Reason("print", "warns", "warn outside the function")
 _PLOT = Reason("print", "plots", _SHOW)
 _TIME = Reason("read", "reads the clock", _CLOCK)
 _SYSTEM = Reason("read", "uses files or the system", _FILE)
+_MODE = Reason("unknown", "asks whether it is in a graph")
 _CALLBACK = Reason("unknown", "calls back into Python")
 
 _BUILTINS = {
@@ -109,6 +110,8 @@ _MODULES: dict[str, Reason | None] = {
     **dict.fromkeys(("threading", "queue", "pdb"), _SYSTEM),
 }
 _TF_PYTHON = {
+    **dict.fromkeys(("executing_eagerly", "inside_function", "constant_value"), _MODE),
+    **dict.fromkeys(("executing_eagerly_outside_functions", "is_symbolic_tensor"), _MODE),
     **dict.fromkeys(("py_function", "numpy_function", "py_func"), _CALLBACK),
     **dict.fromkeys(("set_seed", "set_random_seed"), _SEED),
     **dict.fromkeys(("experimental_enable_numpy_behavior", "run_functions_eagerly"), _OPTION),

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 
-_PROMISE, _CALL = "nbfn·promise", "nbfn·call"
+_GIVEN, _PROMISE, _CALL = "nbfn·given", "nbfn·promise", "nbfn·call"
 _AS_THEY_ARE = ("tensorflow", "builtins", "math")
 Keep = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -40,6 +40,7 @@ def function_of(
     name: str,
     parameters: Sequence[str],
     writes: Sequence[str],
+    begin: Callable[[Mapping[str, Any]], None],
     keep: Keep,
     surroundings: Surroundings,
     closed: Mapping[str, Any],
@@ -51,26 +52,28 @@ def function_of(
         name: The function's name.
         parameters: The names that it takes.
         writes: The names that it gives to `keep`.
+        begin: Is given the parameters and what stands for them in a trace.
         keep: Is given the names and their values, and gives what the function returns.
         surroundings: What it is made in.
         closed: Names that only the function knows, and their values.
     """
-    known = {_PROMISE: _all_of(keep), _CALL: _converted, **closed}
-    made = ", ".join(f"{each!r}: {each}" for each in writes)
+    known = {_GIVEN: begin, _PROMISE: _all_of(keep), _CALL: _converted, **closed}
+    given, made = (", ".join(f"{n!r}: {n}" for n in names) for names in (parameters, writes))
     tree = ast.parse(
         f"def make({', '.join(known)}):\n"
         f"    def step({', '.join(parameters)}):\n"
+        f"        {_GIVEN}({{{given}}})\n"
         f"        return {_PROMISE}({{{made}}})\n"
         "    return step"
     )
     for each in ast.walk(tree):
         ast.copy_location(each, statements[0])
     step: Any = tree.body[0].body[0]  # type: ignore[attr-defined]
-    for each in ast.walk(step.body[0]):
+    for each in ast.walk(step.body[1]):
         ast.copy_location(each, statements[-1])
     body = [copy.deepcopy(each) for each in statements]
     is_converted = surroundings.options.get("autograph", True)
-    step.body[:0] = [_Calls().visit(each) for each in body] if is_converted else body
+    step.body[1:1] = [_Calls().visit(each) for each in body] if is_converted else body
     scope: dict[str, Any] = {}
     exec(surroundings.compiled(ast.fix_missing_locations(tree)), surroundings.namespace, scope)
     function: FunctionType = scope["make"](*known.values())

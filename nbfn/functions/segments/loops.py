@@ -114,8 +114,10 @@ def may_be_loop(statement: Statement) -> bool:
     if not isinstance(node.target, ast.Name):
         return False
     parts = node.iter.args if isinstance(node.iter, ast.Call) else [node.iter]
-    if isinstance(node.iter, ast.Call) and not _is_call_of(node.iter, "range"):
-        return False
+    if isinstance(node.iter, ast.Call):  # the target keeps the last number, unless it is bound anew
+        is_bound = any(node.target.id in each.writes for each in statement.blocks[0])
+        if is_bound or not _is_call_of(node.iter, "range"):
+            return False
     return all(isinstance(each, _PURE) for part in parts for each in ast.walk(part))
 
 
@@ -147,13 +149,24 @@ def _item(items: Any, turn: Any) -> Any:
 
 
 def _loop(test: Any, body: Any, *state: Any) -> Any:
+    """The loop; names that a turn leaves with one tensor, as the first did, share the result."""
+    following: Sequence[Any] = ()
+
     def kept(*state: Any) -> Any:
+        nonlocal following
         following = body(*state)
         idle = _tensorflow.unused_operations(following)
         with tf.control_dependencies(idle):
             return tuple(tf.identity(each) for each in following)
 
-    return tf.while_loop(test, kept, (tf.constant(state[0]), *state[1:]))
+    results = list(tf.while_loop(test, kept, (tf.constant(state[0]), *state[1:])))
+    for i, one in enumerate(state):
+        if following[i] is one:  # from outside the loop
+            results[i] = one
+        for j in range(i):
+            if one is state[j] and following[i] is following[j]:
+                results[i] = results[j]
+    return results
 
 
 def _compiled(node: ast.expr) -> Any:

@@ -150,6 +150,8 @@ class Plan:
             name: The name; empty if it is not known.
             line: The line; 0 if it is not known.
         """
+        if isinstance(segment, Loop):  # which is not asked for its statement's reason again
+            segment.reason = reason
         for each in reversed(statements):
             if len(statements) == 1 or name in each.writes or line in each.lines:
                 if each.tape is not None and len(statements) > 1:

@@ -7,6 +7,7 @@ same object. The recipe that is made on the way puts those values together at ea
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn import _tensorflow
 from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.text import RESULT
 
@@ -88,21 +90,26 @@ class Promise:
         self.results: dict[str, Any] = {}
         self.recipe: Recipe | None = None
         self._left = left
-        self._paths: dict[int, tuple[Any, ...]] = {}
+        self._paths: dict[int, list[tuple[Any, ...]]] = {}
+        self._symbols: Mapping[str, Any] = {}
         self._builds: list[Build] = []
-        self._numbers: dict[int, int] = {}
+        self._numbers: dict[int, tuple[int, Any]] = {}
         self._alive: list[Any] = []  # an id is another object's as soon as its own is gone
         for name, value in given.items():
             self._note(value, (name,))
 
     def _note(self, value: Any, path: tuple[Any, ...], depth: int = 0) -> None:
         if is_tensor(value) or isinstance(value, (*_CONTAINERS, np.ndarray)):
-            self._paths.setdefault(id(value), path)
+            self._paths.setdefault(id(value), []).append(path)
             self._alive.append(value)
         if depth < 4 and type(value) in _CONTAINERS:
             items = value.items() if isinstance(value, dict) else enumerate(value)
             for key, each in items:
                 self._note(each, (*path, key), depth + 1)
+
+    def begin(self, symbols: Mapping[str, Any]) -> None:
+        """Takes what stands for the arguments while the trace is made, by name."""
+        self._symbols = symbols
 
     def keep(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """The results of the trace, by name; notes how the names are made of them.
@@ -122,15 +129,22 @@ class Promise:
         # Two equal constants are often one object to Python, which says nothing of their names.
         if id(left) not in self._numbers or isinstance(left, _CONSTANTS):
             build = self._build(name, made, left)
-            self._numbers[id(left)] = len(self._builds)
+            self._numbers[id(left)] = len(self._builds), made
             self._builds.append(build)
-            self._alive.append(left)
-        return self._numbers[id(left)]
+            self._alive.extend((left, made))
+        number, earlier = self._numbers[id(left)]
+        if not (isinstance(left, _CONSTANTS) or _is_same(made, earlier)):
+            raise _broken(name, "as the object of another name, which a value has decided")
+        return number
 
     def _build(self, name: str, made: Any, left: Any) -> Build:
-        path = self._paths.get(id(left))
-        if path is not None:  # also where a graph made a copy: a name keeps its object
-            return _of_argument(path)
+        paths = self._paths.get(id(left), ())
+        for path in paths:  # also where a graph made a copy: a name keeps its object
+            if _is_same(made, _found(self._symbols, path)):
+                return _of_argument(path)
+        # Python may have returned what it was given because of a value, as in `if norm < limit`.
+        if paths and made is not left:
+            raise _broken(name, "as an object that was there, which a value has decided")
         if isinstance(left, tf.GradientTape):
             return _spent_tape
         if is_tensor(made) and is_tensor(left) and not is_variable(left):
@@ -198,15 +212,31 @@ def _object(name: str, left: Any) -> Build:
 
 
 def _of_argument(path: tuple[Any, ...]) -> Build:
-    name, *rest = path
+    return lambda _, arguments, __: _found(arguments, path)
 
-    def build(_: Any, arguments: Mapping[str, Any], *__: Any) -> Any:
-        value = arguments[name]
-        for key in rest:
-            value = value[key]
-        return value
 
-    return build
+def _found(arguments: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        arguments = arguments[key]
+    return arguments
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values of a trace are one, whatever the values of its tensors are."""
+    if one is other:
+        return True
+    if is_tensor(one) and is_tensor(other):
+        parts = [tf.nest.flatten(each, expand_composites=True) for each in (one, other)]
+        roots = [list(map(_tensorflow.passed_on, each)) for each in parts]
+        return len(roots[0]) == len(roots[1]) and all(map(operator.is_, *roots))
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, _CONTAINERS):
+        if len(one) != len(other) or (isinstance(one, dict) and list(one) != list(other)):
+            return False
+        items = [each.values() if isinstance(each, dict) else each for each in (one, other)]
+        return all(map(_is_same, *items))
+    return isinstance(one, _CONSTANTS) and bool(one == other)
 
 
 def _spent_tape(*_: Any) -> Any:

@@ -75,6 +75,8 @@ class CellRun:
         __tracebackhide__ = True
         statement = block.statements[index]
         block.decided, block.is_python = index + 1, True
+        if statement.after is not None and statement.after.may_change_objects:
+            self._epoch = self._plan.next_epoch()  # a context, or the generator of a loop
         if self._inside is block:
             self._inside = None
         if block.lesson is not None and self._goes_on(block, block.lesson, statement):

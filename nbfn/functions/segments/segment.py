@@ -227,6 +227,11 @@ class Segment:
     def _made(self, parameters: tuple[str, ...], surroundings: Surroundings) -> TracedFunction:
         own = weakref.ref(self)
 
+        def begin(symbols: Mapping[str, Any]) -> None:
+            segment = own()
+            if segment is not None and segment._promise is not None:
+                segment._promise.begin(symbols)
+
         def keep(made: Mapping[str, Any]) -> dict[str, Any]:
             segment = own()
             if segment is None or segment._promise is None:  # called by its name
@@ -237,7 +242,7 @@ class Segment:
 
         name = re.sub(r"\W", "_", self.label)
         step = function_of(
-            self.nodes, name, parameters, self.writes, keep, surroundings, self.closed
+            self.nodes, name, parameters, self.writes, begin, keep, surroundings, self.closed
         )
         options = {k: v for k, v in surroundings.options.items() if k != "autograph"}
         traced: TracedFunction = function(step, autograph=False, **options)

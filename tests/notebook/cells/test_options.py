@@ -8,7 +8,7 @@ import pytest
 import nbfn
 
 CELL = "y = tf.sin(x)\nprint('now')\nz = tf.add_n([y, x]) * 2.0"
-BRANCH = "def turn(z):\n    if tf.reduce_sum(z) > 0.0:\n        return z\n    return -z\n"
+BRANCH = "def turn(z):\n    if tf.reduce_sum(z) > 0.0:\n        return z * 2.0\n    return -z\n"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 import pytest
 
+from nbfn.functions.segments.loops import Loop
 from tests.notebook.cells.conftest import RUNS
 
 SETUP = """
@@ -50,19 +51,19 @@ def test_names_keep_their_objects(notebook, cell: str) -> None:
 @pytest.mark.parametrize(
     ("setup", "cell", "reason"),
     [
-        ("", "y = tf.sin(x)\nz = tf.get_static_value(tf.shape(x))", "leaves `z` as a"),
+        ("", "y = tf.sin(x)\nz = x.device", "leaves `z` as '/job"),
         (
-            "def where(z): return 1 if tf.executing_eagerly() else 2",
+            "def where(z): return 1 if z.device else 2",
             "y = tf.sin(x)\nz = where(x)",
             "leaves `z` as 1, and a graph as 2",
         ),
         (
-            "def kind(z): return z if tf.executing_eagerly() else [z]",
+            "def kind(z): return z if z.device else [z]",
             "y = tf.sin(x)\nz = kind(x + 1.0)",
             "leaves `z` as an EagerTensor",
         ),
         (
-            "def wide(z): return z if tf.executing_eagerly() else tf.cast(z, tf.float64)",
+            "def wide(z): return z if z.device else tf.cast(z, tf.float64)",
             "y = tf.sin(x)\nz = wide(x * 2.0)",
             "leaves `z` as float32, and a graph as float64",
         ),
@@ -199,3 +200,80 @@ layer = Adds(); model = tf.keras.Sequential([tf.keras.layers.Dense(1), layer]); 
 """
     names = notebook(setup, "y = model(w)\nz = tf.add_n(model.losses)\nprint(len(model.losses))")
     assert float(names["z"]) == float(names["y"][0, 0]) / 2.0
+
+
+@pytest.mark.parametrize(
+    ("helper", "cell"),
+    [
+        ("if tf.norm(z) > 4.0: z = z / 2.0\n    return z, w", "y, q = helper(x, x)"),
+        ("while tf.norm(z) > 4.0: z = z / 2.0\n    return z, w", "y, q = helper(x, x)"),
+        ("return (z, w) if tf.norm(z) < tf.norm(w) else (w, z)", "low, high = helper(x, far)"),
+        ("return z if tf.norm(z) < 4.0 else w", "y = x * 2.0\nnear = helper(y, near)"),
+        (
+            "return z if tf.norm(z['a']) < 4.0 else w",
+            "y = {'a': x * 2.0}\nbest = helper(y, best)",
+        ),
+        (
+            "return z if tf.norm(z) < 4.0 else w",
+            "y = ragged * x[0]\nq = helper(y.values, ragged.values)",
+        ),
+    ],
+)
+def test_a_value_decides_which_object_comes_back(notebook, helper: str, cell: str) -> None:
+    setup = f"{SETUP}far = x * 3.0; near = x; best = {{'a': x}}\ndef helper(z, w):\n    {helper}\n"
+    notebook(setup, cell, between="x = x * 2.0")
+
+
+def test_one_object_under_two_names_may_be_two_later(notebook) -> None:
+    names = notebook("a = x", "z = x + a\ny = a\nw = [a, z]", between="a = x * 5.0")
+    assert names["step"].hits >= 1
+
+
+def test_a_loop_keeps_what_its_turns_leave_as_one(notebook) -> None:
+    cell = """
+u = x
+for n in range(8):
+    new = u * 0.5 + 1.0
+    u = new
+    base = x
+"""
+    assert notebook("", cell)["step"].lines[4] == "graph"
+
+
+def test_a_number_of_a_range_may_be_bound_anew(notebook) -> None:
+    notebook("s = tf.constant(0.0)", "for i in range(6):\n    s = s + 1.0\n    i = s * 2.0")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "for flag in phases():\n    y = norm(w, training=True) * 2.0",
+        "for flag in (True, False, True):\n    with mode(flag):\n"
+        "        y = norm(w, training=True) * 2.0\n    z = norm(w, training=True) * 2.0",
+    ],
+)
+def test_what_a_context_or_a_generator_changes_is_seen(notebook, cell: str) -> None:
+    setup = """
+import contextlib
+norm = keras.layers.BatchNormalization(); w = tf.constant([[1.0, 2.0], [3.0, 5.0]]); norm(w)
+def phases():
+    for flag in (True, False, True, False, True):
+        norm.trainable = flag
+        yield flag
+@contextlib.contextmanager
+def mode(flag):
+    norm.trainable = flag
+    yield
+    norm.trainable = not flag
+"""
+    notebook(SETUP + setup, cell)
+
+
+def test_a_loop_that_no_graph_can_have_is_tried_once(notebook, monkeypatch) -> None:
+    tried = []
+    learn = Loop.learn
+    monkeypatch.setattr(Loop, "learn", lambda *given: (tried.append(1), learn(*given)))
+    cell = "w = x\nfor i in range(8):\n    w = tf.sin(w) + x * i"
+    step = notebook("", cell)["step"]
+    step()
+    assert (len(tried), step.lines[4]) == (1, "graph")

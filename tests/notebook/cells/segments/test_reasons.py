@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 
 SETUP = """
-import functools, random, time
+import functools, itertools, random, time
 v = tf.Variable(1.0); d = {}; arr = np.ones(2, "float32"); seen = []; n = 3
 it = iter(tf.data.Dataset.range(1000)); metric = tf.keras.metrics.Mean()
 optimizer = tf.keras.optimizers.SGD(0.1); plain = tf.keras.layers.Dense(2); plain.build([2, 2])
 regular = tf.keras.layers.Dense(1, kernel_regularizer="l2"); w = tf.ones([2, 2]); regular(w)
+counter = itertools.count(1); pairs = (x * k for k in range(6))
+def mode(z): return z if tf.executing_eagerly() else -z
+def eager(z): return z if hasattr(z, "shape") and hasattr(z, "numpy") else -z
+def made(z): return z if type(z).__name__ == "EagerTensor" else -z
 class Box:
     @property
     def kept(self):
@@ -70,6 +74,13 @@ def tries(z):
         ("arr * 2;", "computes with a NumPy array"),
         ("random.seed(1)", "draws from Python's random numbers"),
         ("tf.random.normal([2]);", "draws random numbers"),
+        ("sum(a * k for a, k in zip(x, counter));", "takes from an iterator"),
+        ("*rest, = pairs", "takes from an iterator"),
+        ("tf.stack([*zip(x, counter)][0]);", "takes from an iterator"),
+        ("counter.__next__() + x;", "calls counter.__next__()"),
+        ("mode(x);", "`mode` asks whether it is in a graph"),
+        ("eager(x);", "`eager` asks with hasattr() what a tensor is"),
+        ("made(x);", "`made` asks with type() what a tensor is"),
         ("tf.config.list_physical_devices();", "calls tf.config.list_physical_devices"),
         ("made = tf.data.Dataset.range(3)", "calls tf.data.Dataset.range"),
         ("next(it);", "takes from an iterator"),
@@ -131,9 +142,15 @@ def test_what_has_a_body_is_python_and_its_body_is_looked_into(
 )
 def test_what_is_no_python(notebook, cell: str) -> None:
     setup = SETUP + (
-        "total = tf.zeros([2])\ndef one(): return x\ndef two(): return -x\n"
+        "total = tf.zeros([2])\ndef one(): return x * 2.0\ndef two(): return -x\n"
         "def turn(z):\n    for i in tf.range(3):\n        z = tf.sin(z)\n    return z\n"
-        "def decides(z):\n    if z[0] > 0:\n        return z\n    return -z\n"
+        "def decides(z):\n    if z[0] > 0:\n        return z * 2.0\n    return -z\n"
     )
     step = notebook(setup, cell)["step"]
     assert (len(step.traces), step.hits) == (1, 2)
+
+
+def test_draws_of_the_cell_are_told_by_the_trace(notebook) -> None:
+    cell = "tf.random.set_seed(3)\ny = tf.nn.dropout(x, 0.5)\nz = x + 1.0"
+    lines = notebook("", cell)["step"].lines
+    assert (lines[3], lines[4]) == ("draws random numbers", "graph")
