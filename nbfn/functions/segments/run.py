@@ -77,13 +77,10 @@ class CellRun:
         block.decided, block.is_python = index + 1, True
         if statement.after is not None and statement.after.may_change_objects:
             self._epoch = self._plan.next_epoch()  # a context, or the generator of a loop
-        if self._inside is block:
-            self._inside = None
-        if block.lesson is not None and self._goes_on(block, block.lesson, statement):
-            return
-        self._finish(block)
-        if self._inside is not None and self._inside.lesson is not None:
-            self._look_inside(self._inside.lesson, statement)
+        if block.lesson is not None or self._inside is not None:
+            if self._is_learnt(block, statement):
+                return
+        elif statement.is_left_alone:  # most of a loop's are, and are asked in each round
             return
         segment = self._plan.beginning.get(statement)
         resting = self._plan.resting.get(statement)
@@ -169,6 +166,18 @@ class CellRun:
         lesson.before = {name: beginning[name] for name in loop.reads if name in beginning}
         lesson.started = times.clock()
         return lesson
+
+    def _is_learnt(self, block: _BlockRun, statement: Statement) -> bool:
+        """Whether a statement belongs to what is being learnt, here or around the block."""
+        if self._inside is block:
+            self._inside = None
+        if block.lesson is not None and self._goes_on(block, block.lesson, statement):
+            return True
+        self._finish(block)
+        if self._inside is None or self._inside.lesson is None:
+            return False
+        self._look_inside(self._inside.lesson, statement)
+        return True
 
     def _goes_on(self, block: _BlockRun, lesson: _Lesson, statement: Statement) -> bool:
         """Whether a statement belongs to what is being learnt."""

@@ -119,6 +119,15 @@ class Statement:
                     return True
         return False
 
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether it is Python whatever there is, and nothing is to be learnt of it."""
+        return self.fixed is not None and not self._may_matter
+
+    @functools.cached_property
+    def _may_matter(self) -> bool:
+        return isinstance(self.node, ast.For) or (not self.blocks and self.may_change_objects)
+
     def verdict(self, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
         """Whether it may be in a segment now; judged anew when its names stand for other kinds."""
         if self.fixed is not None:
