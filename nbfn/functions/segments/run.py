@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import GeneratorType
 from typing import Any
 
 import tensorflow as tf
@@ -75,8 +76,9 @@ class CellRun:
         __tracebackhide__ = True
         statement = block.statements[index]
         block.decided, block.is_python = index + 1, True
-        if statement.after is not None and statement.after.may_change_objects:
-            self._epoch = self._plan.next_epoch()  # a context, or the generator of a loop
+        after = statement.after
+        if after is not None and (after.may_change_objects or self._runs_generator(after)):
+            self._epoch = self._plan.next_epoch()
         if block.lesson is not None or self._inside is not None:
             if self._is_learnt(block, statement):
                 return
@@ -166,6 +168,11 @@ class CellRun:
         lesson.before = {name: beginning[name] for name in loop.reads if name in beginning}
         lesson.started = times.clock()
         return lesson
+
+    def _runs_generator(self, statement: Statement) -> bool:
+        """Whether the head of a loop goes on with the code of a generator in each round."""
+        names = map(self._namespace.get, statement.iterated)
+        return any(isinstance(each, GeneratorType) for each in names)
 
     def _is_learnt(self, block: _BlockRun, statement: Statement) -> bool:
         """Whether a statement belongs to what is being learnt, here or around the block."""

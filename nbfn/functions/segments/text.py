@@ -119,6 +119,13 @@ class Statement:
                     return True
         return False
 
+    @functools.cached_property
+    def iterated(self) -> tuple[str, ...]:
+        """The names in what a ``for`` steps through."""
+        if not isinstance(self.node, ast.For):
+            return ()
+        return tuple(each.id for each in ast.walk(self.node.iter) if isinstance(each, ast.Name))
+
     @property
     def is_left_alone(self) -> bool:
         """Whether it is Python whatever there is, and nothing is to be learnt of it."""

@@ -248,6 +248,8 @@ def test_a_number_of_a_range_may_be_bound_anew(notebook) -> None:
     "cell",
     [
         "for flag in phases():\n    y = norm(w, training=True) * 2.0",
+        "g = phases()\nfor flag in g:\n    y = norm(w, training=True) * 2.0",
+        "g = phases()\nfor i, flag in enumerate(g):\n    y = norm(w, training=True) * 2.0",
         "for flag in (True, False, True):\n    with mode(flag):\n"
         "        y = norm(w, training=True) * 2.0\n    z = norm(w, training=True) * 2.0",
     ],
