@@ -8,6 +8,7 @@ stand for. No code of the user's runs.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import itertools
 import types
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.code import is_user_module, names_in_code, plain_function
+from nbfn.code import closure, is_user_module, names_in_code, plain_function
 from nbfn.functions.effects import rules
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.source import parameters, source_of
@@ -475,7 +476,7 @@ class Walk:
             initializer = _init_of(value) if reason is None else None
             if initializer is not None:
                 yield from self._function(node, initializer, [FRESH, *args], keywords)
-        elif isinstance(function, types.FunctionType) and _is_of_the_users(function):
+        elif isinstance(function, types.FunctionType) and _is_users(function):
             bound = [known(value.__self__)] if is_method else []
             yield from self._function(node, function, [*bound, *args], keywords)
         elif is_method or isinstance(value, types.FunctionType | types.BuiltinFunctionType):
@@ -547,6 +548,8 @@ class Walk:
     ) -> Iterator[Effect]:
         """What a function of the user's does."""
         while hasattr(function, "__wrapped__") and not _has_users_code(function):
+            for each in _dispatched_to(function):
+                yield from self._function(node, each, ())
             function = function.__wrapped__
         code = function.__code__
         given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
@@ -609,11 +612,20 @@ def _init_of(cls: type) -> types.FunctionType | None:
     return None
 
 
+def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
+    """The user's functions among which ``singledispatch`` or ``singledispatchmethod`` chooses."""
+    method = closure(function).get("self")
+    is_method = isinstance(method, functools.singledispatchmethod)
+    registry = getattr(method.dispatcher if is_method else function, "registry", None)
+    every = registry.values() if isinstance(registry, MappingProxyType) else ()
+    return [each for each in every if isinstance(each, types.FunctionType) and _is_users(each)]
+
+
 def _is_generated(function: types.FunctionType) -> bool:
     return function.__code__.co_filename.startswith("<string>")
 
 
-def _is_of_the_users(function: types.FunctionType) -> bool:
+def _is_users(function: types.FunctionType) -> bool:
     """Whether a function's code is the user's, or the user's function is in it.
 
     ``functools.wraps`` gives what the user puts around a library's function its module.

@@ -564,6 +564,42 @@ size = 2
         """,
     ),
     Story(
+        "helpers that are chosen by the type of their argument",
+        _X
+        + """
+import functools
+class Counts:
+    seen = 0
+    @functools.singledispatchmethod
+    def twice(self, value):
+        return value
+    @twice.register(tf.Tensor)
+    def _(self, value):
+        self.seen += 1
+        return value * 2
+@functools.singledispatch
+def shown(value):
+    return value
+@shown.register(tf.Tensor)
+def _(value):
+    print("a tensor")
+    return value + 1
+@functools.singledispatch
+def halved(value):
+    return value / 2
+@halved.register(list)
+def _(value):
+    return [halved(each) for each in value]
+counts = Counts()
+""",
+        """
+        y = shown(x)
+        z = counts.twice(y)
+        w = halved([y, z])
+        counts.seen, w
+        """,
+    ),
+    Story(
         "a variable passed by its name and read as a global",
         """
         v = tf.Variable(1.0)
