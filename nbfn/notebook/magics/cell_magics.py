@@ -22,6 +22,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from nbfn.notebook.magics.auto import Auto
 from nbfn.notebook.magics.line_arguments import parsed_line
 from nbfn.notebook.magics.telling import TellingMagics
+from nbfn.site import warn
 
 _KEPT = "_nbfn_cells"
 """The notebook's name for what is kept of the cells, so that it goes with the other names."""
@@ -139,22 +140,30 @@ class CellMagics(TellingMagics):
         """Runs a body cell in segments."""
         __tracebackhide__ = True
         from nbfn.functions.segments.cell import TracedCell
+        from nbfn.functions.segments.text import names_of
         from nbfn.notebook.cells.body import in_segments, surrounded
 
-        slot = self._slot(cell, name)
+        namespace, own = (
+            self.shell.user_ns,
+            {each for names in names_of(cell.body) for each in names},
+        )
+        slot = self._slot(cell, None if name in own else name)
         known = self._kept(slot)
         kept = known if isinstance(known, TracedCell) else None
         traced_cell = in_segments(cell, name, options, self.shell, kept)
         self._keep(slot, traced_cell)
+        before = namespace.get(name)
         try:
             with surrounded(options):
                 value = traced_cell()
         finally:
             shown = traced_cell if traced_cell.whole is None else traced_cell.whole
-            if name is not None:
+            if name in own or namespace.get(name) is not before:
+                warn(f"the code has its own `{name}`, which stays; give the cell another name")
+            elif name is not None:
                 if traced_cell.whole is not None:
                     traced_cell.whole.known_as = name
-                self.shell.user_ns[name] = shown
+                namespace[name] = shown
         self._show_once(shown, traced_cell.state())
         return value
 

@@ -10,6 +10,7 @@ import warnings
 
 import pytest
 
+from nbfn.errors import NbfnWarning
 from nbfn.functions.segments import segment
 
 CELL = "%%tf_function step\ny = tf.sin(x)\nprint('now')\nz = y * 2.0"
@@ -40,6 +41,32 @@ def test_several_cells_with_one_name(ready, shell) -> None:
             assert shell.user_ns["z"].numpy().tolist() == expected.tolist()
     (sin, _) = shell.user_ns["step"].functions
     assert sin.hits == 5
+
+
+@pytest.mark.parametrize(
+    ("setup", "cell"),
+    [
+        ("def step(x): return x * 2", "y = step(x)\nz = step(y) + 1"),
+        ("", "step = x * 2\ny = step + 1"),
+        (
+            "step = 0\ndef counted(x):\n    global step\n    step += 1\n    return x * step",
+            "y = counted(x)\nz = y + 1",
+        ),
+    ],
+    ids=["read", "written", "written by a function"],
+)
+def test_a_name_that_the_code_uses_itself_stays_its_own(
+    ready, shell, setup: str, cell: str
+) -> None:
+    found = []
+    for magic in ("", "%%tf_function step\n"):
+        ready(f"for name in ('step', 'y', 'z'): globals().pop(name, None)\n{setup}")
+        for _ in range(2):
+            with pytest.warns(NbfnWarning, match="`step`") if magic else contextlib.nullcontext():
+                ready(magic + cell)
+        found.append(str([shell.user_ns.get(name) for name in ("y", "z")]))
+        assert "Traced" not in type(shell.user_ns["step"]).__name__
+    assert found[0] == found[1]
 
 
 def test_from_a_thread(ready, shell) -> None:
