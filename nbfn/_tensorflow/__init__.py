@@ -20,7 +20,6 @@ from nbfn._tensorflow.base import (
 )
 from nbfn._tensorflow.graphs.captures import (
     HIDDEN_STATE,
-    Captured,
     assigns,
     called_graphs,
     captured,
@@ -51,16 +50,14 @@ from nbfn._tensorflow.graphs.saved_model import (
     is_as_written,
 )
 from nbfn._tensorflow.graphs.variables import (
-    LocalVariable,
     constrain,
     entries,
-    is_assigned_variable,
     is_local_variable,
     local_variable,
     summary_state,
     user_line,
 )
-from nbfn._tensorflow.graphs.wrappers import WRAPPERS, is_tensor_by_class, truncate, unwrapped
+from nbfn._tensorflow.graphs.wrappers import WRAPPERS, unwrapped
 from nbfn._tensorflow.running.cancellation import (
     CAN_CANCEL,
     Cancellation,
@@ -72,7 +69,6 @@ from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_l
 from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
 from nbfn._tensorflow.running.runs import run_collecting
 from nbfn._tensorflow.running.sampling import (
-    Sample,
     compiles_with_xla,
     is_call,
     operation_count,
@@ -82,10 +78,6 @@ from nbfn._tensorflow.running.sampling import (
     traced_in,
 )
 from nbfn._tensorflow.tracing.cache import (
-    CacheObserver,
-    DryCache,
-    LookedUp,
-    ObservedCache,
     concrete_functions,
     discard,
     mute_tracing_warning,
@@ -107,7 +99,6 @@ from nbfn._tensorflow.tracing.calls import (
     tensor_keys,
 )
 from nbfn._tensorflow.tracing.foreign_functions import (
-    WatchedCache,
     building_seconds,
     has_created_variables,
     method_owner,

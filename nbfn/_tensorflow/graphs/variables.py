@@ -113,11 +113,6 @@ _NOT_THE_USERS = (
 )
 
 
-def is_assigned_variable(value: Any) -> bool:
-    """Whether a value is what ``assign`` returns in a graph: a variable that is read later."""
-    return type(value).__name__ == "_UnreadVariable"
-
-
 def summary_state() -> tuple[Any, Any]:
     """The default summary writer and the recording condition; None and None if not known."""
     state: Any = getattr(_summary_ops, "_summary_state", None)

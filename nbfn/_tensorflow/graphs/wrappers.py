@@ -1,30 +1,20 @@
-"""TensorFlow's own classes: of tensors, and those that stand for the user's lists and dicts."""
+"""TensorFlow's own classes that stand for the user's lists, dicts and tuples."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
+from nbfn._tensorflow.base import internal
 
-try:
-    from tensorflow.python.types.core import Tensor as _Tensor
-    from tensorflow.python.types.internal import NativeObject as _NativeObject
+_structures = internal("trackable.data_structures")
+_NAMES = ("ListWrapper", "_DictWrapper", "_TupleWrapper")
 
-    _CLASSES: tuple[type, ...] = (_Tensor, _NativeObject)
-except ImportError:
-    _CLASSES = (tf.Tensor, tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices, tf.Variable)
-
-try:
-    from tensorflow.python.trackable.data_structures import (
-        ListWrapper,
-        _DictWrapper,
-        _TupleWrapper,
-    )
-
-    WRAPPERS: frozenset[type] = frozenset({ListWrapper, _DictWrapper, _TupleWrapper})
-    """Their classes; empty where they cannot be told."""
-except ImportError:
-    WRAPPERS = frozenset()
+WRAPPERS: frozenset[type] = (
+    frozenset(getattr(_structures, name) for name in _NAMES)
+    if all(hasattr(_structures, name) for name in _NAMES)
+    else frozenset()
+)
+"""Their classes; empty where they cannot be told."""
 
 
 def unwrapped(value: Any) -> Any:
@@ -36,25 +26,3 @@ def unwrapped(value: Any) -> Any:
             break
         value = inner
     return value
-
-
-def truncate(items: list[Any], size: int) -> None:
-    """Takes away the last items of a list, which can be saved after that if it could before.
-
-    A list of a module's says for ever that items were taken away, and refuses to be saved.
-    """
-    could_be_saved = getattr(items, "_non_append_mutation", None) is False
-    if len(items) > size:  # to TensorFlow, taking nothing away is a deletion too
-        del items[size:]
-        if could_be_saved and hasattr(items, "_update_snapshot"):
-            items._non_append_mutation = False  # type: ignore[attr-defined]
-            items._update_snapshot()
-
-
-def is_tensor_by_class(value: Any) -> bool:
-    """As ``tf.is_tensor``, but by the value's class alone.
-
-    ``tf.is_tensor`` asks any object for an attribute, which runs the ``__getattr__`` of a user's
-    class. Without the internals only the tensors of the public API are known.
-    """
-    return issubclass(type(value), _CLASSES)

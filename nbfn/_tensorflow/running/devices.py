@@ -6,10 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-try:
-    from tensorflow.python.eager import context as _context
-except ImportError:
-    _context = None
+from nbfn._tensorflow.base import internal
+
+_context = internal("eager.context")
 
 
 def counted_memory(device: str) -> tuple[int, int] | None:

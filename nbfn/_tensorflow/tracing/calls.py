@@ -10,48 +10,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow.base import saving
+from nbfn._tensorflow.base import internal, saving
 from nbfn._tensorflow.tracing.tracing import explicit_device
 
-try:
-    from tensorflow.python.eager import context as _context
-except ImportError:
-    _context = None
+_context = internal("eager.context")
+_cancellation = internal("eager.cancellation")
+_execute = internal("eager.execute")
+_record = internal("eager.record")
+_atomic = internal("eager.polymorphic_function.atomic_function")
+_run_eagerly = internal("eager.polymorphic_function.eager_function_run")
+_function_type_utils = internal("eager.polymorphic_function.function_type_utils")
+_ops = internal("framework.ops")
+_traceback_utils = internal("util.traceback_utils")
 
-try:
-    from tensorflow.python.eager import cancellation as _cancellation
-    from tensorflow.python.eager import execute as _execute
-    from tensorflow.python.eager import record as _record
-    from tensorflow.python.eager.polymorphic_function import atomic_function as _atomic
-except ImportError:
-    _atomic = _cancellation = _execute = _record = None
-
-try:
-    from tensorflow.python.eager.polymorphic_function import (
-        eager_function_run as _run_eagerly,
-    )
-    from tensorflow.python.framework import ops as _ops
-except ImportError:
-    _ops = _run_eagerly = None
-
-try:
-    from tensorflow.python.eager.polymorphic_function import (
-        function_type_utils as _function_type_utils,
-    )
-except ImportError:
-    _function_type_utils = None
-
-try:
-    from tensorflow.python.util import traceback_utils as _traceback_utils
-except ImportError:
-    _traceback_utils = None
-
-try:
-    from tensorflow.python.framework.ops import EagerTensor as _EagerTensor
-except ImportError:
-    _EagerTensor = None
-
-EagerTensor: type = _EagerTensor or type(tf.constant(0))
+EagerTensor: type = getattr(_ops, "EagerTensor", None) or type(tf.constant(0))
 """The class of eager tensors. Making one would start the runtime, and fix its devices."""
 
 _HANDLES = frozenset(
@@ -104,11 +76,11 @@ def _public_plain_eager_device() -> str | None:
 
 
 def _quick_plain_eager_device() -> str | None:
-    here = _context.context()._thread_local_data  # type: ignore[union-attr]
+    here = _context.context()._thread_local_data
     if (
         not here.is_eager
-        or _ops.get_default_graph()._distribution_strategy_stack  # type: ignore[union-attr]
-        or _run_eagerly.RUN_FUNCTIONS_EAGERLY  # type: ignore[union-attr]
+        or _ops.get_default_graph()._distribution_strategy_stack
+        or _run_eagerly.RUN_FUNCTIONS_EAGERLY
         or saving()
     ):
         return None
@@ -199,7 +171,7 @@ def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
     def run(inputs: list[Any]) -> Any:
         if concrete._captured_inputs is not external:  # a capture has been replaced
             return call(inputs, concrete.captured_inputs)
-        if direct is None or _record.could_possibly_record():  # type: ignore[union-attr]
+        if direct is None or _record.could_possibly_record():
             return call(inputs, captured)
         return direct(inputs + captured)
 
@@ -224,18 +196,18 @@ def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
     def execute(inputs: list[Any]) -> Any:
         options = context.function_call_options.as_attrs()
         attributes = tuple(itertools.chain(*options.items()))
-        manager = _cancellation.context()  # type: ignore[union-attr]
+        manager = _cancellation.context()
         try:
             if manager is None:
-                results = _execute.execute(  # type: ignore[union-attr]
+                results = _execute.execute(
                     name, num_outputs=number, inputs=inputs, attrs=attributes, ctx=context
                 )
             else:
-                results = _execute.execute_with_cancellation(  # type: ignore[union-attr]
+                results = _execute.execute_with_cancellation(
                     name, number, inputs, attributes, context, manager
                 )
         except Exception:
-            with _atomic.InterpolateRuntimeError(inference):  # type: ignore[union-attr]
+            with _atomic.InterpolateRuntimeError(inference):
                 raise
         return pack(results or None)
 
