@@ -20,11 +20,14 @@ from nbfn._tensorflow.base import (
 )
 from nbfn._tensorflow.graphs.captures import (
     HIDDEN_STATE,
+    all_nodes,
     assigns,
+    called,
     called_graphs,
     captured,
     changing_resource_operations,
     drawn_in,
+    reached,
     stateful_random_operations,
     trackable_children,
     writes,
@@ -43,7 +46,6 @@ from nbfn._tensorflow.graphs.python_calls import graph_time_functions
 from nbfn._tensorflow.graphs.recording import is_recording, record_gradient
 from nbfn._tensorflow.graphs.saved_model import (
     SavedModel,
-    called,
     can_be_saved,
     definitions,
     difference,

@@ -1,9 +1,9 @@
-"""What a trace captured, and what its graph does to the world outside."""
+"""What a trace captured, what its graph does to the world outside, and which functions it calls."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -25,10 +25,37 @@ def captured(concrete: Any) -> list[Captured]:
     return [Captured(h, variables.get(id(h))) for h in concrete.captured_inputs]
 
 
+def all_nodes(definition: Any) -> Iterator[Any]:
+    """The nodes of a ``GraphDef``, and those of the functions in its library."""
+    yield from definition.node
+    for function in definition.library.function:
+        yield from function.node_def
+
+
+def called(nodes: Iterable[Any]) -> Iterator[str]:
+    """The names of the functions that some nodes call, node by node."""
+    for node in nodes:
+        for name, value in sorted(node.attr.items()):  # a map of protobuf has no order of its own
+            if name[:1] != "_":
+                yield from (each.name for each in (value.func, *value.list.func) if each.name)
+
+
+def reached(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
+    """The functions of a library that some nodes call, directly or through others, by name."""
+    functions = {each.signature.name: each for each in library.function}
+    found: dict[str, Any] = {}
+    waiting = [nodes]
+    for each in waiting:
+        # In graphs of TensorFlow 1 a call may be an operation whose type is the function's name.
+        for name in (*(node.op for node in each), *called(each)):
+            if name in functions and name not in found:
+                found[name] = functions[name]
+                waiting.append(functions[name].node_def)
+    return found
+
+
 def _operation_types(graph: Any) -> set[str]:
-    definition = graph.as_graph_def()
-    nested = {node.op for function in definition.library.function for node in function.node_def}
-    return nested | {node.op for node in definition.node}
+    return {node.op for node in all_nodes(graph.as_graph_def())}
 
 
 def stateful_random_operations(graph: Any) -> list[str]:

@@ -7,6 +7,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from nbfn._tensorflow.base import internal
+from nbfn._tensorflow.graphs.captures import all_nodes
 
 _script_ops = internal("ops.script_ops")
 
@@ -29,8 +30,7 @@ def graph_time_functions(graph: Any) -> list[Callable[..., Any]]:
 
 
 def _tokens(definition: Any) -> Iterator[str]:
-    nodes = [definition.node, *(function.node_def for function in definition.library.function)]
-    for node in (node for group in nodes for node in group):
+    for node in all_nodes(definition):
         if node.op in _OPERATIONS:
             yield node.attr["token"].s.decode()
 

@@ -78,14 +78,6 @@ def definitions(concrete: Any) -> dict[str, Any]:
     return found if own is None else found | {own.signature.name: own}
 
 
-def called(definition: Any) -> Iterator[str]:
-    """The names of the functions that a function definition calls."""
-    for node in definition.node_def:
-        for name, value in node.attr.items():
-            if name[:1] != "_":
-                yield from (each.name for each in (value.func, *value.list.func) if each.name)
-
-
 def difference(one: Any, other: Any) -> str | None:
     """The first operation in which two function definitions differ, in words; None for none.
 

@@ -7,14 +7,13 @@ from typing import Any
 from nbfn._tensorflow.base import internal
 
 _structures = internal("trackable.data_structures")
-_NAMES = ("ListWrapper", "_DictWrapper", "_TupleWrapper")
 
-WRAPPERS: frozenset[type] = (
-    frozenset(getattr(_structures, name) for name in _NAMES)
-    if all(hasattr(_structures, name) for name in _NAMES)
-    else frozenset()
+WRAPPERS: frozenset[type] = frozenset(
+    getattr(_structures, name)
+    for name in ("ListWrapper", "_DictWrapper", "_TupleWrapper")
+    if hasattr(_structures, name)
 )
-"""Their classes; empty where they cannot be told."""
+"""Their classes, as far as they can be told."""
 
 
 def unwrapped(value: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbfn import _tensorflow
 from nbfn._tensorflow import Executed
 from nbfn._tensorflow import ProfilerBusyError as ProfilerBusyError
 from nbfn.functions.traces.capture import short_device
@@ -118,16 +119,12 @@ def _of_the_call(concrete: Any, executed: Iterable[Executed]) -> list[Executed]:
     kept = []
     for each in executed:
         if each.name.partition("/")[0] not in _CALLS:
-            names = _names(concrete.graph.as_graph_def()) if names is None else names
+            if names is None:
+                names = {n.name for n in _tensorflow.all_nodes(concrete.graph.as_graph_def())}
             if each.name not in names:
                 continue
         kept.append(each)
     return kept
-
-
-def _names(graph_def: Any) -> set[str]:
-    inner = (node for function in graph_def.library.function for node in function.node_def)
-    return {node.name for nodes in (graph_def.node, inner) for node in nodes}
 
 
 def own_name(name: str) -> str:

@@ -166,7 +166,7 @@ def _operation(operation: tf.Operation) -> Operation:
         tuple(map(_spec, operation.outputs)),
         short_device(operation.device) if operation.device else "",
         line,
-        _called(operation.node_def),
+        tuple(_tensorflow.called([operation.node_def])),
         tuple(tensor.value_index for tensor in operation.inputs),
         file,
         _value(operation.node_def),
@@ -195,32 +195,17 @@ def _shape(shape: tf.TensorShape) -> str:
     return f"[{', '.join('None' if size is None else str(size) for size in shape)}]"
 
 
-def _called(node: Any) -> tuple[str, ...]:
-    """Names of the functions that a node calls."""
-    names: list[str] = []
-    for _, value in sorted(node.attr.items()):  # a map of protobuf has a new order in each copy
-        names += [value.func.name] if value.func.name else []
-        names += [function.name for function in value.list.func]
-    return tuple(names)
-
-
 def _bodies(graph: Any) -> dict[str, tuple[Operation, ...]]:
     """The operations of the functions that a graph calls, directly or through others."""
     traced = dict(_tensorflow.called_graphs(graph))
-    graph_def = graph.as_graph_def()
-    library = {each.signature.name: each for each in graph_def.library.function}
+    definition = graph.as_graph_def()
     found: dict[str, tuple[Operation, ...]] = {}
-    pending = [name for node in graph_def.node for name in _called(node)]
-    while pending:
-        name = pending.pop(0)
-        if name in library and name not in found:
-            nodes = library[name].node_def
-            if name in traced:
-                found[name] = tuple(map(_operation, traced[name].get_operations()))
-            else:
-                arguments = map(_argument, library[name].signature.input_arg)
-                found[name] = (*arguments, *map(_of_body, nodes))
-            pending += [called for node in nodes for called in _called(node)]
+    for name, function in _tensorflow.reached(definition.node, definition.library).items():
+        if name in traced:
+            found[name] = tuple(map(_operation, traced[name].get_operations()))
+        else:
+            arguments = map(_argument, function.signature.input_arg)
+            found[name] = (*arguments, *map(_of_body, function.node_def))
     return found
 
 
@@ -245,7 +230,7 @@ def _of_body(node: Any) -> Operation:
         tuple(name for name, *_ in taken),
         outputs or tuple(types),
         short_device(node.device) if node.device else "",
-        bodies=_called(node),
+        bodies=tuple(_tensorflow.called([node])),
         taken=tuple(int(which[-1]) if which else 0 for _, *which in taken),
         value=_value(node),
         controls=tuple(each[1:] for each in node.input if each.startswith("^")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,20 +143,13 @@ class _Walk:
 def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
     whole = graph.as_graph_def()
     definition = tf.compat.v1.GraphDef(versions=whole.versions)
-    functions = {function.signature.name: function for function in whole.library.function}
     for node in whole.node:
         if node.name in operations:
             copy = definition.node.add()
             copy.CopyFrom(node)
             _keep_inputs(copy, operations)
-    called: dict[str, None] = {}
-    waiting = [name for node in definition.node for name in _called(node)]
-    while waiting:
-        name = waiting.pop()
-        if name in functions and name not in called:
-            called[name] = None
-            waiting += [each for node in functions[name].node_def for each in _called(node)]
-    definition.library.function.extend(functions[name] for name in called)
+    called = _tensorflow.reached(definition.node, whole.library)
+    definition.library.function.extend(called.values())
     definition.library.gradient.extend(
         each for each in whole.library.gradient if each.function_name in called
     )
@@ -168,12 +161,3 @@ def _keep_inputs(node: Any, operations: Mapping[str, Any]) -> None:
     kept = [name for name in node.input if name[0] != "^" or name[1:] in operations]
     del node.input[:]
     node.input.extend(kept)
-
-
-def _called(node: Any) -> Iterator[str]:
-    yield node.op
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func.name
-        for function in value.list.func:
-            yield function.name

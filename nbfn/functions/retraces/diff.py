@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from nbfn import _tensorflow
 from nbfn.functions.retraces.explain import all_differences
 from nbfn.functions.traces.capture import Capture
 from nbfn.functions.traces.cause import Cause, Wanted
@@ -155,26 +156,10 @@ def _types(definition: Any) -> Counter[str]:
 
     A gradient is kept as a function beside the graph; it is no part of what the trace does.
     """
-    functions = {function.signature.name: function for function in definition.library.function}
     found = Counter(node.op for node in definition.node)
-    waiting = [name for node in definition.node for name in _called(node)]
-    seen: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name in functions and name not in seen:
-            seen.add(name)
-            nodes = functions[name].node_def
-            found.update(node.op for node in nodes)
-            waiting += [each for node in nodes for each in _called(node)]
+    for function in _tensorflow.reached(definition.node, definition.library).values():
+        found.update(node.op for node in function.node_def)
     return found
-
-
-def _called(node: Any) -> Iterator[str]:
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func.name
-        for function in value.list.func:
-            yield function.name
 
 
 def _uneven(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, tuple[int, int]]:

@@ -164,7 +164,7 @@ def _is_iterator(handle: Any) -> bool:
 
 def _of_graph(name: str, definition: Any) -> Iterator[Problem]:
     refused, noted = partial(Problem, name, True), partial(Problem, name, False)
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    nodes = list(_tensorflow.all_nodes(definition))
     kinds = {node.op for node in nodes}
     if any(kind.startswith("Collective") for kind in kinds):
         yield refused(

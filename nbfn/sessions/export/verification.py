@@ -370,7 +370,7 @@ def compare_files(
                 raise VerificationError(
                     f"`{label}`: function `{name}` of the exported model differs: {differs}"
                 )
-            waiting += _tensorflow.called(here[name])
+            waiting += _tensorflow.called(here[name].node_def)
         compared += len(seen)
     if not is_as_written:
         raise VerificationError("a file of the exported model is not as TensorFlow wrote it")
