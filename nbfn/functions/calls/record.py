@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
 from nbfn.functions.calls.placement import Placement
-from nbfn.functions.traces.capture import Capture, Captures
+from nbfn.functions.traces.capture import Captures, captures_in
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace
 from nbfn.functions.traces.key import Key
 from nbfn.functions.traces.trace import Trace
@@ -239,8 +239,37 @@ class RecordView:
     @property
     def captures(self) -> Captures:
         """What the traces captured, each thing once, under the user's names."""
-        found: dict[str, Capture] = {}
-        for trace in self.traces:
-            for capture in trace.captures:
-                found.setdefault(capture.id, capture)
-        return Captures(found.values())
+        return captures_in(self.traces)
+
+
+class Together:
+    """What several observed functions answer together."""
+
+    def observers(self) -> Collection[Any]:
+        """The functions, each of which answers as a `TracedFunction` does."""
+        raise NotImplementedError
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The traces of all functions."""
+        return tuple(trace for each in self.observers() for trace in each.traces)
+
+    @property
+    def retraces(self) -> tuple[Retrace, ...]:
+        """The retraces of all functions."""
+        return tuple(retrace for each in self.observers() for retrace in each.retraces)
+
+    @property
+    def calls(self) -> int:
+        """The calls of all functions."""
+        return sum(each.calls for each in self.observers())
+
+    @property
+    def hits(self) -> int:
+        """Those of the calls that a trace served which was there."""
+        return sum(each.hits for each in self.observers())
+
+    @property
+    def captures(self) -> Captures:
+        """What the traces of all functions captured, each thing once."""
+        return captures_in(self.traces)

@@ -6,7 +6,7 @@ import itertools
 import weakref
 from typing import Any
 
-from nbfn.functions.calls.record import clock
+from nbfn.functions.calls.record import Together, clock
 from nbfn.functions.segments import times
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.report import Report, report
@@ -14,9 +14,6 @@ from nbfn.functions.segments.run import CellRun
 from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import AnalysedCell
 from nbfn.functions.traced.traced_function import TracedFunction
-from nbfn.functions.traces.capture import Capture, Captures
-from nbfn.functions.traces.cause import Retrace
-from nbfn.functions.traces.trace import Trace
 from nbfn.site import Cell
 
 _ids = itertools.count(1)
@@ -28,7 +25,7 @@ def live_cells() -> list[TracedCell]:
     return sorted(_live.values(), key=lambda each: int(each.id.split("-")[1]))
 
 
-class TracedCell:
+class TracedCell(Together):
     """A cell that runs in segments.
 
     Called, it runs again, in the notebook's names.
@@ -110,34 +107,9 @@ class TracedCell:
         """For each line with code, ``"graph"``, or why it is Python."""
         return self.report.lines
 
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The traces of all segments."""
-        return tuple(trace for each in self.functions for trace in each.traces)
-
-    @property
-    def retraces(self) -> tuple[Retrace, ...]:
-        """The retraces of all segments."""
-        return tuple(retrace for each in self.functions for retrace in each.retraces)
-
-    @property
-    def calls(self) -> int:
-        """Calls of all segments' functions."""
-        return sum(each.calls for each in self.functions)
-
-    @property
-    def hits(self) -> int:
-        """Calls that a trace served."""
-        return sum(each.hits for each in self.functions)
-
-    @property
-    def captures(self) -> Captures:
-        """What the traces captured, each thing once."""
-        found: dict[str, Capture] = {}
-        for each in self.functions:
-            for capture in each.captures:
-                found.setdefault(capture.id, capture)
-        return Captures(found.values())
+    def observers(self) -> tuple[TracedFunction, ...]:
+        """The functions of the segments, which answer for the cell."""
+        return self.functions
 
     @property
     def speedup(self) -> float | None:

@@ -6,7 +6,7 @@ RFC "Functions, not Sessions", section "Captured state".
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +79,15 @@ class Captures(tuple[Capture, ...]):
         lines = [f"<{count(len(self), 'capture')}>", *(f"  {each}" for each in self[:_MAX_LISTED])]
         left = len(self) - _MAX_LISTED
         return "\n".join([*lines, f"  ... and {left:,} more"] if left > 0 else lines)
+
+
+def captures_in(traces: Iterable[Any]) -> Captures:
+    """What some traces captured, each thing once, under the first of its names."""
+    found: dict[str, Capture] = {}
+    for trace in traces:
+        for capture in trace.captures:
+            found.setdefault(capture.id, capture)
+    return Captures(found.values())
 
 
 def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.code import closure
 from nbfn.errors import NbfnError
+from nbfn.functions.calls.record import Together
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.functions.traces.capture import Captures
-from nbfn.functions.traces.cause import Retrace
-from nbfn.functions.traces.trace import Trace
 from nbfn.functions.watching.origin import origin_of
 from nbfn.text import count
 
@@ -24,7 +22,7 @@ class AmbiguousError(NbfnError, TypeError):
     """Something was asked of several functions that only one can answer."""
 
 
-class WatchedObject:
+class WatchedObject(Together):
     """What `watch` returns for an object with tf.functions.
 
     It holds the object weakly. What it answers is of all its functions together; ``functions`` has
@@ -69,31 +67,9 @@ class WatchedObject:
             raise KeyError(f"`{self.label}` has no tf.function `{name}`; it has {known}")
         return functions[name]
 
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The traces of all functions."""
-        return tuple(trace for each in self.functions.values() for trace in each.traces)
-
-    @property
-    def retraces(self) -> tuple[Retrace, ...]:
-        """The retraces of all functions."""
-        return tuple(retrace for each in self.functions.values() for retrace in each.retraces)
-
-    @property
-    def calls(self) -> int:
-        """The calls of all functions."""
-        return sum(each.calls for each in self.functions.values())
-
-    @property
-    def hits(self) -> int:
-        """The hits of all functions."""
-        return sum(each.hits for each in self.functions.values())
-
-    @property
-    def captures(self) -> Captures:
-        """What the traces of all functions captured, each thing once."""
-        found = {c.id: c for each in self.functions.values() for c in each.captures}
-        return Captures(found.values())
+    def observers(self) -> Collection[Any]:
+        """The observer of each function."""
+        return self.functions.values()
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """As a `TracedFunction`'s, if there is only one function.
