@@ -25,7 +25,7 @@ class CheckError(NbfnError, TypeError):
     """A function cannot be checked with these arguments."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Difference:
     """One thing that an eager call and a traced call do differently.
 
@@ -43,13 +43,10 @@ class Difference:
     site: Site
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return f"{self.site}: {self.sentence}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Check:
     """What `check` found.
 
@@ -74,9 +71,6 @@ class Check:
         return self.ok
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         compared = f"its result and {count(self.variables, 'variable')} compared"
         if self.ok:
             head = f"`{self.function}` does the same eagerly and traced ({compared})"

@@ -21,6 +21,7 @@ from nbfn.code import is_library
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import GENERATED
+from nbfn.text import sizes
 
 MAX_VALUES = 4
 MAX_TEXT = 24
@@ -186,13 +187,7 @@ def _place(operation: tf.Operation) -> tuple[int | None, str]:
 
 
 def _spec(tensor: tf.Tensor) -> str:
-    return str(tensor.dtype.name) + _shape(tensor.shape)
-
-
-def _shape(shape: tf.TensorShape) -> str:
-    if shape.rank is None:
-        return "[...]"
-    return f"[{', '.join('None' if size is None else str(size) for size in shape)}]"
+    return str(tensor.dtype.name) + sizes(tensor.shape)
 
 
 def _bodies(graph: Any) -> dict[str, tuple[Operation, ...]]:
@@ -222,7 +217,7 @@ def _of_body(node: Any) -> Operation:
         for key in ("dtype", "DstT", "output_type", "T")
         if node.attr[key].type
     ][:1]
-    outputs = tuple((types[0] if types else "") + _shape(shape) for shape in shapes)
+    outputs = tuple((types[0] if types else "") + sizes(shape) for shape in shapes)
     taken = [each.split(":") for each in node.input if not each.startswith("^")]
     return Operation(
         node.name,

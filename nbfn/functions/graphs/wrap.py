@@ -6,7 +6,6 @@ RFC "Functions, not Sessions", section "Transitioning from 1.x".
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
+from nbfn.functions.guards.introspection import reference_to
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.variable_names import roots
@@ -88,7 +88,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
         self.site = call_site()
         self.parameters = parameters_text(func)
         self._given = given
-        self._python_function = _weakly(func)
+        self._python_function = reference_to(func) or (lambda: None)
         started = time.perf_counter()
         made = _wrap(func, given)
         seconds = time.perf_counter() - started
@@ -158,10 +158,3 @@ def _wrap(func: Callable[..., Any], given: Given) -> Any:
         return once.pop()(*given.arguments(tensors))
 
     return tf.compat.v1.wrap_function(traced, given.specs)
-
-
-def _weakly(func: Callable[..., Any]) -> Callable[[], Any]:
-    try:
-        return weakref.ref(func)
-    except TypeError:
-        return lambda: None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Freed:
     """What `free` did.
 
@@ -32,9 +32,6 @@ class Freed:
     nbytes: int
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         dropped = count(self.traces, "trace")
         return f"{dropped} dropped, {self.nbytes / 2**20:.1f} MiB given back"
 

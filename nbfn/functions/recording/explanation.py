@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Explanation:
     """What a call would find.
 
@@ -32,9 +32,6 @@ class Explanation:
     remedy: Remedy | None = None
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         if self.trace is not None:
             arguments = self.trace.signature or "no arguments"
             return f"a hit: trace {self.trace.number} would serve ({arguments})"

@@ -44,7 +44,7 @@ class Change:
         return f"{self.name}: {self.what} {self.old} -> {self.new}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class TraceDiff:
     """How a second trace differs from a first.
 
@@ -85,9 +85,6 @@ class TraceDiff:
         return not (self.causes or captures or graph)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         old, new = self.numbers
         if self.same:
             return f"trace {old} and trace {new} do the same"

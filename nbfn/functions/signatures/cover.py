@@ -15,7 +15,7 @@ class RelaxError(NbfnError, ValueError):
     """No signature can cover the traces."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Cover:
     """The least general signature that covers some traces.
 
@@ -66,9 +66,6 @@ class Cover:
             yield Cover(args, kwargs, self.numbers, self.converted)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         parts = [_text(item) for item in self.args]
         parts += [f"{name}={_text(item)}" for name, item in self.kwargs.items()]
         return f"({', '.join(parts)})"

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
+from nbfn.text import sizes
 
 
 class SignatureError(NbfnError, TypeError):
@@ -205,8 +206,8 @@ def _tensor(path: str, spec: tf.TensorSpec, value: Any) -> Any:
     if tensor.dtype != spec.dtype or not spec.shape.is_compatible_with(tensor.shape):
         advice = f"; write tf.cast({path}, tf.{spec.dtype.name})"
         raise SignatureError(
-            f"`{path}` is {tensor.dtype.name}{_sizes(tensor.shape)}, but the input signature "
-            f"expects {spec.dtype.name}{_sizes(spec.shape)}{advice * (tensor.dtype != spec.dtype)}"
+            f"`{path}` is {tensor.dtype.name}{sizes(tensor.shape)}, but the input signature "
+            f"expects {spec.dtype.name}{sizes(spec.shape)}{advice * (tensor.dtype != spec.dtype)}"
         )
     return tensor
 
@@ -262,10 +263,6 @@ def _describe(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"a {type(value).__name__} of {len(value)}"
     return f"{type(value).__name__} {value!r}"
-
-
-def _sizes(shape: tf.TensorShape) -> str:
-    return "[...]" if shape.rank is None else str(shape.as_list())
 
 
 _MISFIT = "Binding inputs to tf.function failed"

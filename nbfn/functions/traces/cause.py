@@ -76,7 +76,7 @@ def reasons(causes: Sequence[Cause]) -> str:
     return "; ".join([*said, f"and {count(more, 'more difference')}"] if more > 0 else said)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Retrace:
     """A call that found no trace although the function had one.
 
@@ -101,9 +101,6 @@ class Retrace:
     time: float = field(default_factory=time.time, compare=False)
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         took = f"{self.trace_seconds * 1e3:.0f} ms"
         text = f"retrace {self.number} ({self.site}, {took}): {reasons(self.causes)}"
         return text if self.remedy is None else f"{text}. {self.remedy}"

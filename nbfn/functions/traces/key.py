@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.text import shorten
+from nbfn.text import shorten, sizes
 
 
 class TensorLeaf:
@@ -50,10 +50,7 @@ class TensorLeaf:
     def __str__(self) -> str:
         if self.dtype is None or not hasattr(self.spec, "shape"):
             return shorten(str(self.spec))
-        shape = self.shape
-        text = self.dtype + ("" if shape is None else f"[{', '.join(map(str, shape))}]")
-        if shape is None:
-            text += "[...]"
+        text = self.dtype + sizes(self.shape)
         return text if self.kind == "Tensor" else f"{self.kind} {text}"
 
 

@@ -20,6 +20,7 @@ from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.origin import origin_of
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject, is_model, tf_functions
+from nbfn.text import shorten
 
 
 class WatchError(NbfnError, TypeError):
@@ -66,8 +67,8 @@ def watch(obj: Any) -> Any:
             _tensorflow.on_trace(_traced)
         return group
     raise WatchError(
-        f"there is no tf.function in {type(obj).__name__} {_short(obj)}; expected a tf.function, a "
-        "Keras model, or an object with tf.functions as methods or attributes"
+        f"there is no tf.function in {type(obj).__name__} {shorten(repr(obj))}; expected a "
+        "tf.function, a Keras model, or an object with tf.functions as methods or attributes"
     )
 
 
@@ -153,8 +154,3 @@ def _see(concrete: Any) -> None:
         observer = observe(function, origin.name, origin.owner, hits=False)
     if not observer.counts_hits:
         observer.traced(concrete)
-
-
-def _short(obj: Any) -> str:
-    text = " ".join(repr(obj).split())
-    return text if len(text) <= 60 else text[:59] + "…"

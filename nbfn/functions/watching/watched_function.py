@@ -17,6 +17,7 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.checking.check import Check, check
+from nbfn.functions.guards.introspection import reference_to
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.remedy import Called, remedy_for
@@ -62,7 +63,7 @@ class WatchedFunction(RecordView):
         self._tally = WatchedRecord(name or _label(function, owner))
         self._tally.function_id = self.id
         self._function = weakref.ref(function)
-        self._owner = None if owner is None else _weakly(owner)
+        self._owner = reference_to(owner) or (lambda: None)
         self._first = _FIRST
         self._pending: tuple[Trace, float] | None = None
         self._running = threading.local()
@@ -77,7 +78,7 @@ class WatchedFunction(RecordView):
     @property
     def owner(self) -> Any | None:
         """The object whose method it is; None for a plain function, or if it is gone."""
-        return None if self._owner is None else self._owner()
+        return self._owner()
 
     @property
     def function(self) -> Any | None:
@@ -267,7 +268,7 @@ class WatchedFunction(RecordView):
         self._tally.cost(pending[0], now - pending[1])
 
     def _roots(self) -> Iterator[tuple[str, Any]]:
-        owner = self._owner() if self._owner is not None else None
+        owner = self._owner()
         name = getattr(owner, "name", None)
         if isinstance(name, str) and type(owner).__module__.startswith("keras."):
             yield name, owner
@@ -303,13 +304,6 @@ def _count_outermost() -> None:
     calls = this_thread.calls
     if len(calls) == calls.ground and not tf.inside_function():
         calls.spent.calls += 1
-
-
-def _weakly(value: Any) -> Any:
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return lambda: None
 
 
 def _wanted(function_type: Any) -> Wanted:
