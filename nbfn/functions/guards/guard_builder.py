@@ -14,7 +14,7 @@ import logging
 import sys
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
@@ -326,32 +326,18 @@ def _is_state(value: Any) -> bool:
 
 
 def guard_set_of(
-    python_function: Callable[..., Any], owner: Any = None, graph_time: GraphTime = NOTHING
+    values: Collection[tuple[str, Any]],
+    graph_time: GraphTime = NOTHING,
+    attributes: frozenset[Named] = frozenset(),
 ) -> GuardSet:
-    """Finds the guards of a function, and the instance that it is a method of.
+    """The guards of what some functions and objects lead to.
 
     Args:
-        python_function: The function.
-        owner: The instance; None if it is no method.
-        graph_time: What its traces run at graph time, which they do not depend on.
+        values: The functions and objects, each with the user's name for it.
+        graph_time: What traces run at graph time, which they do not depend on.
+        attributes: What code names that is none of these functions'.
     """
-    return _rounds(frozenset(), [("self", owner), ("", python_function)], graph_time).guards
-
-
-def guard_set_of_objects(
-    objects: Iterable[tuple[str, Any]],
-    attributes: frozenset[Named],
-    graph_time: GraphTime = NOTHING,
-) -> GuardSet:
-    """The guards of what some objects of the user's hold, as far as code names it."""
-    return _rounds(attributes, list(objects), graph_time).guards
-
-
-def _rounds(
-    attributes: frozenset[Named], values: list[tuple[str, Any]], graph_time: GraphTime
-) -> GuardBuilder:
-    """Walks until the code that was found names no attribute that was not looked at."""
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(_MAX_ROUNDS):  # until the code that was found names nothing new
         builder = GuardBuilder(attributes, graph_time)
         for name, value in values:
             builder.follow(name, name, value, late(value))
@@ -359,7 +345,7 @@ def _rounds(
         if builder.named <= attributes:
             break
         attributes |= builder.named
-    return builder
+    return builder.guards
 
 
 def _loggers(function: FunctionType) -> frozenset[str]:

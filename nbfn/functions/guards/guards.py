@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from nbfn.functions.bytecode.graph_time import NOTHING
 from nbfn.functions.bytecode.reads import Named
 from nbfn.functions.guards.fingerprints import ABSENT, Fingerprint
-from nbfn.functions.guards.guard_builder import guard_set_of, guard_set_of_objects
+from nbfn.functions.guards.guard_builder import guard_set_of
 from nbfn.functions.guards.guard_set import GuardSet, Source
 from nbfn.functions.guards.introspection import Fetch, late
 from nbfn.functions.guards.unwrapping import fingerprint_of_functions, unwrapped
@@ -93,7 +93,8 @@ class Guards:
         try:
             if self._guard_set is None or not self._guard_set.is_valid():
                 with self._lock:
-                    now = guard_set_of(self._python_function, self._owner(), self._graph_time)
+                    own = [("self", self._owner()), ("", self._python_function)]
+                    now = guard_set_of(own, self._graph_time)
                     now.fingerprints.update({**self._own_code(), **self._also})
                     self._guard_set, self._state = now, self._number(now.fingerprints)
         except Exception as error:  # the user's objects may do anything when they are looked at
@@ -158,7 +159,7 @@ class Guards:
         if known is None or not known.serves(own):
             if len(self._of_objects) >= _MAX_KNOWN:
                 self._of_objects.clear()
-            guards = guard_set_of_objects(objects, own.attributes, self._graph_time)
+            guards = guard_set_of(objects, self._graph_time, own.attributes)
             known = OfObjects(own, [late(value) for _, value in objects], guards)
             self._of_objects[place] = known
         return known
@@ -228,7 +229,8 @@ class Guards:
         with self._lock:
             now = self.fingerprints(objects)
             free = set() if before is None else {source for source, _ in changes(before, now)}
-            names = {(s.kind, s.name) for each in asked for s in guard_set_of(each).fingerprints}
+            read = [s for each in asked for s in guard_set_of([("", each)]).fingerprints]
+            names = {(source.kind, source.name) for source in read}
             free |= {source for source in now if (source.kind, source.name) in names}
             graph_time = self._graph_time.and_of(at_graph_time)
             if not free and graph_time == self._graph_time:

@@ -7,7 +7,7 @@ import inspect
 from argparse import Namespace
 from collections import ChainMap, UserDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FunctionType, MappingProxyType, MemberDescriptorType, SimpleNamespace
+from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
@@ -15,6 +15,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import PLAIN, closure, is_user_module, plain_function
 from nbfn.errors import NbfnError
+from nbfn.functions.guards.introspection import own_attributes
 
 MAX_DEPTH = 50
 MAX_CONTAINERS = 10_000
@@ -240,22 +241,11 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
     if hasattr(type(value), "_trackable_children"):
         yield from _public_first(_tensorflow.trackable_children(value))
     elif isinstance(value, SimpleNamespace | Namespace) or is_user_module(type(value).__module__):
-        yield from _public_first(_attributes(value))
+        yield from _public_first(own_attributes(value))
     elif type(value).__module__.startswith("keras.") and type(value).__dictoffset__:
         # No further: what `keras.Input` gives leads to all layers, under other names than theirs.
         held = {name: each for name, each in vars(value).items() if is_keras_variable(each)}
         yield from _public_first(held)
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """The attributes of an object, also those in slots; no code of the user's runs."""
-    found = dict(vars(value)) if type(value).__dictoffset__ else {}
-    for base in type(value).__mro__:
-        for name, slot in vars(base).items() if "__slots__" in vars(base) else ():
-            if isinstance(slot, MemberDescriptorType) and is_user_module(base.__module__):
-                with contextlib.suppress(AttributeError):  # it has not been given a value
-                    found.setdefault(name, slot.__get__(value))
-    return found
 
 
 def _are_plain(values: Iterable[Any]) -> bool:
