@@ -23,13 +23,7 @@ def saved_objects(path: str) -> Saved | None:
 
 
 class Saved:
-    """One saved object.
-
-    Args:
-        graph: The object graph of the checkpoint.
-        node: The object's number in it.
-        reader: The checkpoint.
-    """
+    """One saved object: a node of the checkpoint's graph of objects."""
 
     def __init__(self, graph: Any, node: int, reader: Any) -> None:
         self._graph, self._node, self._reader = graph, node, reader

@@ -29,9 +29,6 @@ def can_be_saved(structure: Any) -> bool:
 class SavedModel:
     """The definitions of a SavedModel.
 
-    Args:
-        folder: Its folder.
-
     Attributes:
         functions: The ``FunctionDef`` of each function, by name.
     """

@@ -62,8 +62,7 @@ def is_local_variable(value: Any) -> bool:
 def local_variable(**options: Any) -> Any:
     """Creates a variable whose memory is the graph's own: each execution has a new one.
 
-    Args:
-        **options: What a variable creator is given.
+    The options are those that a variable creator is given.
 
     Raises:
         NotImplementedError: If TensorFlow lacks what it takes.

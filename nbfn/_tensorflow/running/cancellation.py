@@ -35,12 +35,7 @@ CAN_CANCEL: bool = bool(_has_cancellation())
 
 
 def can_be_stopped(concrete: Any, definition: Any) -> bool:
-    """Whether a graph with a loop can be stopped in it: on this machine, and not compiled by XLA.
-
-    Args:
-        concrete: The concrete function.
-        definition: Its ``GraphDef``, the function library included.
-    """
+    """Whether a graph can be stopped in a loop: it runs on this machine, and not as XLA's code."""
     if not CAN_CANCEL:
         return False
     own = list(definition.node)

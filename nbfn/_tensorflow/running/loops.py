@@ -15,11 +15,8 @@ _control_flow = internal("autograph.operators.control_flow")
 class Counter:
     """Two int64 numbers, done and total, that graphs write and any thread reads.
 
-    It is found by its name when a graph runs: no graph captures it, so nothing has to be kept
-    alive, and a SavedModel needs nothing but the graph.
-
-    Args:
-        name: Its name, unique in this process.
+    It is found by its name, unique in this process, when a graph runs: no graph captures it, so
+    nothing has to be kept alive, and a SavedModel needs nothing but the graph.
     """
 
     def __init__(self, name: str) -> None:

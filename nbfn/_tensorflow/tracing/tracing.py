@@ -163,12 +163,7 @@ class UnlistedFunction(ScopedFunction):
 
 
 def unlisted(function: Any, kind: type) -> Any:
-    """A function of the same Python function with the same options, and no traces.
-
-    Args:
-        function: The function.
-        kind: The class of the new one, an `UnlistedFunction`.
-    """
+    """A function of this kind with the same Python function and options, and no traces."""
     if hasattr(Function, "_clone"):
         made = Function._clone(function, None)
     else:

@@ -13,9 +13,7 @@ _LEVELS = frozenset({"debug", "info", "warning", "error", "critical", "exception
 def shown(instructions: Sequence[Instruction], loggers: Collection[str]) -> set[int]:
     """The indices of the instructions that make what is only shown.
 
-    Args:
-        instructions: The instructions of one function.
-        loggers: The globals that are loggers, or the module of them.
+    `loggers` are the globals that are loggers, or the module of them.
     """
     found: set[int] = set()
     for i, each in enumerate(instructions):

@@ -66,14 +66,7 @@ class Dispatch:
     def find(
         self, args: Any, kwargs: Any, state: int, guards: Guards
     ) -> tuple[Entry, list[Any]] | None:
-        """The entry for a call and the call's tensors; None if it must take the ordinary way.
-
-        Args:
-            args: The call's positional arguments.
-            kwargs: The call's keyword arguments.
-            state: The state of the function's guards.
-            guards: These guards.
-        """
+        """The entry for a call and the call's tensors; None if it must take the ordinary way."""
         if not self._entries:
             return None
         device = _tensorflow.plain_eager_device()
@@ -93,13 +86,8 @@ class Dispatch:
     ) -> None:
         """Makes an entry of a call that took the ordinary way.
 
-        Args:
-            function: The function.
-            trace: The trace that served the call.
-            generation: The generation when the call began; if it has changed, nothing is made.
-            args: The call's positional arguments.
-            kwargs: The call's keyword arguments.
-            state: The state of the function's guards when the call began.
+        `generation` and `state` are those of when the call began; if the first has changed, nothing
+        is made.
         """
         if self._is_closed is None:
             self._is_closed = _has_mutable_default(function.python_function)
@@ -174,12 +162,7 @@ def _is_mutable(value: Any) -> bool:
 def cheap_key(args: Any, kwargs: Any, tensors: list[Any], state: int = 0, device: str = "") -> Any:
     """The key of a call, hashable; None if the call has none.
 
-    Args:
-        args: Positional arguments.
-        kwargs: Keyword arguments.
-        tensors: The tensors among the arguments are added to this, in order.
-        state: The state of the function's guards.
-        device: The device that is asked for.
+    The tensors among the arguments are added to `tensors`, in order.
     """
     key: list[Any] = [len(args), state, device]
     for value in args:

@@ -119,15 +119,9 @@ def run(
 ) -> Run:
     """Runs a concrete function and reads the placement from the partition graphs.
 
-    Those are collected on a function's first run only, so the trace runs inside a new function;
-    the user's Python does not run again.
-
-    Args:
-        concrete: The concrete function.
-        args: Its positional arguments.
-        kwargs: The others.
-        timed: Whether TensorFlow's profiler measures how long each operation takes. It keeps an
-            event for each execution of each operation, about 100 bytes, until the call is over.
+    Those are collected on a function's first run only, so the trace runs inside a new function; the
+    user's Python does not run again. If it is to be timed, TensorFlow's profiler keeps an event for
+    each execution of each operation, about 100 bytes, until the call is over.
 
     Raises:
         ProfilerBusyError: If it is to be timed while a profiler is running.
@@ -162,11 +156,8 @@ def placement_of(
 ) -> Placement:
     """The placement that a ``RunMetadata`` tells of.
 
-    Args:
-        metadata: A ``RunMetadata``, or None.
-        requested: The device that the user asked for, by operation.
-        sizes: The size of each tensor in bytes, by name, where it is known.
-        inputs: The inputs of the graph that was called.
+    `requested` is the device that the user asked for, by operation; `sizes` are those of tensors in
+    bytes, by name, where they are known; `inputs` are those of the graph that was called.
     """
     nodes = list(_nodes(metadata))
     names = _names_of_arguments(nodes, inputs)

@@ -86,11 +86,7 @@ def times_of(concrete: Any, executed: Iterable[Executed], metadata: Any = None) 
     """Adds up what was executed, and writes it into the ``RunMetadata`` if there is one.
 
     Of an operation that ran on another device only the time there counts, not that of launching.
-
-    Args:
-        concrete: The function that was called; it is held weakly.
-        executed: The profiler's events.
-        metadata: A ``RunMetadata`` whose step statistics are filled.
+    The function that was called is held weakly.
     """
     events = list(_own_times(_of_the_call(concrete, executed)))
     if metadata is not None:

@@ -23,16 +23,9 @@ _TOLERANCE = {
 def disagreements(
     eager: Any, traced: Any, *, values: bool = True, path: str = "the result"
 ) -> Iterator[tuple[str, str]]:
-    """What differs between an eager and a traced result.
+    """What differs between an eager and a traced result, and how.
 
-    Args:
-        eager: What the eager run gave.
-        traced: What the trace gave.
-        values: Whether values are compared; if not, only structures, dtypes and shapes are.
-        path: What to call the result.
-
-    Yields:
-        What differs, and how.
+    Without `values`, only structures, dtypes and shapes are compared.
     """
     try:
         tf.nest.assert_same_structure(eager, traced, expand_composites=True)

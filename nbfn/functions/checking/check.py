@@ -89,14 +89,6 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     numbers. Variables that it creates on its first call stay, with their initial values. The
     function's own traces and counts do not change.
 
-    Args:
-        function: The function.
-        args: Positional arguments of the call.
-        kwargs: Keyword arguments.
-
-    Returns:
-        The report.
-
     Raises:
         CheckError: If the arguments do not fit the function.
     """

@@ -17,12 +17,9 @@ class CarveError(NbfnError, ValueError):
 
 
 def element(graph: tf.Graph, item: Any, what: str) -> Any:
-    """The tensor that is meant, or the operation if it has no output.
+    """The tensor that a tensor, an operation or a name means; the operation if it has no output.
 
-    Args:
-        graph: The graph that it belongs to.
-        item: A tensor, an operation, or the name of either.
-        what: ``"input"`` or ``"output"``, for messages.
+    `what` is ``"input"`` or ``"output"``, for messages.
 
     Raises:
         CarveError: If nothing, or more than one thing, is meant.

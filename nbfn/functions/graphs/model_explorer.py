@@ -13,12 +13,7 @@ from nbfn.functions.graphs.operations import Graph, Operation
 
 
 def model_explorer(name: str, graph: Graph) -> str:
-    """The JSON of a graph and of the functions that it calls.
-
-    Args:
-        name: What the graph is called.
-        graph: The graph.
-    """
+    """The JSON of a graph and of the functions that it calls."""
     captured = dict(graph.captures)
     graphs = [{"id": name, "nodes": list(_nodes(graph.operations, captured))}]
     graphs += [

@@ -129,9 +129,7 @@ def graph_of(trace: Trace) -> Graph:
 def graph_of_concrete(concrete: Any, captures: Sequence[str] = ()) -> Graph:
     """Reads the graph of a concrete function.
 
-    Args:
-        concrete: The concrete function.
-        captures: The notebook's name of each captured value, in the function's order.
+    `captures` are the notebook's names of what it captured, in the function's order.
     """
     graph = concrete.graph
     named = {each.name: each for each in graph.get_operations()}

@@ -50,12 +50,8 @@ def cut(
 ) -> Cut:
     """Finds the part of a graph between `feeds` and `wanted`.
 
-    Args:
-        graph: The graph.
-        feeds: Tensors of the graph that are given.
-        captures: Names of the tensors inside the graph that stand for what it captured.
-        wanted: Tensors and operations to compute.
-        prune: Whether stateful operations that are not needed are left out.
+    `captures` are the names of the tensors inside the graph that stand for what it captured. With
+    `prune`, stateful operations that are not needed are left out.
 
     Raises:
         CarveError: If the part is not complete.

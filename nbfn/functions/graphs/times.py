@@ -66,12 +66,7 @@ class GraphTimes:
 
 
 def graph_times(graph: Graph, times: Times) -> GraphTimes:
-    """Finds the operations of a graph that a call's times belong to.
-
-    Args:
-        graph: The graph that was called.
-        times: What ran.
-    """
+    """Finds the operations of a graph that a call's times belong to."""
     index = {
         body: {operation.name: operation for operation in operations}
         for body, operations in (("", graph.operations), *graph.bodies.items())

@@ -87,11 +87,6 @@ class Limit:
 
         That is five in ten calls; or, however many calls there are between, five by one Python
         number, which will go on.
-
-        Args:
-            name: The function's name.
-            calls: Its calls so far.
-            retraces: Its retraces so far.
         """
         self._recent.append(calls)
         if len(retraces) < RETRACES or self._warned_of_ratio:

@@ -96,13 +96,6 @@ def obey(
 ) -> None:
     """Is asked before a retrace is made.
 
-    Args:
-        current: The stance of the call.
-        name: The function's name.
-        wanted: What the call needs.
-        traces: The traces that are there.
-        remedy: What to change, by the causes of the retrace.
-
     Raises:
         RetraceError: If it may not be made.
         RunEagerly: If the call is to run eagerly instead.

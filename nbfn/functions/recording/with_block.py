@@ -14,9 +14,7 @@ from nbfn.site import warn
 class WithBlock:
     """What `stance` and `expect_traces` return.
 
-    Args:
-        call: The call that made it, as text.
-        enter: Makes what is entered.
+    The text of the call that made it is `call`; `enter` makes what is entered.
     """
 
     def __init__(self, call: str, enter: Callable[[], AbstractContextManager[None]]) -> None:

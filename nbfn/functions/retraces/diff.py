@@ -107,10 +107,6 @@ class TraceDiff:
 def diff(trace: Trace, other: Trace) -> TraceDiff:
     """Compares two traces, which may belong to different functions.
 
-    Args:
-        trace: The first.
-        other: The second.
-
     Raises:
         EvictedError: If one of them has left the cache.
         TypeError: If `other` is no trace.

@@ -36,11 +36,7 @@ _MAX_SIDE = 200
 
 
 def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
-    """Compares what a call needs with every trace.
-
-    Args:
-        wanted: What was not found.
-        traces: The traces in the cache, oldest first.
+    """Compares what was not found with every trace in the cache, oldest first.
 
     Returns:
         The causes against the newest of the nearest traces, and all nearest traces.

@@ -34,15 +34,10 @@ class Called:
 
 
 def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
-    """The remedy for a miss: what to do about each of its causes.
-
-    Args:
-        called: The call.
-        causes: The causes of the miss.
+    """The remedy for a miss: what to do about all of its causes together.
 
     Returns:
-        The remedy for all causes together; None where there is nothing to change. It has code if
-        the code mends whatever can be mended.
+        None where there is nothing to change. It has code if the code mends whatever can be mended.
     """
     widened = {cause.path for cause in causes if cause.code == "widened"}
     causes = [

@@ -26,13 +26,7 @@ EXPORT = Cause("export", "traced again to be saved")
 def causes_of(
     call: Call | None, key: Key, traces: Sequence[Trace], first: Cause
 ) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
-    """The causes of a new trace.
-
-    Args:
-        call: The call that made it.
-        key: Its key.
-        traces: The traces that were there.
-        first: The cause if there was none.
+    """The causes of a new trace; `first` if there was none before.
 
     Returns:
         The causes, and the traces nearest to what was needed; none if it is not a retrace.

@@ -85,9 +85,6 @@ def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
         signatures: A ``structured_input_signature`` for each trace, oldest first.
         numbers: The number of each trace.
 
-    Returns:
-        The cover of all relatives of the newest one.
-
     Raises:
         RelaxError: If there is no trace yet.
     """

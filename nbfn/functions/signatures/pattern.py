@@ -121,11 +121,6 @@ class Pattern:
     def match(self, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Matches a call.
 
-        Args:
-            function: The traced function.
-            args: The call's positional arguments.
-            kwargs: The call's keyword arguments.
-
         Returns:
             What to trace for, the arguments converted to tensors where the pattern says so, and the
             keyword arguments.
@@ -271,12 +266,6 @@ _MISFIT = "Binding inputs to tf.function failed"
 
 def plain_misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
     """What to raise in place of TensorFlow's error, which quotes every argument whole.
-
-    Args:
-        function: The traced function.
-        args: The call's positional arguments.
-        kwargs: The call's keyword arguments.
-        error: What TensorFlow raised.
 
     Returns:
         An error of one line that ends with TensorFlow's reason; None if it is about something else.

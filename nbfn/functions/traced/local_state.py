@@ -23,10 +23,6 @@ class LocalStateError(NbfnError, ValueError):
 def with_local_variables(name: str, call: Callable[[], Any]) -> Any:
     """Makes a call in which each variable that is created lives for one execution of the graph.
 
-    Args:
-        name: The function's name, for errors.
-        call: What to trace.
-
     Returns:
         What it returns, with the values of such variables in place of the variables.
 

@@ -43,13 +43,7 @@ class Context(NamedTuple):
 
 
 def here(state: int, summaries: object | None = None, strategy: Strategy | None = None) -> Context:
-    """The context of a call that begins now.
-
-    Args:
-        state: The number that stands for what the guards see.
-        summaries: The writer and condition of summaries.
-        strategy: The function's own strategy, which its trace runs under.
-    """
+    """The context of a call that begins now; `strategy` is the function's own, if it has one."""
     plain = tf.executing_eagerly() or tf.inside_function()
     graph = 0 if plain else serial(tf.compat.v1.get_default_graph())
     around = strategy or _strategy()

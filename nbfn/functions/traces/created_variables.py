@@ -41,11 +41,7 @@ class Creations:
 
     @contextmanager
     def watched(self, name: str, is_first: bool) -> Iterator[None]:
-        """Notes what is created inside, or refuses it.
-
-        Args:
-            name: The function's name, for errors.
-            is_first: Whether this is the function's first trace.
+        """Notes what the function's first trace creates inside; refuses what a later one does.
 
         Raises:
             VariableCreationError: If a variable is created on a later trace.
@@ -92,9 +88,7 @@ def _place() -> str:
 def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:
     """Lets a trace know when a variable that it captured dies.
 
-    Args:
-        trace: The trace.
-        invalidate: Is called then, so that the next call is looked up anew.
+    `invalidate` is called then, so that the next call is looked up anew.
     """
     own = weakref.ref(trace)
     for capture in trace.captures:

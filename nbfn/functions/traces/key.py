@@ -123,8 +123,7 @@ class Key:
     def text(self, most: int | None = None) -> str:
         """Each leaf with its path, such as ``images: float32[64, 10], training: True``.
 
-        Args:
-            most: So many leaves; how many more there are is said.
+        Of more than `most` leaves it is said how many there are.
         """
         listed = [f"{path}: {leaf}" for path, leaf in islice(self.leaves.items(), most)]
         more = len(self.leaves) - len(listed)

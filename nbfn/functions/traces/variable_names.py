@@ -31,12 +31,7 @@ IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 
 
 def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tuple[str, Any]]:
-    """What a function can name: what its code refers to, its owner, its module's other globals.
-
-    Args:
-        python_function: The function.
-        owner: The instance that it is a method of, if it is one.
-    """
+    """What a function can name: what its code refers to, its owner, its module's other globals."""
     function = plain_function(python_function)
     code = getattr(function, "__code__", None)
     variables = dict(getattr(function, "__globals__", {}))
@@ -92,15 +87,7 @@ def _can_be_looked_at(value: Any) -> bool:
 
 
 def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> dict[int, str]:
-    """Finds names for some variables or tensors.
-
-    Args:
-        wanted: The variables or tensors, by ``id``.
-        named: Names and values to start from; the first name found wins.
-
-    Returns:
-        The name of each one found, by ``id``.
-    """
+    """Finds names for some variables or tensors, by ``id``; the first name found wins."""
     names: dict[int, str] = {}
     by_handle = {_handle(value): key for key, value in wanted.items()}
     by_handle.pop(None, None)
