@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
-import textwrap
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -223,37 +221,26 @@ def test_one_made_outside_serves_every_call_without_retracing() -> None:
     assert len(total.traces) == 1
 
 
-def test_replicas_count_once(tmp_path) -> None:
-    code = """
-        import tensorflow as tf
-        cpus = tf.config.list_physical_devices("CPU")
-        tf.config.set_logical_device_configuration(
-            cpus[0], [tf.config.LogicalDeviceConfiguration()] * 2
-        )
-        import nbfn
-        from nbfn.functions.progress import graph_loops
-        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+def counted_on_replicas() -> tuple[list[int], list[Any]]:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
-        @nbfn.function
-        def step(n):
-            total = 0
-            for i in nbfn.progress(tf.range(n)):
-                total += i
-            return total
+    @nbfn.function
+    def step(n):
+        total = 0
+        for i in nbfn.progress(tf.range(n)):
+            total += i
+        return total
 
-        @nbfn.function
-        def both(n):
-            return strategy.run(step, args=(n,))
+    @nbfn.function
+    def both(n):
+        return strategy.run(step, args=(n,))
 
-        print([int(each) for each in both(tf.constant(5)).values])
-        print([loop.extent() for loop in graph_loops()])
-    """
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(code))
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines() == ["[10, 10]", "[(5, 5)]"], done.stderr[-2000:]
+    totals = [int(each) for each in both(tf.constant(5)).values]
+    return totals, [loop.extent() for loop in graph_loops()]
+
+
+def test_replicas_count_once(on_two_devices) -> None:
+    assert on_two_devices(counted_on_replicas) == ([10, 10], [(5, 5)])
 
 
 def test_it_can_be_saved_and_exported(tmp_path) -> None:

@@ -2,66 +2,49 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+from typing import Any
 
 import tensorflow as tf
 
 import nbfn
 
-TWO_DEVICES = """
-import json
-import tensorflow as tf
 
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-import nbfn
-
-with tf.device("CPU:1"):
-    weight = tf.Variable(tf.ones([3, 2]))
-ran = []
-
-@nbfn.function
-def f(x, scale=2.0):
-    ran.append(1)
+def placed() -> dict[str, Any]:
     with tf.device("CPU:1"):
-        y = tf.matmul(x, weight, name="product")
-    return tf.nn.relu(y, name="positive") * scale
+        weight = tf.Variable(tf.ones([3, 2]))
+    ran = []
 
-before = f(tf.ones([4, 3]))
-run = f.run(tf.ones([4, 3]))
-placement = run.placement
-print(json.dumps({
-    "same": bool(tf.reduce_all(run.value == before)),
-    "ran": len(ran),
-    "calls": f.calls,
-    "placed": {op.name: [op.device, op.requested] for op in placement.operations},
-    "copies": [[copy.tensor, copy.source, copy.target] for copy in placement.copies],
-    "devices": sorted(placement.devices),
-    "captured": [capture.device for capture in f.captures],
-    "metadata": type(run.metadata).__name__,
-}))
-"""
+    @nbfn.function
+    def f(x, scale=2.0):
+        ran.append(1)
+        with tf.device("CPU:1"):
+            y = tf.matmul(x, weight, name="product")
+        return tf.nn.relu(y, name="positive") * scale
+
+    before = f(tf.ones([4, 3]))
+    run = f.run(tf.ones([4, 3]))
+    placement = run.placement
+    return {
+        "same": bool(tf.reduce_all(run.value == before)),
+        "counted": (len(ran), f.calls, type(run.metadata).__name__),
+        "placed": {op.name: (op.device, op.requested) for op in placement.operations},
+        "copies": {(copy.tensor, copy.source, copy.target) for copy in placement.copies},
+        "devices": sorted(placement.devices),
+        "captured": [capture.device for capture in f.captures],
+    }
 
 
-def test_two_devices_and_the_copies_between_them() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", TWO_DEVICES], capture_output=True, text=True, check=True
-    )
-    found = json.loads(done.stdout.splitlines()[-1])
+def test_two_devices_and_the_copies_between_them(on_two_devices) -> None:
+    found = on_two_devices(placed)
     assert found["same"]
-    assert found["ran"] == 1
-    assert found["calls"] == 1
-    assert found["metadata"] == "RunMetadata"
-    assert found["placed"]["product"][0] == "CPU:1"
-    assert found["placed"]["product"][1].endswith("CPU:1")
-    assert found["placed"]["positive"] == ["CPU:0", ""]
+    assert found["counted"] == (1, 1, "RunMetadata")
+    device, requested = found["placed"]["product"]
+    assert device == "CPU:1"
+    assert requested.endswith("CPU:1")
+    assert found["placed"]["positive"] == ("CPU:0", "")
     assert found["devices"] == ["CPU:0", "CPU:1"]
     assert found["captured"] == ["CPU:1"]
-    assert ["product", "CPU:1", "CPU:0"] in found["copies"]
-    assert ["x", "CPU:0", "CPU:1"] in found["copies"]
-    assert len(found["copies"]) == 2
+    assert found["copies"] == {("product", "CPU:1", "CPU:0"), ("x", "CPU:0", "CPU:1")}
 
 
 def test_a_call_that_must_trace_traces() -> None:

@@ -9,14 +9,13 @@ import textwrap
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
-REPLICAS = """
-    import json, sys, warnings
-    import tensorflow as tf
-    import nbfn
+import __main__
+import nbfn
 
-    (cpu,) = tf.config.list_physical_devices("CPU")
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+def on_replicas() -> dict[str, Any]:
     devices = ["CPU:0", "CPU:1"]
     one, two = (tf.distribute.MirroredStrategy(devices) for _ in range(2))
     with one.scope():
@@ -32,30 +31,35 @@ REPLICAS = """
         found = strategy.experimental_local_results(strategy.run(function, args=args))
         return [float(each) for each in found]
 
-    x = tf.ones([2])
-    f = nbfn.function(step)
-    ours = [numbers(one, f, x) for _ in range(3)] + [numbers(one, f, x, 3)]
-    v.assign([1.0, 2.0])
-    bare = tf.function(step)
-    theirs = [numbers(one, bare, x) for _ in range(3)] + [numbers(one, bare, x, 3)]
-    told = dict(calls=f.calls, hits=f.hits, traces=len(f.traces))
+    x, results = tf.ones([2]), []
+    __main__.f = f = nbfn.function(step)
+    for each in (f, tf.function(step)):
+        v.assign([1.0, 2.0])
+        results.append([numbers(one, each, x) for _ in range(3)] + [numbers(one, each, x, 3)])
+    told = f.calls, f.hits, len(f.traces)
     causes = [cause.sentence for each in f.retraces for cause in each.causes]
     captures = [capture.name for capture in f.captures]
     f.evict(f.traces[0])
     numbers(one, f, x)
-    after = dict(calls=f.calls, hits=f.hits, traces=len(f.traces))
+    after = f.calls, f.hits, len(f.traces)
     g = nbfn.function(lambda x: x + 1.0)
     for strategy in (one, two, one):
         numbers(strategy, g, tf.constant(1.0))
     outer = nbfn.function(lambda x: one.run(f, args=(x,)))
     outer(x)
-    print(json.dumps(dict(
-        ours=ours, theirs=theirs, told=told, causes=causes, captures=captures, after=after,
-        two=dict(hits=g.hits, traces=len(g.traces), why=g.retraces[-1].causes[0].sentence),
-        remedy=str(f.retraces[0].remedy), inner=[c.name for c in outer.captures],
-        listed=len([each for each in nbfn.session().functions.values() if each is f]),
-    )))
-"""
+    return {
+        "results": results,
+        "told": told,
+        "causes": causes,
+        "captures": captures,
+        "after": after,
+        "two": (g.hits, len(g.traces), g.retraces[-1].causes[0].sentence),
+        "remedy": str(f.retraces[0].remedy),
+        "inner": [capture.name for capture in outer.captures],
+        "listed": len([each for each in nbfn.session().functions.values() if each is f]),
+    }
+
+
 WORKERS = """
     import json, os, socket
     os.environ["GRPC_FAIL_FAST"] = "use_caller"
@@ -99,26 +103,18 @@ WORKERS = """
 """
 
 
-def result(code: str) -> dict[str, Any]:
-    made = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300
-    )
-    assert made.returncode == 0, made.stderr[-2000:]
-    found: dict[str, Any] = json.loads(made.stdout.strip().splitlines()[-1])
-    return found
-
-
 @pytest.fixture(scope="module")
-def replicas() -> dict[str, Any]:
-    return result(REPLICAS)
+def replicas(on_two_devices) -> dict[str, Any]:
+    return on_two_devices(on_replicas)
 
 
 def test_calls_on_replicas_are_counted_and_explained(replicas: dict[str, Any]) -> None:
-    assert replicas["ours"] == replicas["theirs"]
-    assert replicas["told"] == {"calls": 4, "hits": 2, "traces": 2}
+    ours, theirs = replicas["results"]
+    assert ours == theirs
+    assert replicas["told"] == (4, 2, 2)
     assert replicas["causes"] == ["`n`: Python value was 2, is 3"]
     assert "define the function with reduce_retracing=True" in replicas["remedy"]
-    assert replicas["after"] == {"calls": 5, "hits": 2, "traces": 2}
+    assert replicas["after"] == (5, 2, 2)
     assert replicas["listed"] == 1
 
 
@@ -129,11 +125,18 @@ def test_what_replicas_capture_has_the_users_names(replicas: dict[str, Any]) -> 
 
 def test_two_strategies_are_two_entries(replicas: dict[str, Any]) -> None:
     why = "the strategy was MirroredStrategy, is another MirroredStrategy object"
-    assert replicas["two"] == {"hits": 1, "traces": 2, "why": why}
+    assert replicas["two"] == (1, 2, why)
 
 
 def test_calls_that_a_coordinator_schedules() -> None:
-    found = result(WORKERS)
+    made = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WORKERS)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert made.returncode == 0, made.stderr[-2000:]
+    found = json.loads(made.stdout.strip().splitlines()[-1])
     assert found["total"] == 13.0
     assert found["told"] == {"calls": 6, "hits": 4, "traces": 2}
     assert found["captures"] == ["total"]

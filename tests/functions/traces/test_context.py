@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,45 +10,36 @@ import tensorflow as tf
 
 import nbfn
 
-TWO_DEVICES = """
-import tensorflow as tf, nbfn
-cpu = tf.config.list_physical_devices("CPU")[0]
-import nbfn.functions  # must not start the runtime, which would fix the devices
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-"""
+
+def two_scopes() -> list[str]:
+    v = tf.Variable(1.0)
+
+    @nbfn.function
+    def f(x):
+        v.assign_add(1.0)
+        return tf.add(x, 1.0) * v
+
+    told = []
+    for device in ("CPU:0", "CPU:1", "CPU:0", "CPU:1"):
+        with tf.device(device):
+            x = tf.constant(1.0)
+            told.append(f"{float(f(x))} {f(x).device[-5:]}")
+    told.append(f"{len(f.traces)} {f.hits} {f.retraces[0].causes[0]}")
+    for trace in f.traces:
+        added = [op for op in trace.graph.get_operations() if op.type == "AddV2"]
+        told.append(str({op.device[-5:] for op in added}))
+    with tf.device("CPU:1"):
+        placement = f.run(x).placement
+        return [
+            *told,
+            str(f.explain(x)),
+            str("CPU:1" in placement.devices),
+            *map(str, placement.copies),
+        ]
 
 
-def in_process_with_two_devices(code: str) -> list[str]:
-    """Runs code in a fresh process with two logical CPUs; the lines that it prints."""
-    source = TWO_DEVICES + textwrap.dedent(code)
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-def test_two_device_scopes_make_two_traces_pinned_to_two_devices() -> None:
-    lines = in_process_with_two_devices(
-        """
-        v = tf.Variable(1.0)
-
-        @nbfn.function
-        def f(x):
-            v.assign_add(1.0)
-            return tf.add(x, 1.0) * v
-
-        for device in ("CPU:0", "CPU:1", "CPU:0", "CPU:1"):
-            with tf.device(device):
-                print(float(f(tf.constant(1.0))), f(tf.constant(1.0)).device[-5:])
-        print(len(f.traces), f.hits, f.retraces[0].causes[0])
-        for trace in f.traces:
-            print({op.device[-5:] for op in trace.graph.get_operations() if op.type == "AddV2"})
-        with tf.device("CPU:1"):
-            print(f.explain(tf.constant(1.0)))
-            print(f.run(tf.constant(1.0)).placement.devices["CPU:1"] > 0)
-            print(f.run(tf.constant(1.0)).placement.copies[0])
-        """
-    )
-    assert lines == [
+def test_two_device_scopes_make_two_traces_pinned_to_two_devices(on_two_devices) -> None:
+    assert on_two_devices(two_scopes)[:10] == [
         "4.0 CPU:0",
         "8.0 CPU:1",
         "12.0 CPU:0",
