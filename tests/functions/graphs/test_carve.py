@@ -306,13 +306,3 @@ def test_a_session_variable_is_refused_and_its_read_may_be_fed() -> None:
     with pytest.raises(CarveError, match="variable `weight`, whose value lives in a session"):
         carve(graph, x, y)
     assert carve(graph, [x, read], y)(2.0, 3.0).numpy() == 6.0
-
-
-def test_an_evicted_trace_has_no_graph() -> None:
-    traced = nbfn.function(lambda x: x + 1.0)
-    traced(tf.constant(1.0))
-    trace = traced.traces[0]
-    traced.evict(trace)
-    gc.collect()
-    with pytest.raises(nbfn.functions.EvictedError):
-        trace.carve("x", "add")

@@ -105,12 +105,3 @@ def test_finding_by_name_or_type(made, pattern: str, names: Any) -> None:
     else:
         kept = [each.name for each in found if each.type != "Placeholder"]
         assert sorted(kept) == names
-
-
-def test_a_graph_that_is_gone() -> None:
-    traced = nbfn.function(lambda x: x + 1)
-    traced(tf.ones([2]))
-    trace = traced.traces[0]
-    traced.free()
-    with pytest.raises(nbfn.NbfnError, match="has left the cache"):
-        graph_of(trace)

@@ -25,15 +25,6 @@ def accumulate(x, do_add):
         return v.read_value()
 
 
-def test_created_variables_are_static_local_state() -> None:
-    f_add = nbfn.wrap_function(accumulate, SCALAR, True)
-    assert float(f_add(1.0)) == 6.0
-    assert float(f_add(1.0)) == 7.0
-    f_sub = nbfn.wrap_function(accumulate, SCALAR, False)
-    assert float(f_sub(1.0)) == 4.0
-    assert float(f_sub(1.0)) == 3.0
-
-
 def dense(x):
     W = tf.compat.v1.get_variable(name="weight", shape=[10, 10])
     b = tf.compat.v1.get_variable(name="bias", shape=[10], initializer=tf.zeros_initializer())

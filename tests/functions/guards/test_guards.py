@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
-import sys
 import warnings
 import weakref
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -208,18 +206,6 @@ def test_a_variable_created_through_a_global_on_the_first_call() -> None:
     assert float(f(tf.constant(2))) == 3.0
     assert float(f(tf.constant(1.0))) == 2.0
     assert len(f.traces) == 3
-
-
-def test_a_module_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "settings_of_test.py").write_text("rate = 2.0\ndef times(x): return x * rate")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    import settings_of_test  # type: ignore[import-not-found]
-
-    f = nbfn.function(lambda x: settings_of_test.times(x) + settings_of_test.rate)
-    assert float(f(tf.constant(1.0))) == 4.0
-    settings_of_test.rate = 3.0
-    assert float(f(tf.constant(1.0))) == 6.0
-    del sys.modules["settings_of_test"]
 
 
 def test_globals_that_are_not_read_and_attributes_that_look_like_globals(space) -> None:

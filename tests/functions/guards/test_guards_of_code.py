@@ -10,7 +10,6 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.bytecode.fingerprint import _known, fingerprint
-from nbfn.functions.retraces.definitions import define
 
 ONE = tf.constant(1.0)
 
@@ -86,15 +85,6 @@ def test_a_helper_that_is_defined_again(old: str, new: str, results: list[float]
     exec(new, space)
     f(x)
     assert (len(f.traces), f.hits) == (2, 1)
-
-
-def test_a_function_that_is_defined_again_with_other_instructions_is_new_code() -> None:
-    causes = []
-    for operator in "*++":
-        space: dict[str, Any] = {"__name__": "__main__"}
-        exec(f"def again_and_again(a): return a {operator} 2", space)
-        causes.append(define(space["again_and_again"])[0].code)
-    assert causes == ["first_trace", "new_code", "new_function"]
 
 
 def test_fingerprints_keep_no_code() -> None:

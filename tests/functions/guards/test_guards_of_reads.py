@@ -149,6 +149,8 @@ def test_a_way_to_read(body: str, change: str) -> None:
         "import settings_of_guards\n    return x * settings_of_guards.rate",
         "from settings_of_guards import rate\n    return x * rate",
         "import settings_of_guards as s\n    return s.times(x)",
+        "return named.times(x)",
+        "return x * named.rate",
     ],
 )
 def test_a_module_that_the_code_imports(
@@ -159,7 +161,7 @@ def test_a_module_that_the_code_imports(
     monkeypatch.syspath_prepend(str(tmp_path))
     import settings_of_guards as settings  # type: ignore[import-not-found]
 
-    space: dict[str, Any] = {"__name__": "__main__"}
+    space: dict[str, Any] = {"__name__": "__main__", "named": settings}
     exec(f"def f(x):\n    {body}", space)
     f = nbfn.function(space["f"], autograph=False)
     assert float(f(THREE)) == 6.0

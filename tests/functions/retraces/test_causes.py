@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,9 @@ def test_differences_between_arguments(
     assert cause.path.startswith("x")
 
 
+Pair = collections.namedtuple("Pair", "left right")
+
+
 class Point(tf.experimental.ExtensionType):
     at: tf.Tensor
     names: tuple[str, ...] = ()
@@ -73,6 +77,11 @@ def numbers(size: int, short: bool = False, as_dict: bool = False) -> tf.data.Da
         (Point(tf.ones([2])), Point(tf.ones([3])), "shape", "x.at", "(2,)", "(3,)"),
         (Point(1, ("a",)), Point(1, ("b",)), "python_value", "x.names[0]", "'a'", "'b'"),
         ([Point(1.0)], [Point(1)], "dtype", "x[0].at", "float32", "int32"),
+        (
+            {"a": [1, Pair(tf.ones([3]), 1)]},
+            {"a": [1, Pair(tf.ones([4]), 1)]},
+            *("shape", "x['a'][1].left", "(3,)", "(4,)"),
+        ),
         (
             tf.experimental.Optional.from_value(tf.ones([2])),
             tf.experimental.Optional.from_value(tf.ones([3])),
