@@ -202,14 +202,14 @@ def test_what_an_object_holds_is_looked_at_on_the_cheap_way(
 
 def test_objects_are_not_kept_and_none_takes_the_place_of_another() -> None:
     f, x, found = nbfn.function(lambda model, x: model(x)), tf.constant(1.0), []
-    for number in range(20):
+    for number in range(5):
         model = Scaled(float(number))
         found.append([f(model, x).numpy() for _ in range(3)])
         known = weakref.ref(model)
         del model
         gc.collect()
         assert known() is None
-    assert found == [[2.0 * number] * 3 for number in range(20)]
+    assert found == [[2.0 * number] * 3 for number in range(5)]
 
 
 @pytest.mark.parametrize("on_stale", ["warn", "raise", "ignore"])

@@ -15,7 +15,7 @@ from nbfn import _tensorflow
 from nbfn.functions import live_functions
 from tests.harness.interrupting import interrupted_at, points_in, some
 
-SAMPLE = 12
+SAMPLE = 6
 """Interrupts for each kind of function, a third of it for slow kinds; NBFN_POINTS sets another."""
 
 SLOW = ("compiled", "local state")

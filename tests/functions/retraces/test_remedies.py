@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 import nbfn
 from nbfn.functions.retraces.remedy import Called, remedy_for
 
-EXAMPLES = int(os.environ.get("NBFN_FUZZ", "150"))
+EXAMPLES = int(os.environ.get("NBFN_FUZZ", "60"))
 FILE = "a_file_of_the_users.py"
 CALL = "f(x, y=y, n=n)"
 

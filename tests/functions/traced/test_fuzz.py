@@ -30,7 +30,7 @@ from tests.harness.arguments import (
     twin,
 )
 
-EXAMPLES = int(os.environ.get("NBFN_FUZZ", "300"))
+EXAMPLES = int(os.environ.get("NBFN_FUZZ", "120"))
 CALLS = 3
 
 # Functions --------------------------------------------------------------------------------
