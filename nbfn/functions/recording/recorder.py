@@ -23,7 +23,7 @@ from nbfn.functions.recording.refusal import (
 from nbfn.functions.recording.stance import Stance, obey, stance_of
 from nbfn.functions.retraces.explain import stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
-from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, causes_of
+from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted, reasons
 from nbfn.functions.traces.context import Context, Strategy, here, renumbered, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
@@ -98,7 +98,7 @@ class Recorder(Record):
         self.guards = guards
         self.own_stance: Stance | None = None
         self.strategy: Strategy | None = None
-        self.first_cause = Cause("first_trace", "first call")
+        self.first_cause = FIRST
         self.failures = 0
         self.failed: Exception | None = None
         self.spoken_name: Callable[[], str | None] = lambda: name

@@ -8,10 +8,10 @@ from typing import Any
 
 from nbfn.code import plain_function
 from nbfn.functions.bytecode.fingerprint import fingerprint
+from nbfn.functions.retraces.trace_causes import FIRST
 from nbfn.functions.traces.cause import Cause
 from nbfn.site import Cell, Site, current_cell
 
-FIRST = Cause("first_trace", "first call")
 MAX_IN_A_LOOP = 3
 """Functions of one code that are traced and not called again, before that is told."""
 

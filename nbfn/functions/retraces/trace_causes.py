@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Causes = tuple[tuple[Cause, ...], tuple["Trace", ...]]
 
+FIRST = Cause("first_trace", "first call")
 VARIABLE_CREATION = Cause("variable_creation", "first call: traced once to create its variables")
 EMPTY = Cause("evicted", "the cache was empty: its traces were evicted")
 FAILED = Cause("after_failure", "the trace before this one failed, and was not kept")

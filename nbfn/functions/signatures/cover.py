@@ -146,11 +146,7 @@ def _common(left: tf.TypeSpec, right: tf.TypeSpec) -> tf.TypeSpec | None:
     if isinstance(left, tf.TensorSpec) and isinstance(right, tf.TensorSpec):
         if left.dtype != right.dtype:
             return None
-        if left.shape.rank is None or left.shape.rank != right.shape.rank:
-            shape = tf.TensorShape(None)
-        else:
-            pairs = zip(left.shape.as_list(), right.shape.as_list(), strict=True)
-            shape = tf.TensorShape([a if a == b else None for a, b in pairs])
+        shape = left.shape.most_specific_compatible_shape(right.shape)
         return tf.TensorSpec(shape, left.dtype, left.name)
     return left.most_specific_common_supertype([right])  # type: ignore[no-any-return]
 

@@ -21,7 +21,7 @@ from nbfn.functions.guards.introspection import reference_to
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.remedy import Called, remedy_for
-from nbfn.functions.retraces.trace_causes import causes_of
+from nbfn.functions.retraces.trace_causes import FIRST, causes_of
 from nbfn.functions.signatures.cover import Cover, cover
 from nbfn.functions.traced.function import function
 from nbfn.functions.traces.cause import Cause, Wanted
@@ -34,7 +34,6 @@ from nbfn.site import Site, call_site, definition_site
 from nbfn.text import count, parameters_text
 
 _EARLIER = Cause("unknown", "traced before nbfn watched it")
-_FIRST = Cause("first_trace", "first call")
 _WOULD_CHANGE = frozenset({"relax", "evict", "free", "renew", "stance"})
 _UNNAMED = (
     "define it with @nbfn.function and call relax(); for sizes, "
@@ -64,7 +63,6 @@ class WatchedFunction(RecordView):
         self._tally.function_id = self.id
         self._function = weakref.ref(function)
         self._owner = reference_to(owner) or (lambda: None)
-        self._first = _FIRST
         self._pending: tuple[Trace, float] | None = None
         self._running = threading.local()
         self._take_earlier()
@@ -110,7 +108,7 @@ class WatchedFunction(RecordView):
         looked_up = _tensorflow.look_up(function, args, kwargs)
         if looked_up is None or not traces:
             inspect.signature(function.python_function).bind(*args, **kwargs)
-            return Explanation(None, (self._first,))
+            return Explanation(None, (FIRST,))
         if looked_up.concrete is not None:
             self._take_earlier()
             return Explanation(self._tally.traces.get(id(looked_up.concrete)))
@@ -223,7 +221,7 @@ class WatchedFunction(RecordView):
                 call.added, call.trace = 1, others[0]
                 tally.calls -= 1
             call.wanted = call.wanted or _wanted(concrete.function_type)
-            causes, nearest = causes_of(call, key, others, self._first)
+            causes, nearest = causes_of(call, key, others, FIRST)
             trace = tally.add(concrete, key, causes[0], call_site(), seconds, self._roots())
             trace.context = call.wanted.context
             given = _tensorflow.call_in_progress(function)
