@@ -146,6 +146,8 @@ def _common(left: tf.TypeSpec, right: tf.TypeSpec) -> tf.TypeSpec | None:
     if isinstance(left, tf.TensorSpec) and isinstance(right, tf.TensorSpec):
         if left.dtype != right.dtype:
             return None
+        if isinstance(left, NumberSpec):  # stays one, so that numbers are converted
+            return left if right.shape.rank == 0 else None
         shape = left.shape.most_specific_compatible_shape(right.shape)
         return tf.TensorSpec(shape, left.dtype, left.name)
     return left.most_specific_common_supertype([right])  # type: ignore[no-any-return]

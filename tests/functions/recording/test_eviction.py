@@ -29,6 +29,16 @@ def test_python_numbers_become_tensors() -> None:
     assert str(f.explain(x, 7)).startswith("a hit")
 
 
+def test_a_tensor_among_the_numbers_is_covered_too() -> None:
+    f = nbfn.function(lambda x, n: x * tf.cast(n, tf.float32))
+    for n in (1, tf.constant(5), 2):
+        f(tf.ones([2]), n)
+    f.relax()
+    for n in (1, tf.constant(5), 2, 3):
+        f(tf.ones([2]), n)
+    assert (len(f.traces), f.hits) == (1, 4)
+
+
 def test_whole_numbers_stay_whole_where_the_code_takes_them() -> None:
     f = nbfn.function(lambda x, n: tf.repeat(x, n))
     for n in (1, 2, 3):
