@@ -177,19 +177,14 @@ print([float(v) for v in f(tf.ones([2]))], f.calls, len(f.retraces))
 """
 
 
-@pytest.mark.parametrize(
-    "cells",
-    [
-        [
-            *("%load_ext nbfn", SET, USE),
-            *("%unload_ext nbfn", "%load_ext nbfn", USE),
-            *("%%tf_function\ndef g(x):\n    return x", "g(tf.ones([1]))", USE),
-        ],
-        [SET, SET, "%load_ext nbfn", "%load_ext nbfn", USE],
-    ],
-    ids=["after", "before"],
-)
-def test_set_before_or_after_the_extension_is_loaded(cells: list[str]) -> None:
+def test_set_before_or_after_the_extension_is_loaded() -> None:
+    load, unload = "%load_ext nbfn", "%unload_ext nbfn"
+    cells = [
+        *("import tensorflow as tf\nplain = tf.function", SET, SET, load, load, USE),
+        *(unload, "tf.function = plain", load, SET, USE),
+        *(unload, load, USE),
+        *("%%tf_function\ndef g(x):\n    return x", "g(tf.ones([1]))", USE),
+    ]
     code = (
         "from IPython.core.interactiveshell import InteractiveShell as S\n"
         "s = S.instance(user_ns={'__name__': '__main__'})\n"
