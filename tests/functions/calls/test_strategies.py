@@ -1,11 +1,10 @@
-"""Calls through strategies: on replicas, and on the workers of a parameter server."""
+"""Calls on the replicas of a strategy.
+
+Those that a coordinator gives to workers are in ``tests/sessions/cluster/test_connect.py``.
+"""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import textwrap
 from typing import Any
 
 import pytest
@@ -60,49 +59,6 @@ def on_replicas() -> dict[str, Any]:
     }
 
 
-WORKERS = """
-    import json, os, socket
-    os.environ["GRPC_FAIL_FAST"] = "use_caller"
-    import tensorflow as tf
-    import nbfn
-
-    def address():
-        with socket.socket() as made:
-            made.bind(("127.0.0.1", 0))
-            return f"127.0.0.1:{made.getsockname()[1]}"
-
-    jobs = {"worker": [address(), address()], "ps": [address()]}
-    cluster = tf.train.ClusterSpec(jobs)
-    # In-process servers block one another when there are fewer threads than workers.
-    config = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=4)
-    servers = [
-        tf.distribute.Server(cluster, job_name=job, task_index=i, protocol="grpc", config=config)
-        for job, tasks in jobs.items() for i in range(len(tasks))
-    ]
-    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(cluster, rpc_layer="grpc")
-    strategy = tf.distribute.experimental.ParameterServerStrategy(resolver)
-    coordinator = tf.distribute.experimental.coordinator.ClusterCoordinator(strategy)
-    with strategy.scope():
-        total = tf.Variable(0.0)
-
-    @nbfn.function
-    def step(x, n=2):
-        total.assign_add(x * float(n))
-        return x
-
-    for _ in range(5):
-        coordinator.schedule(step, args=(tf.constant(1.0),))
-    coordinator.schedule(step, args=(tf.constant(1.0), 3))
-    coordinator.join()
-    print(json.dumps(dict(
-        total=float(total), told=dict(calls=step.calls, hits=step.hits, traces=len(step.traces)),
-        captures=[capture.name for capture in step.captures],
-        causes=[cause.sentence for each in step.retraces for cause in each.causes],
-    )), flush=True)
-    os._exit(0)  # servers in one process do not end
-"""
-
-
 @pytest.fixture(scope="module")
 def replicas(on_two_devices) -> dict[str, Any]:
     return on_two_devices(on_replicas)
@@ -126,18 +82,3 @@ def test_what_replicas_capture_has_the_users_names(replicas: dict[str, Any]) -> 
 def test_two_strategies_are_two_entries(replicas: dict[str, Any]) -> None:
     why = "the strategy was MirroredStrategy, is another MirroredStrategy object"
     assert replicas["two"] == (1, 2, why)
-
-
-def test_calls_that_a_coordinator_schedules() -> None:
-    made = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WORKERS)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert made.returncode == 0, made.stderr[-2000:]
-    found = json.loads(made.stdout.strip().splitlines()[-1])
-    assert found["total"] == 13.0
-    assert found["told"] == {"calls": 6, "hits": 4, "traces": 2}
-    assert found["captures"] == ["total"]
-    assert found["causes"] == ["`n`: Python value was 2, is 3"]

@@ -25,9 +25,9 @@ with session.scope():
 
 
 @nbfn.function
-def step(x):
+def step(x, n=2):
     total.assign_add(x)
-    return x * 2.0
+    return x * float(n)
 
 
 found = {}
@@ -36,7 +36,10 @@ coordinator.join()
 found["total"] = float(total.numpy())
 found["results"] = [float(each.fetch()) for each in results]
 found["where"] = total.device
-found["calls"] = [step.calls, len(step.traces)]
+coordinator.schedule(step, args=(tf.constant(0.0), 3))
+coordinator.join()
+found["calls"] = [step.calls, step.hits, len(step.traces)]
+found["causes"] = [cause.sentence for each in step.retraces for cause in each.causes]
 found["captures"] = [each.name for each in step.captures]
 try:
     session.run(step, tf.constant(1.0))

@@ -110,7 +110,8 @@ def test_a_coordinator_schedules_and_a_worker_that_dies_is_replaced() -> None:
     assert found["total"] == 8.0
     assert found["results"] == [2.0] * 8
     assert found["where"].startswith("/job:ps/")
-    assert found["calls"] == [8, 1]
+    assert found["calls"] == [9, 7, 2]
+    assert found["causes"] == ["`n`: Python value was 2, is 3"]
     assert found["captures"] == ["total"]
     assert "give the call to its coordinator" in found["refused"]
     assert found["after"] == 16.0
