@@ -39,8 +39,8 @@ class _Holder:
     joint: str | None = None
 
     def place(self, key: Any) -> str:
-        """How the code reaches a part."""
-        return f"{self.name}{self.joint}{key}" if self.name else str(key)
+        """How the code reaches a part; as the whole if parts have no names."""
+        return self.name if self.joint is None else f"{self.name}{self.joint}{key}"
 
     def changes(self, before: Any, after: Any) -> Iterator[tuple[str, Any]]:
         """Each part that differs: its name, and what it is now."""
@@ -94,15 +94,11 @@ class PythonState:
         found: dict[str, Any] = {}
         for holder in self._holders:
             content = holder.read()
-            held = content if isinstance(content, dict) else {}
-            items = content if isinstance(content, (list, set)) else ()
-            named = [
-                (holder.place(key) if holder.joint is not None else holder.name, item)
-                for key, item in held.items()
-            ]
-            for place, value in [*named, *((holder.name, item) for item in items)]:
+            if isinstance(content, (list, set)):
+                content = dict(enumerate(content))
+            for key, value in content.items() if isinstance(content, dict) else ():
                 if tf.is_tensor(value) and tf.is_symbolic_tensor(value):
-                    found.setdefault(place, value)
+                    found.setdefault(holder.place(key), value)
         return found
 
     def _add_names(self, function: Any) -> None:

@@ -104,7 +104,7 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
     advice = [_sizes(function), buckets(function.traces)]
     raise RelaxError(
         f"`{function.label}` cannot be traced for {general}, because its code needs what the "
-        f"signature leaves open: {_first_line(failure).rstrip('.')}. "
+        f"signature leaves open: {_last_line(failure).rstrip('.')}. "
         f"{'. Or: '.join(filter(None, advice))}"
     ) from failure
 
@@ -140,7 +140,7 @@ def _nothing(function: Recorded) -> str:
     return f"no signature covers more than one trace of `{function.label}`: {why}"
 
 
-def _first_line(error: Exception | None) -> str:
+def _last_line(error: Exception | None) -> str:
     text = str(error).strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else repr(error)
