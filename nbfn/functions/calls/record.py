@@ -23,9 +23,9 @@ clock = itertools.count(1)
 """Ticks with every change of any record."""
 
 
-def next_id() -> str:
+def next_id(kind: str) -> str:
     """An id for an observed function, unique in this process; later ones have higher numbers."""
-    return f"observed-{next(_ids)}"
+    return f"{kind}-{next(_ids)}"
 
 
 class Record:

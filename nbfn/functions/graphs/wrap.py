@@ -84,7 +84,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
     def __init__(self, func: Callable[..., Any], given: Given) -> None:
         label = getattr(func, "__name__", type(func).__name__)
         super().__init__(name=label if label.isidentifier() else None)
-        self.id = next_id()
+        self.id = next_id("observed")
         self.site = call_site()
         self.parameters = parameters_text(func)
         self._given = given

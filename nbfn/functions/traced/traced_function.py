@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import time
 import weakref
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from nbfn.code import plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
-from nbfn.functions.calls.record import RecordView
+from nbfn.functions.calls.record import RecordView, next_id
 from nbfn.functions.calls.replicas import current as replicas
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards.guards import Guards, changes
@@ -54,8 +53,6 @@ from nbfn.functions.traces.variable_names import roots
 from nbfn.serial import serial
 from nbfn.site import Site, definition_site
 from nbfn.text import count, parameters_text
-
-_ids = itertools.count(1)
 
 _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
@@ -101,7 +98,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         options = options or Options()
         # Else those of this class are found: `typing.get_type_hints` takes them for the user's.
         self.__annotations__ = getattr(self.python_function, "__annotations__", {})
-        self.id = f"function-{next(_ids)}"
+        self.id = next_id("function")
         self.options: dict[str, Any] = {}
         code = getattr(plain_function(self.python_function), "__code__", None)
         self.site: Site = definition_site(code)

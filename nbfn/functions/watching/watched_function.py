@@ -55,7 +55,7 @@ class WatchedFunction(RecordView):
 
     def __init__(self, function: Any, name: str | None = None, owner: Any = None) -> None:
         owner = _tensorflow.method_owner(function) if owner is None else owner
-        self.id = next_id()
+        self.id = next_id("observed")
         self.site = _site(function.python_function)
         self.counts_hits = False
         self.parameters = parameters_text(function.python_function)

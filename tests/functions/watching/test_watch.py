@@ -54,6 +54,12 @@ def line_of(text: str) -> int | None:
     return next(i for i, line in enumerate(lines, 2) if text in line)
 
 
+def test_functions_of_all_kinds_are_listed_in_the_order_of_creation() -> None:
+    plain = tf.function(lambda x: x + 1)
+    made = [nbfn.function(lambda x: x), nbfn.watch(plain), nbfn.function(lambda x: x)]
+    assert [each for each in live_functions() if each in made] == made
+
+
 def test_the_function_stays_what_it_was() -> None:
     @tf.function
     def f(x):
