@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -47,7 +47,6 @@ class World:
     expected: list[tuple[tuple[Any, ...], list[float]]]
     variable: Callable[[], tf.Variable | None]
     done: int = 0
-    before: list[Any] = field(default_factory=list)
 
     def call(self, *args: Any) -> Any:
         value = self.function(*args)

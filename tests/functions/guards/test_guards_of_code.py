@@ -11,8 +11,6 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.bytecode.fingerprint import _known, fingerprint
 
-ONE = tf.constant(1.0)
-
 
 def code_of(text: str) -> Any:
     names: dict[str, Any] = {"__name__": "__main__"}

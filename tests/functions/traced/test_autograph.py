@@ -6,6 +6,7 @@ import gc
 import traceback
 import weakref
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -142,21 +143,7 @@ def functions_that_say_nothing(x: Any) -> Any:
     return x if nothing(x) is None and Shape().area() is None else -x
 
 
-FUNCTIONS = [
-    functions_that_say_nothing,
-    walrus_in_if,
-    walrus_in_while,
-    walrus_of_walrus,
-    walrus_in_with_and_return,
-    walrus_in_for,
-    match_values,
-    match_python,
-    for_else,
-    for_else_without_break,
-    while_else,
-    nested_conditionals,
-    nested_conditional_within,
-]
+FUNCTIONS = [each for each in list(globals().values()) if isinstance(each, FunctionType)]
 
 
 @pytest.mark.parametrize("fn", FUNCTIONS, ids=lambda fn: fn.__name__)

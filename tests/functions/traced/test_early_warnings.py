@@ -36,10 +36,6 @@ class _Texts:
     def __iter__(self) -> Iterator[str]:
         return (str(w.message) for w in self._caught if w.category is nbfn.NbfnWarning)
 
-    @property
-    def lines(self) -> list[int]:
-        return [w.lineno for w in self._caught if w.category is nbfn.NbfnWarning]
-
 
 def prints(x: Any) -> Any:
     print("traced")  # noqa: T201
