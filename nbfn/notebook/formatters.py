@@ -9,48 +9,48 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbfn.errors import tell_failure
 
 _SHOWN = (
-    ("nbfn.functions.traced.traced_function", "TracedFunction", "function_bundle"),
-    ("nbfn.functions.watching.watched_function", "WatchedFunction", "function_bundle"),
-    ("nbfn.functions.segments.cell", "TracedCell", "cell_bundle"),
-    ("nbfn.functions.traces.trace", "Trace", "trace_bundle"),
-    ("nbfn.modules.module.module", "Module", "module_bundle"),
-    ("nbfn.sessions.session", "Session", "session_bundle"),
-    ("nbfn.sessions.contents.statistics", "Statistics", "result_bundle"),
-    ("nbfn.sessions.contents.model", "Model", "model_bundle"),
-    ("nbfn.sessions.placement", "SessionPlacement", "result_bundle"),
-    ("nbfn.sessions.dependencies", "Dependencies", "result_bundle"),
-    ("nbfn.sessions.load", "LoadedSession", "loaded_bundle"),
-    ("nbfn.sessions.export.export", "Export", "export_bundle"),
-    ("nbfn.functions.calls.placement", "Placement", "result_bundle"),
-    ("nbfn.functions.calls.times", "Times", "result_bundle"),
-    ("nbfn.functions.checking.check", "Check", "result_bundle"),
-    ("nbfn.functions.recording.explanation", "Explanation", "result_bundle"),
-    ("nbfn.functions.retraces.diff", "TraceDiff", "result_bundle"),
-    ("nbfn.functions.signatures.cover", "Cover", "result_bundle"),
-    ("nbfn.functions.traces.capture", "Captures", "result_bundle"),
-    ("nbfn.functions.traces.cause", "Retrace", "result_bundle"),
-    ("nbfn.functions.watching.watched_object", "WatchedObject", "result_bundle"),
-    ("nbfn.sessions.export.preflight", "Preflight", "result_bundle"),
+    ("nbfn.functions.traced.traced_function", "TracedFunction"),
+    ("nbfn.functions.watching.watched_function", "WatchedFunction"),
+    ("nbfn.functions.segments.cell", "TracedCell"),
+    ("nbfn.functions.traces.trace", "Trace"),
+    ("nbfn.modules.module.module", "Module"),
+    ("nbfn.sessions.session", "Session"),
+    ("nbfn.sessions.contents.statistics", "Statistics"),
+    ("nbfn.sessions.contents.model", "Model"),
+    ("nbfn.sessions.placement", "SessionPlacement"),
+    ("nbfn.sessions.dependencies", "Dependencies"),
+    ("nbfn.sessions.load", "LoadedSession"),
+    ("nbfn.sessions.export.export", "Export"),
+    ("nbfn.functions.calls.placement", "Placement"),
+    ("nbfn.functions.calls.times", "Times"),
+    ("nbfn.functions.checking.check", "Check"),
+    ("nbfn.functions.recording.explanation", "Explanation"),
+    ("nbfn.functions.retraces.diff", "TraceDiff"),
+    ("nbfn.functions.signatures.cover", "Cover"),
+    ("nbfn.functions.traces.capture", "Captures"),
+    ("nbfn.functions.traces.cause", "Retrace"),
+    ("nbfn.functions.watching.watched_object", "WatchedObject"),
+    ("nbfn.sessions.export.preflight", "Preflight"),
 )
 
 
 _CHANGING = ("TracedFunction", "WatchedFunction", "WatchedObject", "TracedCell", "Session")
 
-LIVE = tuple((module, name) for module, name, _ in _SHOWN if name in _CHANGING)
+LIVE = tuple(each for each in _SHOWN if each[1] in _CHANGING)
 """The classes of what changes after it has been displayed."""
 
 
 def register_formatters(shell: InteractiveShell) -> None:
     """Registers a MIME bundle for each displayed class, by name, so that nothing is imported."""
     formatter = shell.display_formatter.mimebundle_formatter
-    for module, name, bundle in _SHOWN:
-        formatter.for_type_by_name(module, name, _late(bundle))
+    for module, name in _SHOWN:
+        formatter.for_type_by_name(module, name, _format)
 
 
 def unregister_formatters(shell: InteractiveShell) -> None:
     """Takes the registrations back."""
     formatter = shell.display_formatter.mimebundle_formatter
-    for module, name, _ in _SHOWN:
+    for module, name in _SHOWN:
         forget(formatter, module, name)
 
 
@@ -62,15 +62,12 @@ def forget(formatter: Any, module: str, name: str) -> None:
             formatter.pop(cls)
 
 
-def _late(bundle: str) -> Any:
-    def format_(value: Any) -> Any:
-        from nbfn import views
+def _format(value: Any) -> Any:
+    from nbfn import views
 
-        try:
-            data = getattr(views, bundle)(value)
-            return data, views.metadata_of(data)
-        except Exception as error:  # a view that fails must not fail the user's cell
-            tell_failure(f"could not show a {type(value).__name__}, and shows its text", error)
-            return {}
-
-    return format_
+    try:
+        data = views.bundle_of(value)
+        return data, views.metadata_of(data)
+    except Exception as error:  # a view that fails must not fail the user's cell
+        tell_failure(f"could not show a {type(value).__name__}, and shows its text", error)
+        return {}

@@ -7,15 +7,18 @@ other hosts of widgets; HTML that needs no script; and plain text.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.calls.record import Observed
 from nbfn.functions.calls.times import Times
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.trace import EvictedError
+from nbfn.functions.watching.watched_function import WatchedFunction
+from nbfn.modules import Module
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.environment import model_record
 from nbfn.sessions.export.export import Export
@@ -31,61 +34,47 @@ from nbfn.views.graphs.record import graph_record
 from nbfn.views.graphs.spoken import save_line, spoken_trace
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
-from nbfn.views.module import ModuleTree
+from nbfn.views.module import tree_html
 from nbfn.views.outline import Outline
 from nbfn.views.pages import page_of
 from nbfn.views.session import session_outline
 
-if TYPE_CHECKING:
-    from nbfn.modules import Module
+
+def bundle_of(shown: Any) -> dict[str, Any]:
+    """The MIME bundle of anything of nbfn's that is displayed; of results, text is their `repr`."""
+    match shown:
+        case TracedFunction() | WatchedFunction():
+            return _live("function", shown, function_outline(shown))
+        case TracedCell():
+            return _live("cell", shown, cell_outline(shown))
+        case LoadedSession():
+            return _static(loaded_outline(shown))
+        case Session():
+            return _live("session", None, session_outline(shown))
+        case Export():
+            return _static(export_outline(shown))
+        case Module():
+            model = model_of(shown)
+            return _model_bundle(model) | ({} if model.variables else {"text/plain": repr(shown)})
+        case Model():
+            return _model_bundle(shown)
+        case Trace():
+            try:
+                return graph_bundle(graph_view(shown))
+            except EvictedError as gone:
+                return outline_bundle(Outline(title_of(shown), [str(gone)]))
+        case Times():
+            return times_bundle(shown) | {"text/plain": repr(shown)}
+    graph = merged_record(shown) if isinstance(shown, TraceDiff) and _in_a_kernel() else None
+    return outline_bundle(page_of(shown), graph) | {"text/plain": repr(shown)}
 
 
-def function_bundle(function: TracedFunction) -> dict[str, Any]:
-    """The MIME bundle of a traced function."""
-    return _live("function", function, function_outline(function))
-
-
-def cell_bundle(cell: TracedCell) -> dict[str, Any]:
-    """The MIME bundle of a cell in segments."""
-    return _live("cell", cell, cell_outline(cell))
-
-
-def session_bundle(session: Session) -> dict[str, Any]:
-    """The MIME bundle of the session."""
-    return _live("session", None, session_outline(session))
-
-
-def loaded_bundle(session: LoadedSession) -> dict[str, Any]:
-    """The MIME bundle of a loaded model."""
-    return _static(loaded_outline(session))
-
-
-def export_bundle(export: Export) -> dict[str, Any]:
-    """The MIME bundle of a written model, which does not change any more."""
-    return _static(export_outline(export))
-
-
-def module_bundle(module: Module) -> dict[str, Any]:
-    """The MIME bundle of a module: its tree; of one without variables, text is its ``repr``."""
-    model = model_of(module)
-    return model_bundle(model) | ({} if model.variables else {"text/plain": repr(module)})
-
-
-def model_bundle(model: Model) -> dict[str, Any]:
-    """The MIME bundle of a model's tree."""
-    tree = ModuleTree(model)
+def _model_bundle(model: Model) -> dict[str, Any]:
+    bundle = {"text/plain": str(model), "text/html": tree_html(model)}
     if not _in_a_kernel():
-        return _static(tree)
+        return bundle
     view = protocol.SavedView(view="model", model=model_record(model), snapshot=_made_by())
-    return _static(tree) | _held(view)
-
-
-def trace_bundle(trace: Trace) -> dict[str, Any]:
-    """The MIME bundle of a trace: its graph. Of one that has left the cache, what it was."""
-    try:
-        return graph_bundle(graph_view(trace))
-    except EvictedError as gone:
-        return outline_bundle(Outline(title_of(trace), [str(gone)]))
+    return bundle | _held(view)
 
 
 def graph_bundle(view: GraphView) -> dict[str, Any]:
@@ -101,16 +90,6 @@ def graph_bundle(view: GraphView) -> dict[str, Any]:
 
         bundle |= widget_view(graph_widget(record))
     return bundle
-
-
-def result_bundle(result: Any) -> dict[str, Any]:
-    """The MIME bundle of a result that has a page; text is its ``repr``."""
-    graph = None
-    if isinstance(result, TraceDiff) and _in_a_kernel():
-        graph = merged_record(result)
-    if isinstance(result, Times):
-        return times_bundle(result) | {"text/plain": repr(result)}
-    return outline_bundle(page_of(result), graph) | {"text/plain": repr(result)}
 
 
 def times_bundle(times: Times, call: str | None = None) -> dict[str, Any]:
@@ -144,7 +123,7 @@ def _held(view: protocol.SavedView) -> dict[str, Any]:
 
 def _live(
     view: Literal["function", "cell", "session"],
-    shown: TracedFunction | TracedCell | None,
+    shown: Observed | TracedCell | None,
     outline: Outline,
 ) -> dict[str, Any]:
     """What changes: text and HTML, what the extension draws, live or as it is now, and a widget."""
@@ -161,7 +140,7 @@ def _live(
     return bundle
 
 
-def _static(outline: Outline | GraphView | ModuleTree) -> dict[str, Any]:
+def _static(outline: Outline | GraphView) -> dict[str, Any]:
     return {"text/plain": outline.text(), "text/html": outline.html()}
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nbfn.functions import Capture, Retrace, Trace, TracedFunction
+from nbfn.functions import Capture, Retrace, Trace
 from nbfn.functions.traces.cause import reasons
+from nbfn.sessions.session import Function
 from nbfn.text import count
 from nbfn.views.outline import Outline, Table, Words, advice, place, reason
 
 
-def function_outline(function: TracedFunction, *, open: bool = False) -> Outline:
+def function_outline(function: Function, *, open: bool = False) -> Outline:
     """What the view of a traced function says."""
     lines: list[Words] = [status(function)]
     newest = function.retraces[-1] if function.recorder.last == "retrace" else None
@@ -34,7 +35,7 @@ def function_outline(function: TracedFunction, *, open: bool = False) -> Outline
     )
 
 
-def traces_outline(function: TracedFunction) -> Outline:
+def traces_outline(function: Function) -> Outline:
     """What ``%tf_traces`` says: the traces and retraces, unfolded."""
     made, retraces = (
         traces_table(function.traces),
@@ -53,7 +54,7 @@ def traces_outline(function: TracedFunction) -> Outline:
     )
 
 
-def status(function: TracedFunction) -> str:
+def status(function: Function) -> str:
     """One sentence on the last call."""
     trace = function.last_trace
     if trace is None:
@@ -75,10 +76,8 @@ def traces_table(traces: Sequence[Trace]) -> Table:
 def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None = None) -> Table:
     """The retraces, one row each.
 
-    Args:
-        retraces: The retraces.
-        traces: The traces that are there, where they are known. A retrace whose trace has been
-            replaced needs no remedy any more.
+    Where the traces that are there are known, a retrace whose trace has been replaced has no
+    remedy any more.
     """
     there = None if traces is None else {trace.number for trace in traces}
     rows = [

@@ -1,4 +1,4 @@
-"""A module as a tree of its submodules and variables, as text and as HTML."""
+"""A module as a tree of its submodules and variables, as HTML; as text it is its `str`."""
 
 from __future__ import annotations
 
@@ -15,59 +15,41 @@ _MUTED = "color:var(--jp-ui-font-color2,inherit);opacity:0.85"
 _BRANCH = "margin-left:1.2em"
 
 
-class ModuleTree:
-    """The tree of one model; nothing in it changes when the model does.
+def tree_html(model: Model) -> str:
+    """The tree as HTML that folds, without scripts and style sheets; every text is escaped."""
+    shown, left = first(model.rows, HTML_ROWS)
+    parts = [
+        f"<strong>{escape(model.title)}</strong> "
+        f'<span style="{_MUTED}">{escape(model.sizes)}</span>',
+        *_branches(model, shown, folded=len(shown) > _OPEN_ROWS),
+        *(f'<div style="{_MUTED}">{escape(line)}</div>' for line in left),
+    ]
+    return f'<div style="font-family:var(--jp-code-font-family,monospace)">{"".join(parts)}</div>'
 
-    Args:
-        model: What was read of it.
-    """
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._rows = model.rows
+def _branches(model: Model, rows: Sequence[Row], folded: bool) -> Iterator[str]:
+    depth = 0  # how many modules are open
+    for row in rows:
+        while depth > row.depth:
+            yield "</details>"
+            depth -= 1
+        yield _branch(row, model.training(row), folded)
+        depth += row.kind == "module"
+    yield "</details>" * depth
 
-    def text(self) -> str:
-        """As plain text, indented."""
-        return str(self._model)
 
-    def html(self) -> str:
-        """As HTML that folds, without scripts and style sheets; every text is escaped."""
-        shown, left = first(self._rows, HTML_ROWS)
-        parts = [
-            f"<strong>{escape(self._model.title)}</strong> "
-            f'<span style="{_MUTED}">{escape(self._model.sizes)}</span>',
-            *self._branches(shown, folded=len(shown) > _OPEN_ROWS),
-            *(f'<div style="{_MUTED}">{escape(line)}</div>' for line in left),
-        ]
+def _branch(row: Row, training: Sequence[str], folded: bool) -> str:
+    path = escape("/".join(row.path) or "/", quote=True)
+    details = [text for text in (*_details(row), *training) if text]
+    told = "".join(f' <span style="{_MUTED}">{escape(text)}</span>' for text in details)
+    if row.kind == "variable":
         return (
-            f'<div style="font-family:var(--jp-code-font-family,monospace)">{"".join(parts)}</div>'
+            f'<div style="{_BRANCH}" title="{path}">{escape(row.name)}: '
+            f"{escape(show_tensor(row.dtype, row.shape))}{told}</div>"
         )
-
-    def _branches(self, rows: Sequence[Row], folded: bool) -> Iterator[str]:
-        depth = 0  # how many modules are open
-        for row in rows:
-            while depth > row.depth:
-                yield "</details>"
-                depth -= 1
-            yield self._branch(row, folded)
-            depth += row.kind == "module"
-        yield "</details>" * depth
-
-    def _branch(self, row: Row, folded: bool) -> str:
-        path = escape("/".join(row.path) or "/", quote=True)
-        details = [text for text in (*_details(row), *self._model.training(row)) if text]
-        told = "".join(f' <span style="{_MUTED}">{escape(text)}</span>' for text in details)
-        if row.kind == "variable":
-            return (
-                f'<div style="{_BRANCH}" title="{path}">{escape(row.name)}: '
-                f"{escape(show_tensor(row.dtype, row.shape))}{told}</div>"
-            )
-        is_open = "" if folded and row.path else " open"
-        style = f' style="{_BRANCH}"' if row.path else ""
-        return (
-            f"<details{is_open}{style}>"
-            f'<summary title="{path}">{escape(row.heading)}{told}</summary>'
-        )
+    is_open = "" if folded and row.path else " open"
+    style = f' style="{_BRANCH}"' if row.path else ""
+    return f'<details{is_open}{style}><summary title="{path}">{escape(row.heading)}{told}</summary>'
 
 
 def _details(row: Row) -> Iterator[str]:

@@ -11,7 +11,7 @@ import anywidget
 import traitlets
 
 from nbfn import protocol
-from nbfn.functions import TracedFunction
+from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.records import functions_of
@@ -100,7 +100,7 @@ class View(_Widget):
                 super()._asked(widget, content, buffers)
 
 
-def live_widget(view: str, shown: TracedFunction | TracedCell | None) -> View:
+def live_widget(view: str, shown: Observed | TracedCell | None) -> View:
     """The one widget of a function or a cell, which ends with it; for None, of the session."""
     if shown is None:
         if view not in _widgets:

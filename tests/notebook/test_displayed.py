@@ -57,7 +57,7 @@ def test_a_view_that_fails_leaves_the_text(
     run("import nbfn\nfrom IPython.display import display\nv = tf.Variable(1.0)")
     run("@nbfn.function\ndef f(x): return x * v\n_ = f(1.0)")
     assert "<table>" in run("display(f.captures)").displayed[-1].data["text/html"]
-    monkeypatch.setattr(views, "result_bundle", fail)
+    monkeypatch.setattr(views, "bundle_of", fail)
     with pytest.warns(NbfnWarning, match="could not show a Captures, and shows its text"):
         shown = run("display(f.captures)")
     assert shown.text.startswith("<1 capture>\n  v: float32[] on CPU:0")

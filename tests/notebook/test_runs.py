@@ -13,7 +13,7 @@ from IPython.utils.capture import capture_output
 
 import nbfn
 from nbfn.sessions.timeline.runs import Run, runs
-from nbfn.views.bundle import session_bundle
+from nbfn.views.bundle import bundle_of
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_failure_to_note_breaks_no_cell(ran, shell, monkeypatch) -> None:
 def test_the_session_says_where_the_time_went(ran, shell) -> None:
     ran("import time, nbfn; time.sleep(0.2)")
     shell.run_cell("f = nbfn.function(lambda x: x); _ = f.run(tf.ones([1]))")
-    bundle = session_bundle(nbfn.Session(shell.user_ns))
+    bundle = bundle_of(nbfn.Session(shell.user_ns))
     for text in (bundle["text/plain"], bundle["text/html"]):
         assert re.search(r"went: [\d.]+ m?s in 2 runs of cells: \d+% tracing, \d+% running", text)
         assert "copies between devices: 0 in 1 watched call; of other calls" in text

@@ -17,7 +17,7 @@ from IPython.core.formatters import DisplayFormatter
 import nbfn
 from nbfn.notebook.formatters import register_formatters
 from nbfn.sessions.load import LoadError, SavedCallError
-from nbfn.views import loaded_bundle
+from nbfn.views import bundle_of
 from tests.programs import killed_exports
 
 X = tf.constant([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]])
@@ -155,7 +155,7 @@ def test_it_shows_what_is_in_it(notebook_model) -> None:
     assert lines[0] == head
     assert "  predict(x: float32[None, 3])" in lines
     assert "  look(w: string[1], twice: True)" in lines
-    bundle = loaded_bundle(loaded)
+    bundle = bundle_of(loaded)
     for text in bundle.values():
         assert "model/hidden/kernel" in text
         assert "x: float32[None, 3]" in text

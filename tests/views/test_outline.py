@@ -11,7 +11,7 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.retraces import definitions
 from nbfn.sessions.export.verification import Verification
-from nbfn.views import export_bundle, function_bundle, session_bundle
+from nbfn.views import bundle_of
 from nbfn.views.outline import Outline, Table
 
 
@@ -40,7 +40,7 @@ def test_a_function_in_text_and_html() -> None:
 
     f(tf.ones([3, 2]))
     f(tf.ones([4, 2]))
-    bundle = function_bundle(f)
+    bundle = bundle_of(f)
     assert set(bundle) == {"text/plain", "text/html"}
     for sentence in (
         "retraced: `images`: shape was (3, 2), is (4, 2)",
@@ -59,7 +59,7 @@ def test_the_same_history_gives_the_same_bundle(monkeypatch: pytest.MonkeyPatch)
         f = nbfn.function(lambda x: x + 1)
         f(tf.ones([1]))
         f(tf.ones([2]))
-        return function_bundle(f)
+        return bundle_of(f)
 
     assert bundle() == bundle()
 
@@ -68,14 +68,14 @@ def test_session_and_export(tmp_path) -> None:
     f = nbfn.function(lambda x: x + 1)
     f(tf.ones([1]))
     session = nbfn.Session({"f": f, "v": tf.Variable([1, 2])})
-    text = session_bundle(session)["text/plain"]
+    text = bundle_of(session)["text/plain"]
     assert text.startswith("session: 1 function, 0 modules, 1 variable")
     assert re.search(r"v +\[2\] +int32 +CPU:0", text)
     written = nbfn.export(tmp_path / "model", f, signatures={"add": f})
-    assert "computes the same" in export_bundle(written)["text/html"]
+    assert "computes the same" in bundle_of(written)["text/html"]
     for status, says in (("skipped", "not proven"), ("shapes", "only shapes compared")):
         checked = (Verification("add", status, "it draws"),)
-        text = export_bundle(dataclasses.replace(written, verified=checked))["text/plain"]
+        text = bundle_of(dataclasses.replace(written, verified=checked))["text/plain"]
         assert f"add: {says}: it draws" in text
 
 

@@ -16,7 +16,7 @@ from nbfn.functions.retraces.diff import Change
 from nbfn.functions.traces.capture import Captures
 from nbfn.protocol import Page, Phrase
 from nbfn.sessions.export.resources import ExportError
-from nbfn.views import result_bundle
+from nbfn.views import bundle_of
 from nbfn.views.function import traces_outline
 from nbfn.views.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
 from nbfn.views.pages import page_of
@@ -101,7 +101,7 @@ def test_a_retrace_says_when_why_and_what_to_do(step: Any) -> None:
     assert page.title.endswith(" ms to trace)")
     assert "`x`: shape was" in outline.text()
     assert [row[0] for row in rows(page, "differences")] == ["x", "n"]
-    assert "step.relax()" in result_bundle(step.retraces[-1])["text/html"]
+    assert "step.relax()" in bundle_of(step.retraces[-1])["text/html"]
 
 
 def test_an_explanation_has_its_remedy_as_code(step: Any) -> None:
@@ -228,7 +228,7 @@ def test_a_watched_object_has_a_part_for_each_function() -> None:
     assert [group.title for group in page.groups] == ["plain.one(x)", "plain.two(x)"]
     assert rows(page.groups[0], "traces")[0][1] == "x: float32[2]"
     kept = weakref.ref(plain)
-    bundle = result_bundle(watched)
+    bundle = bundle_of(watched)
     del plain
     gc.collect()
     assert kept() is None
@@ -255,6 +255,6 @@ def test_what_stands_against_an_export_comes_with_its_error(tmp_path: Any) -> No
 
 def test_text_is_what_the_result_says_of_itself(step: Any) -> None:
     for result in (step.explain(tf.ones([9, 2])), step.suggest(), step.captures):
-        bundle = result_bundle(result)
+        bundle = bundle_of(result)
         assert bundle["text/plain"] == repr(result)
         assert set(bundle) == {"text/plain", "text/html"}  # a page needs a kernel

@@ -12,7 +12,7 @@ import tensorflow as tf
 from nbfn.sessions.contents import statistics
 from nbfn.sessions.contents.statistics import statistics_of
 from nbfn.sessions.session import Session, SessionKeyError
-from nbfn.views import result_bundle
+from nbfn.views import bundle_of
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int32", "bool"])
@@ -85,7 +85,7 @@ def test_a_session_looks_below_a_path() -> None:
 
 def test_they_are_shown_as_a_table() -> None:
     variable = tf.Variable([0.0, 1.0, 1.0, 1.0])
-    shown = result_bundle(statistics_of([("model/kernel", variable)]))
+    shown = bundle_of(statistics_of([("model/kernel", variable)]))
     for text in shown.values():
         assert "model/kernel" in text
         assert "0.75 ± 0.433" in text
