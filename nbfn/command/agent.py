@@ -11,6 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,19 +119,6 @@ def export(path: str, overwrite: bool, strict: bool) -> Answer:
         return Answer({"error": str(error), "disproved": isinstance(error, AssertionError)})
     except Exception as error:
         return Answer({"error": f"{type(error).__name__}: {error}", "disproved": False})
-    return Answer(
-        {
-            "path": os.fspath(done.path),
-            "signatures": dict(done.signatures),
-            "variables": list(done.variables),
-            "verified": [
-                {"signature": each.signature, "status": each.status, "detail": each.detail}
-                for each in (*done.verified, *done.verified_traces)
-            ],
-            "compared": done.compared,
-            "left_out": list(done.left_out),
-            "fixed": list(done.fixed),
-            "nbytes": done.nbytes,
-            "seconds": done.seconds,
-        }
-    )
+    said = asdict(done)
+    said |= {"path": os.fspath(done.path), "verified": said["verified"] + said["verified_traces"]}
+    return Answer(said)

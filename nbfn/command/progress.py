@@ -8,8 +8,8 @@ import click
 
 from nbfn import protocol
 from nbfn.command.record import CellRun, Failure, Record
-from nbfn.command.words import duration, place, size
-from nbfn.text import count, shorten
+from nbfn.command.words import place, size
+from nbfn.text import count, duration, shorten
 
 HEARTBEAT = 30.0
 """Seconds after which a cell that goes on is worth another line."""
@@ -18,11 +18,7 @@ _MAX_RETRACES = 3
 
 
 class Progress:
-    """Writes the lines of one run.
-
-    Args:
-        record: What is known of it.
-    """
+    """Writes the lines of one run."""
 
     def __init__(self, record: Record) -> None:
         self._record = record

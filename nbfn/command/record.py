@@ -46,7 +46,7 @@ class CellRun:
 
 @dataclass
 class Failure:
-    """Why a run ended before the notebook did.
+    """Why a run ended before the notebook did; or what was asked for and does not hold.
 
     Attributes:
         exit: The reason.
@@ -67,14 +67,6 @@ class Failure:
 
 
 @dataclass
-class Problem:
-    """What was asked for and does not hold, although the notebook ran to its end."""
-
-    exit: Exit
-    sentence: str
-
-
-@dataclass
 class Record:
     """What one run of a notebook did.
 
@@ -87,7 +79,7 @@ class Record:
         failure: Why it ended early, if it did.
         export: What was exported, as the agent says it; None if nothing was asked for.
         export_path: Where the export was to go, if one was asked for.
-        problems: What was asked for and does not hold.
+        problems: What was asked for and does not hold, although the notebook ran to its end.
         seconds: What everything took.
         nbfn: The version of nbfn in the kernel.
     """
@@ -100,7 +92,7 @@ class Record:
     failure: Failure | None = None
     export: Mapping[str, Any] | None = None
     export_path: Path | None = None
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Failure] = field(default_factory=list)
     seconds: float = 0.0
     nbfn: str = ""
 

@@ -20,11 +20,11 @@ from markupsafe import Markup, escape
 from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import Record
-from nbfn.command.words import duration, place, size
+from nbfn.command.words import place, size
 from nbfn.documentation import documentation, page_of_cause
 from nbfn.sessions.feed import LIMITS
 from nbfn.sessions.known import totals_of
-from nbfn.text import count
+from nbfn.text import count, duration
 
 MAX_ROWS = 1000
 """So many rows has a table, and so many entries a list; the rest is counted."""

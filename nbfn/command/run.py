@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nbfn.command.execution import Execution
 from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.progress import HEARTBEAT, Progress
-from nbfn.command.record import CellRun, Failure, Problem, Record
+from nbfn.command.record import CellRun, Failure, Record
 from nbfn.command.report import html_of
 from nbfn.text import count, first_line
 
@@ -54,13 +54,7 @@ class Options:
 
 
 def run(options: Options) -> Exit:
-    """Runs a notebook, and says what it does.
-
-    Args:
-        options: What is asked.
-
-    Returns:
-        The exit code.
+    """Runs a notebook, says what it does, and returns the exit code.
 
     Raises:
         CommandError: If it cannot begin.
@@ -184,11 +178,11 @@ def _judge(record: Record) -> None:
     said = record.export or {}
     if "error" in said:
         exit = Exit.NOT_PROVEN if said["disproved"] else Exit.NOT_EXPORTED
-        record.problems.append(Problem(exit, f"not exported: {said['error']}"))
+        record.problems.append(Failure(exit, f"not exported: {said['error']}"))
     budget, found = record.max_retraces, record.known.retrace_count
     if budget is not None and found > budget:
         record.problems.append(
-            Problem(
+            Failure(
                 Exit.OVER_BUDGET,
                 f"{count(found, 'retrace')}, and --max-retraces allows {budget}; "
                 "--report FILE writes the remedy of each",

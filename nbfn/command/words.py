@@ -1,11 +1,10 @@
-"""How times, sizes and places are written."""
+"""How sizes and places are written."""
 
 from __future__ import annotations
 
 from jinja2.filters import do_filesizeformat
 
 from nbfn import protocol
-from nbfn.text import duration as duration
 
 size = do_filesizeformat
 """A number of bytes, such as ``1.5 MB``."""

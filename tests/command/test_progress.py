@@ -9,7 +9,7 @@ import pytest
 from nbfn.command.known import Known
 from nbfn.command.progress import Progress
 from nbfn.command.record import CellRun, Record
-from nbfn.command.words import duration
+from nbfn.text import duration
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -447,10 +447,7 @@ def _record(
             }
             for name, function in chosen.items()
         },
-        "verification": [
-            {"signature": each.signature, "status": each.status, "detail": each.detail}
-            for each in verified
-        ],
+        "verification": [asdict(each) for each in verified],
     }
 
 
