@@ -7,15 +7,16 @@ import os
 import re
 import signal
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from nbfn import protocol
+from nbfn.command.main import main
 from nbfn.command.outcome import Exit
 from nbfn.documentation import page_of_cause
 from tests.command.conftest import PREAMBLE, Ended, run, start, write
+from tests.harness.html import Page
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and process groups are POSIX's")
 
@@ -42,32 +43,6 @@ OWN_SCRIPTS = ["nbfn-traits", "nbfn-widget", "nbfn-pictures"]
 """What the page holds for its views; then comes the script that draws them."""
 
 
-class Page(HTMLParser):
-    """What a report holds: its texts, tags and addresses."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.addresses: list[str] = []
-        self.parts: list[str] = []
-        self.scripts: list[str | None] = []
-        self.held: dict[str | None, str] = {}
-        self.feed(path.read_text())
-        self.text = " ".join(" ".join(self.parts).split())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
-        if tag == "script":
-            self.scripts.append(dict(attrs).get("id"))
-
-    def handle_data(self, data: str) -> None:
-        if self.tags[-1:] == ["script"]:
-            self.held[self.scripts[-1]] = data
-        elif self.tags[-1:] != ["style"]:
-            self.parts.append(data)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("run")
@@ -86,7 +61,7 @@ def trained(folder: Path) -> Ended:
 
 @pytest.fixture(scope="module")
 def page(folder: Path, trained: Ended) -> Page:
-    return Page(folder / "out/report.html")
+    return Page((folder / "out/report.html").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -132,13 +107,13 @@ def test_the_output_has_the_counts_and_outputs_of_the_notebook_alone(
 
 def test_the_report_is_one_file_that_leads_to_the_pages_of_causes_only(page: Page) -> None:
     assert not {"link", "img", "iframe"} & set(page.tags)
-    elsewhere = {address for address in page.addresses if not address.startswith("#")}
+    elsewhere = {each for each in page.all("src", "href") if not each.startswith("#")}
     assert elsewhere == {page_of_cause("shape")}
 
 
 def test_the_report_holds_the_session_for_its_views(page: Page) -> None:
-    assert page.scripts == [*OWN_SCRIPTS, None]
-    traits = json.loads(page.held["nbfn-traits"])
+    assert list(page.scripts) == [*OWN_SCRIPTS, None]
+    traits = json.loads(page.scripts["nbfn-traits"])
     snapshot = protocol.Snapshot.model_validate(traits["snapshot"])
     assert traits["kept"]
     assert {each.name for each in snapshot.state.functions.values()} >= {"predict", "step"}
@@ -179,8 +154,8 @@ def test_a_failing_cell_ends_with_1_and_its_error(folder: Path, failed: Ended) -
 
 
 def test_the_report_of_a_failure_says_what_is_known(folder: Path, failed: Ended) -> None:
-    page = Page(folder / "failed.html")
-    assert page.scripts == [*OWN_SCRIPTS, None]
+    page = Page((folder / "failed.html").read_text())
+    assert list(page.scripts) == [*OWN_SCRIPTS, None]
     assert "i" not in page.tags
     assert "ValueError: <script>alert(1)</script>" in page.text
     assert "----> 3 raise ValueError" in page.text
@@ -225,7 +200,7 @@ def test_a_kernel_that_dies_and_a_cell_that_takes_too_long(folder: Path) -> None
     ended = run(folder, "run", "dying.ipynb", "--report", "dying.html")
     assert ended.code == Exit.KERNEL_DIED
     assert "error: In [2]: the kernel died" in ended.err
-    page = Page(folder / "dying.html")
+    page = Page((folder / "dying.html").read_text())
     assert "the kernel died" in page.text
     assert "f(x) 1 call" in page.text
     write(folder / "slow.ipynb", "x = 1", "import time\ntime.sleep(600)")
@@ -256,7 +231,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, sent: signal.Signals, code:
     for id in (tmp_path / "ids").read_text().split():
         assert is_gone(int(id)), id
     assert not list((tmp_path / ".jupyter/runtime").glob("kernel-*"))
-    assert code.meaning in Page(tmp_path / "report.html").text
+    assert code.meaning in Page((tmp_path / "report.html").read_text()).text
 
 
 def is_gone(id: int) -> bool:
@@ -269,7 +244,10 @@ def is_gone(id: int) -> bool:
     return False
 
 
-def test_what_cannot_be_carried_out_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_what_cannot_be_carried_out_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "text.ipynb").write_text("hello")
     (tmp_path / "list.ipynb").write_text("[]")
     (tmp_path / "folder").mkdir()
@@ -292,11 +270,13 @@ def test_what_cannot_be_carried_out_is_refused_in_one_line(tmp_path: Path) -> No
         (["good.ipynb", "--report", "folder"], "`folder` is a folder; give --report the name"),
         (["good.ipynb", "--save", "--output", "x"], "--save and --output are both given"),
     ):
-        ended = run(tmp_path, "run", *arguments)
-        assert ended.code == Exit.MISUSE
-        assert ended.err.startswith(f"error: {said}")
-        assert ended.err.count("\n") == 1
-        assert ended.out == ""
+        with pytest.raises(SystemExit) as ended:
+            main(["run", *arguments])
+        assert ended.value.code == Exit.MISUSE
+        out, err = capsys.readouterr()
+        assert err.startswith(f"error: {said}")
+        assert err.count("\n") == 1
+        assert out == ""
 
 
 def test_a_kernel_without_nbfn_is_told_what_to_install(tmp_path: Path) -> None:
@@ -321,7 +301,9 @@ def test_a_kernel_without_nbfn_is_told_what_to_install(tmp_path: Path) -> None:
     assert re.search(r"the kernel `bare` has no nbfn .*install it there: .*pip install", ended.err)
 
 
-def test_the_help_has_every_exit_code(tmp_path: Path) -> None:
-    said = run(tmp_path, "run", "--help").out
+def test_the_help_has_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    said = capsys.readouterr().out
     for exit in Exit:
         assert re.search(rf"^ *{exit.value}  {re.escape(exit.meaning)}$", said, re.MULTILINE)

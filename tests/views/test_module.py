@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 import weakref
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
-from nbfn.views import module_bundle
+from nbfn.views import bundle_of
+from tests.harness.html import Page
 
 X = tf.ones([2, 4])
 
@@ -25,27 +25,6 @@ class MLP(nn.Module):
         return nn.Dense(2)(x)
 
 
-class Page(HTMLParser):
-    """The text of a page, its tags, and whether each that was opened is closed."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.text, self.tags, self.open = "", [], []
-        self.titles: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.append(tag)
-        self.open.append(tag)
-        self.titles += [value for name, value in attrs if name == "title"]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data + "\n"
-
-
 def bound_mlp() -> Any:
     return MLP().bind(MLP().init(nn.key(0), X))
 
@@ -53,15 +32,13 @@ def bound_mlp() -> Any:
 def test_the_tree_says_paths_shapes_dtypes_bytes_and_collections() -> None:
     bound = bound_mlp()
     bound(X)
-    bundle = module_bundle(bound)
+    bundle = bundle_of(bound)
     page = Page(bundle["text/html"])
-    assert page.open == []
     assert set(page.tags) == {"div", "strong", "span", "details", "summary"}
-    assert "Dense_0/kernel" in page.titles
-    flat = " ".join(page.text.split())
-    assert flat.startswith("MLP 8 variables, 6 trainable, 712 B")
-    assert "kernel: float32[4, 16] 256 B" in flat
-    assert "moving_mean: float32[16] batch_stats 64 B" in flat
+    assert "Dense_0/kernel" in page.all("title")
+    assert page.text.startswith("MLP 8 variables, 6 trainable, 712 B")
+    assert "kernel: float32[4, 16] 256 B" in page.text
+    assert "moving_mean: float32[16] batch_stats 64 B" in page.text
     text = bundle["text/plain"]
     assert text.splitlines()[0] == "MLP: 8 variables, 6 trainable, 712 B"
     assert "    kernel: float32[4, 16]  256 B" in text.splitlines()
@@ -71,12 +48,12 @@ def test_the_tree_says_paths_shapes_dtypes_bytes_and_collections() -> None:
 def test_the_tree_has_the_shapes_of_the_last_call(traced: bool) -> None:
     bound = bound_mlp()
     call = tf.function(bound, reduce_retracing=False) if traced else bound
-    assert "->" not in module_bundle(bound)["text/plain"]
+    assert "->" not in bundle_of(bound)["text/plain"]
     call(X)
-    assert "Dense_1: Dense  (float32[2, 16] -> float32[2, 2])" in module_bundle(bound)["text/plain"]
+    assert "Dense_1: Dense  (float32[2, 16] -> float32[2, 2])" in bundle_of(bound)["text/plain"]
     call(tf.ones([5, 4]))
     call(tf.ones([5, 4]))
-    page = Page(module_bundle(bound)["text/html"])
+    page = Page(bundle_of(bound)["text/html"])
     assert "float32[5, 16] → float32[5, 2]" in page.text
     assert "float32[2," not in page.text
 
@@ -85,7 +62,7 @@ def test_the_shapes_of_a_call_of_a_part_are_its_own() -> None:
     bound = bound_mlp()
     bound(X)
     bound["Dense_0"](tf.ones([7, 4]))
-    text = module_bundle(bound)["text/plain"]
+    text = bundle_of(bound)["text/plain"]
     assert "Dense_0: Dense  (float32[7, 4] -> float32[7, 16])" in text
     assert "/: MLP  (float32[2, 4] -> float32[2, 2])" in text
 
@@ -112,11 +89,10 @@ def test_hostile_names_stay_text() -> None:
 
     bound = Evil().bind(variables)
     bound(tf.ones([1, 2]))
-    page = Page(module_bundle(bound)["text/html"])
+    page = Page(bundle_of(bound)["text/html"])
     assert "img" not in page.tags
-    assert page.open == []
     assert name in page.text
-    assert f"{name}/kernel" in page.titles
+    assert f"{name}/kernel" in page.all("title")
     assert "</details>: float32[]" in page.text
 
 
@@ -130,8 +106,8 @@ def test_shared_variables_are_marked() -> None:
 
     tied = {"kernel": tf.Variable(tf.ones([4, 4])), "bias": tf.zeros([4])}
     bound = Tied().bind({"params": {"a": tied, "b": tied}})
-    assert "the same as a/kernel" in Page(module_bundle(bound)["text/html"]).text
-    assert "3 variables" in module_bundle(bound)["text/plain"]
+    assert "the same as a/kernel" in Page(bundle_of(bound)["text/html"]).text
+    assert "3 variables" in bundle_of(bound)["text/plain"]
 
 
 def test_a_large_tree_is_folded_and_cut() -> None:
@@ -143,15 +119,15 @@ def test_a_large_tree_is_folded_and_cut() -> None:
                 self.param(each, nn.initializers.zeros, (1,))
 
     bound = Large().bind({"params": {each: tf.zeros([1]) for each in names}})
-    bundle = module_bundle(bound)
+    bundle = bundle_of(bound)
     assert len(bundle["text/html"]) < 300_000
     assert "5000 variables" in bundle["text/plain"]
     assert "and 4,001 more" in bundle["text/html"]
     assert len(bundle["text/plain"].splitlines()) < 110
-    small, deep = module_bundle(bound_mlp())["text/html"], Deep().bind(Deep().init(nn.key(0), X))
+    small, deep = bundle_of(bound_mlp())["text/html"], Deep().bind(Deep().init(nn.key(0), X))
     deep(X)
     assert small.count("<details open") == small.count("<details")
-    assert module_bundle(deep)["text/html"].count("<details open") == 1
+    assert bundle_of(deep)["text/html"].count("<details open") == 1
 
 
 class Deep(nn.Module):
@@ -167,7 +143,7 @@ def test_a_template_is_shown_with_what_setup_declares() -> None:
         def setup(self) -> None:
             self.head = nn.Dense(3)
 
-    bundle = module_bundle(Net())
+    bundle = bundle_of(Net())
     assert bundle["text/plain"] == "Net()"
     assert "head: Dense" in Page(bundle["text/html"]).text
 
@@ -177,7 +153,7 @@ def test_a_display_never_fails() -> None:
         def setup(self) -> None:
             self.half = self.param("w", nn.initializers.zeros, (4,)).shape[0] // 2
 
-    html = module_bundle(Net())["text/html"]
+    html = bundle_of(Net())["text/html"]
     assert re.search(r"setup cannot run now: UnboundModuleError: .*&#x27;w&#x27;", html)
 
 
@@ -197,10 +173,10 @@ def test_a_structure_of_variables_is_named_from_its_module() -> None:
 
     bound = Net().bind(Net().init(nn.key(0)))
     bound()
-    text = module_bundle(bound)["text/plain"]
+    text = bundle_of(bound)["text/plain"]
     assert "    kv  12 B\n      k: float32[2]  (cache)  8 B\n" in text
     assert "      v  4 B\n        0: float32[]  (cache)  4 B" in text
-    assert "inner/kv/v/0" in Page(module_bundle(bound)["text/html"]).titles
+    assert "inner/kv/v/0" in Page(bundle_of(bound)["text/html"]).all("title")
 
 
 class Odd:
@@ -237,4 +213,4 @@ def test_arguments_of_any_kind_are_no_problem() -> None:
     specs = [tf.TensorSpec(None), tf.TensorSpec([None, 2])]
     for spec in specs * 2:
         unknown.get_concrete_function(spec)
-    assert "head: Dense" in module_bundle(bound)["text/plain"]
+    assert "head: Dense" in bundle_of(bound)["text/plain"]

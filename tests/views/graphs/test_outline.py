@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.views import trace_bundle
+from nbfn.views import bundle_of
 from nbfn.views.graphs.outline import MAX_ROWS, found_operations, graph_view
+from tests.harness.html import Page
 
 
 def trace_of(fn: Any, *args: Any) -> Any:
@@ -40,25 +40,6 @@ def trace() -> Any:
 forward_alive: list[Any] = []
 
 
-class Closed(HTMLParser):
-    """Checks that elements are closed in order; keeps the summaries."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.summaries: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1] == "summary":
-            self.summaries.append(data)
-
-
 def test_text_has_scopes_with_counts_and_operations_with_details(trace) -> None:
     text = graph_view(trace, "forward").text()
     assert text.startswith("forward, trace 1 (x: float32[2, 3])\n")
@@ -73,26 +54,19 @@ def test_text_has_scopes_with_counts_and_operations_with_details(trace) -> None:
     assert re.search(r"^ +mul +Mul +float32", text, re.MULTILINE)
 
 
-def test_html_opens_and_closes_by_scope(trace) -> None:
-    parser = Closed()
-    parser.feed(graph_view(trace, "forward").html())
-    assert parser.open == []
-    summaries = " | ".join(parser.summaries)
+def test_html_opens_and_closes_by_scope_and_keeps_captures_closed(trace) -> None:
+    html = graph_view(trace, "forward").html()
+    summaries = Page(html).summaries
     for part in ("block/ 3 operations", "dense/ 3 operations", "while_body_", "while_cond_"):
-        assert part in summaries
-
-
-def test_html_keeps_captures_closed(trace) -> None:
-    parser = Closed()
-    parser.feed(graph_view(trace, "f").html())
-    assert "1 capture" in parser.summaries
-    assert re.search(r"weights</td><td[^>]*>block/dense/MatMul", graph_view(trace, "f").html())
+        assert part in " | ".join(summaries)
+    assert "1 capture" in summaries
+    assert re.search(r"weights</td><td[^>]*>block/dense/MatMul", html)
 
 
 def test_both_say_the_same_each_time(trace) -> None:
-    texts = [trace_bundle(trace)["text/html"] for _ in range(20)]
+    texts = [bundle_of(trace)["text/html"] for _ in range(20)]
     assert texts == texts[:1] * 20
-    assert trace_bundle(trace)["text/plain"].startswith("trace 1 (x: float32[2, 3])\n")
+    assert bundle_of(trace)["text/plain"].startswith("trace 1 (x: float32[2, 3])\n")
 
 
 def test_names_are_escaped() -> None:
@@ -149,7 +123,7 @@ def test_a_trace_that_has_gone() -> None:
     made(tf.ones([2]))
     trace = made.traces[0]
     made.free()
-    assert "its graph is gone" in trace_bundle(trace)["text/plain"]
+    assert "its graph is gone" in bundle_of(trace)["text/plain"]
 
 
 def test_results_that_are_the_same_are_counted() -> None:
