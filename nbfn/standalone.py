@@ -53,9 +53,7 @@ def is_built() -> bool:
 def fragment(snapshot: protocol.Snapshot, still: str) -> str:
     """The view of a session as HTML with its scripts, for a page that has `POLICY`.
 
-    Args:
-        snapshot: What the session was.
-        still: HTML that stays where no script runs.
+    Where no script runs, `still` stays.
     """
     traits = {"view": "session", "target": None, "snapshot": snapshot.model_dump(mode="json")}
     return "".join(
@@ -71,13 +69,7 @@ def fragment(snapshot: protocol.Snapshot, still: str) -> str:
 
 
 def document(snapshot: protocol.Snapshot, title: str, still: str) -> str:
-    """A whole page with the view of a session.
-
-    Args:
-        snapshot: What the session was.
-        title: The page's title.
-        still: HTML that stays where no script runs.
-    """
+    """A whole page with the view of a session; where no script runs, `still` stays."""
     return f"""<!doctype html>
 <html lang="en">
 <head>

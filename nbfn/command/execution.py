@@ -154,12 +154,7 @@ class Execution:
     # Cells and questions --------------------------------------------------------------------
 
     async def run(self, index: int, cell: CellRun) -> Failure | None:
-        """Runs a cell; what keeps the next ones from running, if anything does.
-
-        Args:
-            index: Its place in the notebook.
-            cell: Is told what happens.
-        """
+        """Runs the cell at a place in the notebook; gives what keeps the next ones from running."""
         node = self._client.nb.cells[index]
         node.execution_count, node.outputs = None, []
         self._client.doing = ""
@@ -230,12 +225,7 @@ class Execution:
 
 
 class _NoAnswerError(Exception):
-    """The kernel could not evaluate an expression.
-
-    Args:
-        name: The class of the error there.
-        message: What it said.
-    """
+    """The kernel could not evaluate an expression; it tells the error's class and what it said."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}" if name else message)

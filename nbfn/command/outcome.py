@@ -42,12 +42,7 @@ _MEANINGS = {
 
 
 class CommandError(NbfnError):
-    """A command ends early; the message is the one line that is said of it.
-
-    Args:
-        message: What was found and what to do.
-        exit: The exit code.
-    """
+    """A command ends early, with an exit code; the message is the one line that is said of it."""
 
     def __init__(self, message: str, exit: Exit = Exit.MISUSE) -> None:
         super().__init__(message)

@@ -118,12 +118,7 @@ def name_of(cell: Cell | None) -> str:
 
 
 def dependencies_of(named: Iterable[tuple[str, Any]], log: CellLog = cells) -> Dependencies:
-    """What functions and cells depend on now.
-
-    Args:
-        named: The functions, with the notebook's names.
-        log: The cells that have run.
-    """
+    """What functions, with the notebook's names for them, and the cells that have run depend on."""
     functions = tuple(
         found for name, function in named if (found := _function(name, function, log)) is not None
     )

@@ -64,12 +64,7 @@ def _models(
 
 
 def model_record(model: Model, most: int = 1000) -> protocol.ModelRecord:
-    """The record of a model's tree.
-
-    Args:
-        model: The tree.
-        most: So many rows are told.
-    """
+    """The record of a model's tree, with `most` rows."""
     parameters = model.parameters
     return record_of(
         protocol.ModelRecord,

@@ -117,9 +117,7 @@ class Feed:
     def subscribe(self, subscriber: Subscriber, *, is_page: bool = False) -> None:
         """Adds a subscriber, which gets a snapshot now and patches that continue it later.
 
-        Args:
-            subscriber: Is called with each message.
-            is_page: Whether it is a page that draws nbfn's outputs by itself.
+        A page is one that draws nbfn's outputs by itself.
         """
         with self._lock:
             self.flush()

@@ -76,12 +76,7 @@ class Captured:
 
 
 def totals_of(functions: Iterable[protocol.FunctionRecord], **more: int) -> protocol.Totals:
-    """What some functions sum up to.
-
-    Args:
-        functions: Their rows.
-        **more: The totals that no row of a function tells.
-    """
+    """What the rows of some functions sum up to, with the totals that no such row tells."""
     rows = list(functions)
     summed = ("calls", "hits", "traces", "retraces", "trace_seconds")
     sums = {name: sum(getattr(row, name) for row in rows) for name in summed}

@@ -61,10 +61,10 @@ class SessionPlacement:
 def session_placement(
     named: Iterable[tuple[str, Any]], memory: Mapping[str, Memory], strategy: Any
 ) -> SessionPlacement:
-    """Looks at the functions and devices of a session.
+    """Looks at the functions of a session, with the notebook's names, and at its devices.
 
     Args:
-        named: The functions, with the notebook's names.
+        named: The functions.
         memory: What each device holds, by its full name.
         strategy: The ``tf.distribute`` strategy that is used, or None.
     """

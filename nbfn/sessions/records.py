@@ -23,9 +23,7 @@ LAMBDA = "<lambda>"
 def state_of(functions: Iterable[Observed], most: int | None = None) -> protocol.State:
     """The rows of some functions: their traces, retraces and captured variables included.
 
-    Args:
-        functions: The functions.
-        most: So many traces of each, the newest; all by default.
+    Of each all traces are told, or the newest `most` of them.
     """
     rows = protocol.State()
     for function in functions:
@@ -83,11 +81,8 @@ def add_rows(
 ) -> KnownRows:
     """Adds the rows of one function to a state.
 
-    Args:
-        rows: The state.
-        function: The function.
-        known: The rows that need not be added unless they have changed.
-        most: So many traces are added, the newest; all by default.
+    Rows that are `known` are left out unless they have changed, and so are all but the newest
+    `most` traces.
 
     Returns:
         The rows that there are now, also those that were not added.

@@ -20,11 +20,7 @@ from nbfn.sessions.cluster.strategy import used
 
 
 def is_chief(strategy: Any = None) -> bool:
-    """Whether this process writes what is written once: models, checkpoints, logs.
-
-    Args:
-        strategy: The strategy; the session's by default.
-    """
+    """Whether this process writes what is written once: models, checkpoints, logs."""
     strategy = used() if strategy is None else strategy
     resolver = getattr(strategy, "cluster_resolver", None)
     kind, number = getattr(resolver, "task_type", None), getattr(resolver, "task_id", None)
@@ -53,13 +49,7 @@ def for_one_device(given: Any) -> Any:
     """A function as one device runs it, with the signatures that replicas have called.
 
     The graph of replicas holds each of them, and the collective operations between them, which wait
-    for ever where a model is served.
-
-    Args:
-        given: What is to be exported.
-
-    Returns:
-        Itself if it does not run on replicas.
+    for ever where a model is served. What does not run on replicas is given back as it is.
 
     Raises:
         StrategyError: If it changes variables of the strategy, or communicates by itself.

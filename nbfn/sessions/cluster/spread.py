@@ -18,11 +18,9 @@ from nbfn.sessions.cluster.errors import StrategyError
 
 
 class Spread:
-    """Runs functions on the replicas of a strategy.
+    """Runs functions on the replicas of a ``tf.distribute`` strategy.
 
-    Args:
-        strategy: The ``tf.distribute`` strategy.
-        splits: Whether each replica gets its share of the batch; the whole batch if not.
+    Each replica gets its share of the batch; if it is not to be split, the whole batch.
     """
 
     def __init__(self, strategy: Any, splits: bool = True) -> None:

@@ -21,11 +21,7 @@ from nbfn.site import warn
 
 
 class Replicas:
-    """Has the notebook's functions run on the replicas of a strategy.
-
-    Args:
-        strategy: The ``tf.distribute`` strategy.
-    """
+    """Has the notebook's functions run on the replicas of a ``tf.distribute`` strategy."""
 
     def __init__(self, strategy: Any) -> None:
         self.strategy = strategy

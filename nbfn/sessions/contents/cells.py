@@ -49,12 +49,7 @@ class CellLog:
         self._number = 0
 
     def note(self, cell: Cell, code: str) -> None:
-        """Notes that a cell has run.
-
-        Args:
-            cell: The cell.
-            code: Its Python, without magics.
-        """
+        """Notes that a cell has run; its code is Python, without magics."""
         try:
             table = symtable.symtable(code, "<cell>", "exec")
             first = _given_first(code)  # compiling finds more faults, as a `return` in no function

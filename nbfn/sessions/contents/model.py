@@ -162,12 +162,7 @@ def is_model(value: Any) -> bool:
 
 
 def model_of(value: Any, name: str = "") -> Model:
-    """Reads the tree of a model, and computes nothing.
-
-    Args:
-        value: A module, a Keras model or a layer.
-        name: What the notebook calls it.
-    """
+    """Reads the tree of a module, a Keras model or a layer, and computes nothing."""
     label = type(value).__name__
     try:
         return Model(name, label, _rows(value))
@@ -181,13 +176,10 @@ def trained(
     gradients: Iterable[tuple[Any, Any]],
     is_used: Callable[[tf.Variable], bool],
 ) -> Model:
-    """Adds what training has done since somebody looked last.
+    """Adds what training has done to a model since somebody looked last.
 
-    Args:
-        model: The tree.
-        value: The module, Keras model or layer that it is of.
-        gradients: Pairs of a gradient and its variable, as optimizers take them.
-        is_used: Whether a trace captures a variable.
+    The gradients are pairs of one and its variable, as optimizers take them; a variable is used
+    if a trace captures it.
     """
     given = {id(_plain(variable)): gradient for gradient, variable in gradients}
     norms: dict[Path, Norms] = {}

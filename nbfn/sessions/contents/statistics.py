@@ -114,11 +114,7 @@ def _change(variable: tf.Variable, values: np.ndarray[Any, Any]) -> float | None
 
 
 def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[float, float] | None:
-    """How far values are from those of the last look; notes them for the next.
-
-    Args:
-        variable: The variable.
-        values: Its values now, as one row.
+    """How far a variable's values, as one row, are from the last look's; notes them for the next.
 
     Returns:
         The norm of the difference, and the norm of the values then; None at the first look.

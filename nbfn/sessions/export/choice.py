@@ -34,10 +34,6 @@ def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
     code cannot be traced for that, each is one. A trace for the default values of all Python
     arguments has the function's own name; the others' names say what they were made for.
 
-    Args:
-        name: The function's name in the model.
-        function: The function.
-
     Raises:
         ExportError: If it was never traced and has no input signature, or if no trace has an input
             although the function has parameters.

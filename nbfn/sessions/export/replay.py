@@ -148,11 +148,7 @@ class State:
         return {name: "".join(map(digest, self._held(name).values())) for name in names}
 
     def changes(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-        """What those of these that have changed hold, which then hold again what they did.
-
-        Args:
-            names: Of variables and tables; all of them by default.
-        """
+        """What those (or all) that have changed hold, which then hold again what they did."""
         looked_at = list(self.before) if names is None else names
         changed = [n for n, now in self._digests(looked_at).items() if now != self.before[n]]
         found = {key: value for name in changed for key, value in self._held(name).items()}

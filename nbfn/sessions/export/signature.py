@@ -20,17 +20,10 @@ _PARTS = {
 
 
 def serving_function(concrete: Any, name: str) -> Any:
-    """A concrete function with flat, named tensors in and out.
-
-    Args:
-        concrete: The trace.
-        name: Of the signature, for messages.
-
-    Returns:
-        `concrete` itself if it is flat already; else one that calls it.
+    """A trace as a concrete function with flat, named tensors in and out: itself, if it is one.
 
     Raises:
-        ExportError: If an input or output has no form in a SavedModel.
+        ExportError: If an input or output has no form in a SavedModel; it names the signature.
     """
     args, kwargs = concrete.structured_input_signature
     outputs = concrete.structured_outputs

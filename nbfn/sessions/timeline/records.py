@@ -14,13 +14,7 @@ _Record = TypeVar("_Record", bound=protocol.Record)
 
 
 def record_of(kind: type[_Record], source: Any, **given: Any) -> _Record:
-    """A record of what an object has under the names of its fields.
-
-    Args:
-        kind: The record.
-        source: The object.
-        **given: The fields that the object does not have, or has in another form.
-    """
+    """A record of what an object has under the names of its fields, unless they are given."""
     own = {name: getattr(source, name) for name in kind.model_fields if name not in given}
     return kind(**own, **given)
 

@@ -139,14 +139,10 @@ def _most(*all_of: dict[str, tuple[int, int]] | None) -> dict[str, tuple[int, in
 
 
 def merged(runs: Iterable[Run], most: int, newest: int = 0) -> list[Run]:
-    """The runs as no more than `most`: time and again the two neighbours that span least are one.
+    """The runs, oldest first, as no more than `most`; so many of the newest stay as they are.
 
-    So what took long, and what is long ago from anything else, stays apart.
-
-    Args:
-        runs: The runs, oldest first.
-        most: So many are left.
-        newest: So many of the newest stay as they are.
+    Time and again the two neighbours that span least are made one. So what took long, and what is
+    long ago from anything else, stays apart.
     """
     found = list(runs)
     while len(found) > max(most, newest + 1):

@@ -17,13 +17,7 @@ _TEXT_ROWS = 20
 def times_outline(
     times: Times, call: str | None = None, found: GraphTimes | None = None
 ) -> Outline:
-    """What the page of a call's times says.
-
-    Args:
-        times: The times.
-        call: The call, as the user wrote it.
-        found: Whose they are, if it is known already.
-    """
+    """What the page of a call's times says, and of the graph's times, if they are known already."""
     number = count(len(times.operations), "operation")
     title = f"{number} ran, {milliseconds(times.seconds)} together"
     if not times.operations:
