@@ -83,9 +83,9 @@ def test_a_graph_with_too_many_operations_is_cut_and_says_so(made, monkeypatch) 
     assert all(n < 6 for taken in record.parts[0].inputs for n in taken[::2])
 
 
-def test_ten_thousand_operations_take_little() -> None:
+def test_a_thousand_operations_take_little() -> None:
     def many(x: Any) -> Any:
-        for block in range(100):
+        for block in range(10):
             with tf.name_scope(f"encoder/layer_{block}/attention"):
                 for _ in range(50):
                     x = x + 1.0
@@ -93,8 +93,9 @@ def test_ten_thousand_operations_take_little() -> None:
 
     traced = nbfn.function(many, autograph=False)
     traced(tf.ones([2]))
-    assert len(record_of(traced).model_dump_json()) < 1_000_000
-    assert record_of(traced).total > 10_000
+    record = record_of(traced)
+    assert len(record.model_dump_json()) < 100_000
+    assert record.total > 1000
 
 
 def test_two_graphs_become_one_in_which_what_differs_is_marked() -> None:
