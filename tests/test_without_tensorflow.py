@@ -59,52 +59,59 @@ def run(place: Place, code: str) -> str:
     return ended.stdout.strip()
 
 
-def cells(place: Place, *texts: str) -> list[str]:
-    """What stands under each cell."""
+def cells(place: Place, *texts: str, apart: bool = False) -> list[str]:
+    """What stands under each cell, in one session, or each in a fork of it."""
     code = f"""
-import contextlib, io, re
+import contextlib, io, os, re
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
-for text in ["%load_ext nbfn", *{texts!r}]:
+for number, text in enumerate(["%load_ext nbfn", *{texts!r}]):
+    if {apart} and number and os.fork():
+        os.wait()
+        continue
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
         shell.run_cell(text)
-    print(repr(re.sub(r"\\x1b\\[[0-9;]*m", "", said.getvalue()).strip()))
+    print(repr(re.sub(r"\\x1b\\[[0-9;]*m", "", said.getvalue()).strip()), flush=True)
+    if {apart} and number:
+        os._exit(0)
 """
     loaded, *said = (eval(line) for line in run(place, code).splitlines())
     assert loaded == ""
+    assert len(said) == len(texts)
     return said
 
 
-def error_of(place: Place, code: str) -> str:
-    return run(
-        place,
-        f"""
-import nbfn
-try:
-    {code}
-except ImportError as error:
-    assert isinstance(error, nbfn.NbfnError)
-    assert error.name == "tensorflow"
-    print(error)
-""",
-    )
+def errors_of(place: Place, *codes: str) -> list[str]:
+    """What each line of code raises, each in a process that has imported nbfn only."""
+    code = f"""
+import os, nbfn
+for code in {codes!r}:
+    if os.fork():
+        os.wait()
+        continue
+    try:
+        exec(code)
+    except ImportError as error:
+        assert isinstance(error, nbfn.NbfnError)
+        assert error.name == "tensorflow"
+        print(error, flush=True)
+    os._exit(0)
+"""
+    return run(place, code).splitlines()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "@nbfn.function\n    def f(x): return x",
+def test_the_first_use_names_the_command(place: Place) -> None:
+    uses = (
+        "@nbfn.function\ndef f(x): return x",
         "from nbfn import nn",
         "nbfn.session()",
         "nbfn.export('model')",
         "nbfn.load('model')",
         "nbfn.report('report.html')",
-    ],
-)
-def test_the_first_use_names_the_command(place: Place, code: str) -> None:
-    assert error_of(place, code) == (
-        f"{MISSING}; install it with: {COMMAND} (in a notebook: %pip install '{TENSORFLOW}')"
     )
+    assert errors_of(place, *uses) == [
+        f"{MISSING}; install it with: {COMMAND} (in a notebook: %pip install '{TENSORFLOW}')"
+    ] * len(uses)
 
 
 def test_importing_and_plain_cells_need_no_tensorflow(place: Place) -> None:
@@ -112,9 +119,8 @@ def test_importing_and_plain_cells_need_no_tensorflow(place: Place) -> None:
     assert cells(place, "import nbfn", "1 + 1", "%unload_ext nbfn") == ["", "Out[0]: 2", ""]
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
+def test_a_magic_says_it_in_one_line(place: Place) -> None:
+    magics = (
         "%%tf_function\ndef f(x):\n    return x",
         "%%tf_function\ny = 2",
         "%%tf_function --whole\ny = 2",
@@ -125,12 +131,10 @@ def test_importing_and_plain_cells_need_no_tensorflow(place: Place) -> None:
         "%tf_traces",
         "%tf_stance eager",
         "%tf_export model",
-    ],
-)
-def test_a_magic_says_it_in_one_line(place: Place, cell: str) -> None:
-    (said,) = cells(place, cell)
-    assert said.startswith(f"UsageError: {MISSING}; install it with: {COMMAND}")
-    assert "\n" not in said
+    )
+    for said in cells(place, *magics, apart=True):
+        assert said.startswith(f"UsageError: {MISSING}; install it with: {COMMAND}")
+        assert "\n" not in said
 
 
 def test_a_cell_says_it_in_one_line(place: Place) -> None:
@@ -142,14 +146,14 @@ def test_a_cell_says_it_in_one_line(place: Place) -> None:
 
 def test_a_tensorflow_that_fails_is_told_with_its_error(place: Place, broken: Path) -> None:
     why = "(ImportError: libcudart.so.12: cannot open shared object file)"
-    message = error_of(place, "nbfn.function(abs)")
+    (message,) = errors_of(place, "nbfn.function(abs)")
     assert message.startswith(f"nbfn needs TensorFlow, and `import tensorflow` fails {why}")
     assert f"python -m pip install --force-reinstall '{TENSORFLOW}'" in message
     chain = "import nbfn\ntry: nbfn.nn\nexcept ImportError as e: print(type(e.__cause__).__name__)"
     assert run(place, chain) == "ImportError"
     assert why in cells(place, "%tf_session")[0]
     broken.write_text("raise TypeError('Descriptors cannot be created directly')")
-    assert "(TypeError: Descriptors cannot" in error_of(place, "nbfn.function(abs)")
+    assert "(TypeError: Descriptors cannot" in errors_of(place, "nbfn.function(abs)")[0]
 
 
 def test_what_else_is_missing_is_told_as_it_is(place: Place) -> None:
