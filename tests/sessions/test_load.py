@@ -141,10 +141,12 @@ def test_it_is_trained_and_exported_again(notebook_model, tmp_path) -> None:
 
 def test_everything_is_exported_again_tables_too(notebook_model, tmp_path) -> None:
     loaded = nbfn.load(notebook_model)
-    nbfn.export(tmp_path / "again", list(loaded.functions.values()), verify=False)
+    written = nbfn.export(tmp_path / "again", loaded)
+    assert {each.status for each in written.verified} == {"equal"}
+    assert set(written.variables) == set(loaded.variables)
     again = nbfn.load(tmp_path / "again")
     assert again["look"](tf.constant(["b"]), True).numpy().tolist() == [4]
-    assert again["add"](tf.constant(2.0)).numpy() == 3.0
+    assert again["counter.add"](tf.constant(2.0)).numpy() == 3.0
     assert again["counter/total"].numpy() == 3.0
 
 
