@@ -36,36 +36,14 @@ Ending = Literal["done", "failed", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of a cell, or several in a row. Times are seconds, since 1970 where they are moments.
+    """A run of a cell, or several in a row, with the fields of `protocol.RunRecord`.
 
-    Attributes:
-        id: Unique in this process.
-        cell: The cell; of several, the one that took longest.
-        first: Number of the first one's execution, if it has one.
-        last: Number of the last one's.
-        time: When it began.
-        end: When it, or the last of them, ended; of a run that goes on, up to when it is told.
-        seconds: How long it took; of several, without the pauses between them.
-        tracing: How much of that went into making traces.
-        running: How much of it went into calls of traces, so far as functions note it themselves.
-        sampled: How much more was seen to go into graphs of other functions, by looking ten times
-            a second.
-        elsewhere: What calls on other threads took meanwhile, which is no part of `seconds`.
-        calls: Outermost calls on all threads. Of functions that are not watched, hits are not seen.
-        traces: Traces that were made, on all threads.
-        watched: Calls of which TensorFlow told what was copied between devices.
-        copies: Copies between devices in those.
-        copied_nbytes: Their size in bytes, as far as it is known.
-        runs: How many runs they are.
-        longest: What the longest of them took.
-        failed: How many raised an error.
-        interrupted: How many were interrupted.
-        is_running: Whether it goes on.
-        segments: Of a cell in segments, what ran in graphs, in words.
-        memory: What the process held at its end, in bytes, the most of several; None where
-            nobody says.
-        devices: What TensorFlow had on each device then, and the most until then, in bytes; the
-            most of several. Devices on which it does not count are left out.
+    But `running` is what calls of traces took, so far as functions note it themselves, and
+    `sampled` how much more was seen to go into graphs of other functions, by looking ten times a
+    second; `is_running` says whether the run goes on. `elsewhere` is no part of `seconds`. Calls
+    and traces are those of all threads, calls the outermost ones; of functions that are not
+    watched, hits are not seen. `copied_nbytes` has what is known. Devices on which TensorFlow does
+    not count are left out.
     """
 
     id: str
