@@ -1,15 +1,14 @@
-"""The wheel installs on a machine without Node; `browser/test_wheel.py` looks at it there."""
+"""What is in the wheel; `browser/test_wheel.py` installs it, and looks at it there."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
 import zipfile
 from pathlib import Path
 
 from nbfn.errors import TENSORFLOW
-from tests.programs.wheel import ROOT, without_node
+from tests.programs.wheel import ROOT
 
 
 def test_what_is_in_the_wheel(wheel: Path) -> None:
@@ -35,16 +34,3 @@ def test_a_gpu_is_an_extra(wheel: Path) -> None:
     (name,) = [name for name in file.namelist() if name.endswith("dist-info/METADATA")]
     needed = re.findall(r"^Requires-Dist: (tensorflow.*)", file.read(name).decode(), re.MULTILINE)
     assert needed == [TENSORFLOW, f"{TENSORFLOW.replace('>', '[and-cuda]>', 1)}; extra == 'gpu'"]
-
-
-def test_the_labextension_is_enabled_and_ok(environment: Path) -> None:
-    listed = subprocess.run(
-        [str(environment / "bin" / "jupyter"), "labextension", "list"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=without_node(),
-    )
-    (line,) = [each for each in listed.stderr.splitlines() if "nbfn-labextension" in each]
-    assert "enabled" in line
-    assert "OK" in line

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Lab, Server
 from tests.programs.environments import Place
+from tests.programs.wheel import without_node
 
 CELLS = (
     "%load_ext nbfn\nimport tensorflow as tf",
     "%%tf_function\ndef double(x):\n    return x * 2",
     "double(tf.ones([2])); double(tf.ones([3]))",
 )
+
+
+def test_the_labextension_is_enabled_and_ok(environment: Path) -> None:
+    listed = subprocess.run(
+        [str(environment / "bin" / "jupyter"), "labextension", "list"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=without_node(),
+    )
+    (line,) = [each for each in listed.stderr.splitlines() if "nbfn-labextension" in each]
+    assert "enabled" in line
+    assert "OK" in line
 
 
 def test_the_widget_and_the_panel_render(environment, browser, tmp_path) -> None:

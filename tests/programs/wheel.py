@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.programs.environments import ROOT, UV
+
 BIN = str(Path(sys.executable).parent)
-UV = shutil.which("uv", path=BIN) or "uv"
 
 
 def without_node() -> dict[str, str]:
@@ -31,7 +31,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         env={
             **os.environ,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         },
     )
     (built,) = folder.glob("*.whl")
