@@ -21,6 +21,7 @@ from nbfn import _tensorflow
 from nbfn._version import __version__
 from nbfn.code import plain_function
 from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.functions.traces.variable_names import roots
 from nbfn.sessions.cluster.once import for_one_device, written_by_chief
 from nbfn.sessions.export.choice import chosen_traces, fixed_sizes, requested
@@ -156,8 +157,11 @@ def export(
         refuse(chosen, specs)
         traces = _traces(chosen, signatures, specs)
         serving = {name: serving_function(each, name) for name, each in traces.items()}
-        process = prover() if verify else None  # it imports TensorFlow while the model is written
+        process = None
         try:
+            if verify:
+                with uninterrupted():  # else it would be there, and nobody would know of it
+                    process = prover()  # it imports TensorFlow while the model is written
             root, held, left_out = _root(chosen, traces)
             with place.beside() as folder:
                 work.next("writing the SavedModel")
