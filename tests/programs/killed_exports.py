@@ -160,6 +160,7 @@ def kill(process: int) -> int:
 
 
 if __name__ == "__main__":
+    os.fsync = lambda _: None  # who is killed loses nothing that is not on the disk yet
     seen = {}
     for look in (steps, race):
         folder = Path(sys.argv[1], look.__name__)
