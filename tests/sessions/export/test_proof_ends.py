@@ -24,19 +24,24 @@ from nbfn.underway.work import under_way as works
 from tests.programs.environments import ROOT
 
 ENDLESS = """
-import os, sys
+import sys, traceback
 import tensorflow as tf, nbfn
 
-@nbfn.function(jit_compile={xla})
 def endless(x):
     while tf.abs(x - tf.round(x)) > 1e-9:
         x = x + 0.0
     return x
 
-endless(tf.constant(2.0))
-print("ready", flush=True)
-nbfn.export(sys.argv[1], endless, time_limit=600)
-print("exported", flush=True)
+functions = {"plain": nbfn.function(endless), "xla": nbfn.function(endless, jit_compile=True)}
+for each in functions.values():
+    each(tf.constant(2.0))
+for line in sys.stdin:
+    try:
+        print("exporting", flush=True)
+        nbfn.export(sys.argv[1], functions[line.strip()], time_limit=600, keep_process=0)
+    except BaseException:  # TensorFlow may make another error of it, which names it
+        said = traceback.format_exc()
+        print("interrupted" if "KeyboardInterrupt" in said else said, flush=True)
 """
 
 
@@ -70,33 +75,72 @@ def _replays(process: psutil.Process) -> bool:
         return False
 
 
-@pytest.fixture(autouse=True)
-def none_is_kept() -> Iterator[None]:
-    """Ends the process that an export keeps for the next one."""
-    prover.prover().end()
-    yield
-    prover.prover().end()
+class Exporting:
+    """A process that exports functions which never end on the inputs that are drawn."""
+
+    def __init__(self, folder: Path) -> None:
+        self.out, self.files = folder / "out", folder / "files"
+        for each in (self.out, self.files):
+            each.mkdir()
+        script = folder / "endless.py"  # AutoGraph reads it
+        script.write_text(ENDLESS)
+        self.process = subprocess.Popen(
+            [sys.executable, str(script), str(self.out / "model")],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.files)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def says(self) -> str:
+        """Its next line."""
+        assert self.process.stdout is not None
+        late = threading.Timer(120, self.process.kill)
+        late.start()
+        line = self.process.stdout.readline()
+        late.cancel()
+        return line.strip()
+
+    def export(self, function: str) -> None:
+        """Has it begin an export."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{function}\n")
+        self.process.stdin.flush()
+        assert self.says() == "exporting"
+
+    def called(self) -> psutil.Process:
+        """The fresh process, when it runs the endless call."""
+        until(lambda: bool(replays(self.process.pid)))
+        (replay,) = replays(self.process.pid)
+        until(lambda: is_calling(replay))
+        return replay
+
+    def interrupt(self) -> None:
+        """Interrupts the export, which leaves nothing; another one can begin."""
+        self.process.send_signal(signal.SIGINT)
+        assert self.says() == "interrupted"
+        assert list(self.out.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Exporting]]:
+    """Gives the one process of these tests; a new one if it has been killed."""
+    started: list[Exporting] = []
+
+    def one() -> Exporting:
+        if not started or started[-1].process.poll() is not None:
+            started.append(Exporting(tmp_path_factory.mktemp("exporting")))
+        return started[-1]
+
+    yield one
+    for each in started:
+        each.process.kill()
+        each.process.communicate()
 
 
 @pytest.fixture
-def exporting(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
-    """A process that exports a function which never ends on the inputs that are drawn."""
-    script = tmp_path / "endless.py"
-    script.write_text(ENDLESS.format(xla=getattr(request, "param", None)))
-    (tmp_path / "out").mkdir()
-    (tmp_path / "files").mkdir()
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path / "out" / "model")],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "files")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    yield process
-    process.kill()
-    process.communicate()
+def exporting(start: Callable[[], Exporting]) -> Exporting:
+    return start()
 
 
 def is_calling(process: psutil.Process) -> bool:
@@ -129,17 +173,23 @@ def test_a_call_that_does_not_end_is_skipped_and_the_others_are_compared(
     assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
 
-def test_the_process_is_kept_for_the_next_proof_and_then_ends(notebook, tmp_path) -> None:
+def test_the_process_is_kept_for_the_next_proof(notebook, tmp_path) -> None:
     f = nbfn.function(lambda x: x + 1)
     f(tf.constant(2.0))
     exported = nbfn.export(tmp_path / "one", f, keep_process=600)
     assert exported.process_nbytes > 100e6  # TensorFlow is loaded in it
     (kept,) = replays(os.getpid())
-    nbfn.export(tmp_path / "two", f, keep_process=0.5)
-    assert replays(os.getpid()) in ([kept], [])
-    until(lambda: replays(os.getpid()) == [])
-    assert nbfn.export(tmp_path / "three", f, keep_process=0).process_nbytes == 0
+    process = prover.prover()
+    assert process._process.pid == kept.pid
+    process.keep(600)
+    assert nbfn.export(tmp_path / "two", f, keep_process=0).process_nbytes == 0
     assert replays(os.getpid()) == []
+
+
+def test_a_process_that_nobody_needs_ends() -> None:
+    Prover().keep(0.1)
+    assert len(replays(os.getpid())) == 1
+    until(lambda: replays(os.getpid()) == [])
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
@@ -154,43 +204,37 @@ def test_a_time_limit_is_a_number_of_seconds(notebook, tmp_path, seconds) -> Non
 def test_a_model_that_is_never_loaded(notebook, tmp_path, monkeypatch) -> None:
     f = nbfn.function(lambda x: x)
     f(tf.constant(2.0))
+    prover.prover().end()  # one that is kept for the next export is quick
     monkeypatch.setattr(prover, "START_LIMIT", 0.1)
     with pytest.raises(VerificationError, match=r"not loaded by a fresh process within 0\.1 s"):
         nbfn.export(tmp_path / "model", f)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("exporting", [None, True], indirect=True, ids=["plain", "xla"])
-def test_an_interrupt_in_the_fresh_process_ends_both(exporting, tmp_path) -> None:
-    until(lambda: bool(replays(exporting.pid)))
-    (replay,) = replays(exporting.pid)
-    until(lambda: is_calling(replay))
-    exporting.send_signal(signal.SIGINT)
-    _, errors = exporting.communicate(timeout=120)
-    assert "KeyboardInterrupt" in errors
-    until(lambda: not replay.is_running() or replay.status() == psutil.STATUS_ZOMBIE)
-    assert list((tmp_path / "out").iterdir()) == []
+@pytest.mark.parametrize("function", ["plain", "xla"])
+def test_an_interrupt_in_the_fresh_process_ends_it_too(exporting, function) -> None:
+    exporting.export(function)
+    replay = exporting.called()
+    exporting.interrupt()
+    until(lambda: not replay.is_running())
 
 
 @pytest.mark.parametrize("after", [0.0, 0.3, 1.0, 2.0, 4.0])
-def test_an_interrupt_at_any_moment_leaves_nothing(exporting, tmp_path, after) -> None:
+def test_an_interrupt_at_any_moment_leaves_nothing(exporting, after) -> None:
+    exporting.export("plain")
     time.sleep(after)
-    started = replays(exporting.pid)
-    exporting.send_signal(signal.SIGINT)
-    _, errors = exporting.communicate(timeout=120)
-    assert "KeyboardInterrupt" in errors
+    started = replays(exporting.process.pid)
+    exporting.interrupt()
     until(lambda: not any(each.is_running() for each in started))
-    assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_the_fresh_process_ends_with_the_one_that_started_it(exporting, tmp_path) -> None:
-    until(lambda: bool(replays(exporting.pid)))
-    (replay,) = replays(exporting.pid)
-    until(lambda: is_calling(replay))
-    assert list((tmp_path / "files").glob("nbfn-verify-*"))
-    exporting.kill()
+def test_the_fresh_process_ends_with_the_one_that_started_it(exporting) -> None:
+    exporting.export("plain")
+    replay = exporting.called()
+    assert list(exporting.files.glob("nbfn-verify-*"))
+    exporting.process.kill()
     until(lambda: not replay.is_running() or replay.status() == psutil.STATUS_ZOMBIE)
-    assert not list((tmp_path / "files").glob("nbfn-verify-*"))
+    assert not list(exporting.files.glob("nbfn-verify-*"))
 
 
 @pytest.fixture
