@@ -50,12 +50,18 @@ def runs(monkeypatch) -> Runs:
     return made
 
 
+def ran(runs: Runs, times: int) -> None:
+    for number in range(1, times + 1):
+        runs.begin(Cell("cell", number))
+        runs.end("done")
+
+
 def test_neighbours_that_span_least_become_one() -> None:
     a, b, c, d = made(1, 0), made(2, 100), made(3, 102, 5), made(4, 300)
     first, both, last = merged([a, b, c, d], 3)
     assert (first, last) == (a, d)
     assert both == replace(
-        *(c,),
+        c,
         id="run-2",
         first=2,
         last=3,
@@ -69,10 +75,7 @@ def test_neighbours_that_span_least_become_one() -> None:
         runs=2,
     )
     assert both.python == 1.5
-    assert merged([a, b, c, d], 3, newest=2) == [
-        *merged([a, b], 1),
-        *(c, d),
-    ]
+    assert merged([a, b, c, d], 3, newest=2) == [*merged([a, b], 1), c, d]
 
 
 def test_the_sums_stay_whatever_is_merged() -> None:
@@ -89,9 +92,7 @@ def test_the_sums_stay_whatever_is_merged() -> None:
 
 
 def test_a_thousand_runs_are_a_bounded_number_of_rows_and_the_newest_are_single(runs) -> None:
-    for number in range(1, 1001):
-        runs.begin(Cell("cell", number))
-        runs.end("done")
+    ran(runs, 1000)
     rows = runs.rows()
     assert len(rows) == MAX_RUNS
     assert sum(each.runs for each in rows) == 1000
@@ -157,9 +158,7 @@ def test_a_run_that_goes_on_is_told_with_what_it_is_seen_to_do(runs, monkeypatch
 def test_a_feed_tells_runs_once_and_takes_out_what_is_merged(runs) -> None:
     feed, patches, known = Feed(), [], Known()
     feed.subscribe(patches.append)
-    for number in range(1, MAX_RUNS + 1):
-        runs.begin(Cell("cell", number))
-        runs.end("done")
+    ran(runs, MAX_RUNS)
     feed.flush()
     feed.flush()
     _, patch = patches
@@ -179,9 +178,7 @@ def test_a_feed_tells_runs_once_and_takes_out_what_is_merged(runs) -> None:
 
 
 def test_what_a_notebook_keeps_is_small_and_spans_everything(runs) -> None:
-    for number in range(1, MAX_RUNS + 1):
-        runs.begin(Cell("cell", number))
-        runs.end("done")
+    ran(runs, MAX_RUNS)
     feed = Feed()
     kept = list(feed.saved_snapshot().state.runs.values())
     assert len(kept) == SAVED_RUNS
