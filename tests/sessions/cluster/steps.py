@@ -68,12 +68,16 @@ def train_step(images, labels):
     return loss
 
 
+def loss_and_gradients(net, images, labels):
+    with tf.GradientTape() as tape:
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, net(images))
+        loss = tf.reduce_mean(losses)
+    return loss, tape.gradient(loss, net.trainable_variables)
+
+
 @nbfn.function
 def step_by_hand(images, labels):
-    with tf.GradientTape() as tape:
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, plain(images))
-        loss = tf.reduce_mean(losses)
-    gradients = tape.gradient(loss, plain.trainable_variables)
+    loss, gradients = loss_and_gradients(plain, images, labels)
     for gradient, variable in zip(gradients, plain.trainable_variables, strict=True):
         variable.assign_sub(rate * gradient)
     return loss
@@ -81,10 +85,7 @@ def step_by_hand(images, labels):
 
 @nbfn.function
 def step_of_sgd(images, labels):
-    with tf.GradientTape() as tape:
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, third(images))
-        loss = tf.reduce_mean(losses)
-    gradients = tape.gradient(loss, third.trainable_variables)
+    loss, gradients = loss_and_gradients(third, images, labels)
     sgd.apply_gradients(zip(gradients, third.trainable_variables, strict=True))
     return loss
 
@@ -99,15 +100,9 @@ def summed(images, labels):
     return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images)))
 
 
-def batches():
-    start = 0
-    for size in SIZES:
-        yield images_of_all[start : start + size], labels_of_all[start : start + size]
-        start += size
-
-
 def train(step):
-    return [float(step(*batch)) for batch in batches()]
+    batches = (tf.split(each[: sum(SIZES)], SIZES) for each in (images_of_all, labels_of_all))
+    return [float(step(*batch)) for batch in zip(*batches, strict=True)]
 
 
 def error_of(call, *args, **kwargs):
