@@ -117,29 +117,14 @@ def test_links_and_empty_folders_in_a_model_are_the_users(export, tmp_path) -> N
         export(path, overwrite=True)
 
 
-def test_a_model_is_replaced_whole(export, notebook, tmp_path) -> None:
+def test_a_model_is_replaced_whole(export, tmp_path) -> None:
     path = tmp_path / "model"
-    export(path)
-    table = tmp_path / "words.txt"
-    table.write_text("a\nb\n")
-    notebook["table"] = tf.lookup.StaticHashTable(
-        tf.lookup.TextFileInitializer(
-            str(table),
-            tf.string,
-            tf.lookup.TextFileIndex.WHOLE_LINE,
-            tf.int64,
-            tf.lookup.TextFileIndex.LINE_NUMBER,
-        ),
-        -1,
-    )
-    f = nbfn.function(lambda x: notebook["table"].lookup(x))
-    f(tf.constant(["a"]))
-    nbfn.export(path, f, overwrite=True, verify=False)
+    killed_exports.export(path, "old")
     assert (path / "assets" / "words.txt").exists()
     export(path, 3.0, overwrite=True)
     assert factor_of(path) == 3.0
     assert not (path / "assets" / "words.txt").exists()
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["model", "words.txt"]
+    assert os.listdir(tmp_path) == ["model"]
 
 
 def test_a_model_that_tensorflow_has_saved_is_replaced(export, tmp_path) -> None:
