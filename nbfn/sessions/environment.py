@@ -64,7 +64,7 @@ def _models(
 
 
 def model_record(model: Model, most: int = 1000) -> protocol.ModelRecord:
-    """The record of a model's tree, with `most` rows."""
+    """The record of a model's tree, with so many rows at most."""
     parameters = model.parameters
     return record_of(
         protocol.ModelRecord,

@@ -61,10 +61,10 @@ class SessionPlacement:
 def session_placement(
     named: Iterable[tuple[str, Any]], memory: Mapping[str, Memory], strategy: Any
 ) -> SessionPlacement:
-    """Looks at the functions of a session, with the notebook's names, and at its devices.
+    """Looks at the functions and devices of a session.
 
     Args:
-        named: The functions.
+        named: The functions, with the notebook's names.
         memory: What each device holds, by its full name.
         strategy: The ``tf.distribute`` strategy that is used, or None.
     """

@@ -19,10 +19,9 @@ from nbfn.sessions.cluster.spread import Spread, name_of
 from nbfn.sessions.cluster.strategy import used
 
 
-def is_chief(strategy: Any = None) -> bool:
+def is_chief() -> bool:
     """Whether this process writes what is written once: models, checkpoints, logs."""
-    strategy = used() if strategy is None else strategy
-    resolver = getattr(strategy, "cluster_resolver", None)
+    resolver = getattr(used(), "cluster_resolver", None)
     kind, number = getattr(resolver, "task_type", None), getattr(resolver, "task_id", None)
     if resolver is None or not kind:
         return True

@@ -160,7 +160,7 @@ def export(
         process = None
         try:
             if verify:
-                with uninterrupted():  # else it would be there, and nobody would know of it
+                with uninterrupted():  # which could leave a process that nobody knows of
                     process = prover()  # it imports TensorFlow while the model is written
             root, held, left_out = _root(chosen, traces)
             with place.beside() as folder:
