@@ -84,13 +84,18 @@ def module_of(path: Path) -> str:
 
 
 @functools.cache
+def trees() -> Mapping[Path, ast.Module]:
+    return {path: ast.parse(path.read_text()) for path in python_files()}
+
+
+@functools.cache
 def imports() -> Mapping[str, frozenset[str]]:
     """The files that each file imports, late imports and those for types too."""
-    files = {module_of(path): path for path in python_files()}
+    files = {module_of(path): tree for path, tree in trees().items()}
     found = {}
-    for module, path in files.items():
+    for module, tree in files.items():
         targets = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 targets |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -172,9 +177,11 @@ def test_nbfns_own_code_uses_the_tf_function_that_it_found() -> None:
     """A notebook may set ``tf.function = nbfn.function``; what looks it up later gets that."""
     late = [
         f"{path.relative_to(PACKAGE)}, line {node.lineno}"
-        for path in python_files()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "tf.function"
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr == "function"
+        and ast.unparse(node) == "tf.function"
     ]
     assert len(late) == 1, late
     assert late[0].startswith("_tensorflow/base.py")
