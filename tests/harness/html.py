@@ -10,12 +10,7 @@ _EMPTY = frozenset({"meta", "link", "img", "br", "progress", "hr", "input"})
 class Page(HTMLParser):
     """What some HTML holds; its elements must be closed in order.
 
-    Attributes:
-        tags: The tag of each element.
-        attributes: Its attributes, beside it.
-        text: All texts but those of scripts and styles, with a space for any white space.
-        summaries: The texts of summaries.
-        scripts: The text of each script, by its id.
+    Of `text`, white space is a space; what scripts and styles hold is no part of it.
     """
 
     def __init__(self, html: str) -> None:

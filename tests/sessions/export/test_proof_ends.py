@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +62,13 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 def replays(of: int) -> list[psutil.Process]:
     """The fresh processes that a process has started."""
-    try:
-        found = psutil.Process(of).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-    return [each for each in found if _replays(each)]
 
-
-def _replays(process: psutil.Process) -> bool:
-    try:
-        return any("replay.py" in part for part in process.cmdline())
-    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+    def is_one(process: psutil.Process) -> bool:
+        with suppress(psutil.NoSuchProcess):  # it has just ended
+            return any("replay.py" in part for part in process.cmdline())
         return False
+
+    return [each for each in psutil.Process(of).children(recursive=True) if is_one(each)]
 
 
 class Exporting:
