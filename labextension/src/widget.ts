@@ -1,4 +1,5 @@
 import type { Render } from '@anywidget/types';
+import { field } from './feed/messages';
 import { Store } from './feed/store';
 import type { Pictures } from './pictures';
 import type {
@@ -79,16 +80,16 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   ask({ type: 'request_snapshot' });
   const mounted = mount(el, store, choice(), { loadPictures, hasCells: false });
   const choose = (): void => mounted.choose(choice());
-  model.on('change:snapshot', receive);
-  model.on('msg:custom', follow);
-  model.on('change:view', choose);
-  model.on('change:target', choose);
+  const listeners = [
+    ['change:snapshot', receive],
+    ['msg:custom', follow],
+    ['change:view', choose],
+    ['change:target', choose]
+  ] as const;
+  listeners.forEach(([name, listener]) => model.on(name, listener));
 
   const dispose = (): void => {
-    model.off('change:snapshot', receive);
-    model.off('msg:custom', follow);
-    model.off('change:view', choose);
-    model.off('change:target', choose);
+    listeners.forEach(([name, listener]) => model.off(name, listener));
     mounted.dispose();
   };
   // Hosts before anywidget 0.11 pass no signal: they call what is returned.
@@ -112,25 +113,16 @@ async function imported(source: string): Promise<Pictures> {
 
 /** Patches and details come as messages. */
 function isMessage(value: unknown): value is Patch | Details {
-  return typeOf(value) === 'patch' || typeOf(value) === 'details';
+  return ['patch', 'details'].includes(field(value, 'type') as string);
 }
 
 function isPictures(value: unknown): value is PicturesMessage {
-  return typeOf(value) === 'pictures';
-}
-
-function typeOf(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && 'type' in value && value.type;
+  return field(value, 'type') === 'pictures';
 }
 
 /** The trait is an empty dict until the kernel fills it. */
 function isSnapshot(value: unknown): value is Snapshot {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'type' in value &&
-    value.type === 'snapshot'
-  );
+  return field(value, 'type') === 'snapshot';
 }
 
 export default { render };

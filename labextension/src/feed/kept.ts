@@ -1,7 +1,7 @@
 import type { SavedView } from '../protocol';
+import { Listeners } from './listeners';
 import type { Source } from './source';
-import type { Presence } from './store';
-import type { KernelState } from './store';
+import type { KernelState, Presence } from './store';
 import { Store } from './store';
 
 /** The session behind an output, as far as an output cares. */
@@ -45,9 +45,7 @@ export class Kept implements Source {
 
   /** Calls the listener after each change, until the returned function is called. */
   subscribe(listener: () => void): () => void {
-    const own = () => listener();
-    this._listeners.add(own);
-    return () => this._listeners.delete(own);
+    return this._listeners.add(listener);
   }
 
   /** Asks the kernel, if it is there, for the rows of a function. */
@@ -102,13 +100,11 @@ export class Kept implements Source {
       this._ended = true; // A kernel that starts anew is another one.
       this._wasLive = false;
     }
-    for (const listener of [...this._listeners]) {
-      listener();
-    }
+    this._listeners.tell();
   }
 
   private readonly _saved = new Store();
-  private readonly _listeners = new Set<() => void>();
+  private readonly _listeners = new Listeners();
   private _state: KernelState | null;
   private _session: Session | null = null;
   private _stop: () => void = () => undefined;

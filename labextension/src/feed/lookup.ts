@@ -7,8 +7,6 @@ import type {
 } from '../protocol';
 import type { KernelState } from './store';
 
-type Rows<T> = ReadonlyMap<string, readonly T[]>;
-
 const NONE: readonly never[] = [];
 
 /** The traces of a function that are known, oldest first. */
@@ -16,7 +14,7 @@ export function tracesOf(
   state: KernelState,
   functionId: string
 ): readonly TraceRecord[] {
-  const told = traceIndex(state.traces).get(functionId) ?? NONE;
+  const told = tracesByFunction(state.traces).get(functionId) ?? NONE;
   return withDetails(state.details.get(functionId)?.traces, told);
 }
 
@@ -25,7 +23,7 @@ export function retracesOf(
   state: KernelState,
   functionId: string
 ): readonly RetraceRecord[] {
-  const told = retraceIndex(state.retraces).get(functionId) ?? NONE;
+  const told = retracesByFunction(state.retraces).get(functionId) ?? NONE;
   return withDetails(state.details.get(functionId)?.retraces, told);
 }
 
@@ -78,58 +76,41 @@ function withDetails<T extends { id: string; number: number }>(
 
 /** The names of the functions whose traces capture a variable. */
 export function usersOf(state: KernelState, variableId: string): readonly string[] {
-  const ids = userIndex(state.traces).get(variableId) ?? NONE;
-  return [...new Set(ids)].flatMap(id => state.functions.get(id)?.name ?? []);
+  const traces = tracesByCapture(state.traces).get(variableId) ?? NONE;
+  const ids = new Set(traces.map(trace => trace.function));
+  return [...ids].flatMap(id => state.functions.get(id)?.name ?? []);
 }
 
-const userIndexes = new WeakMap<object, ReadonlyMap<string, readonly string[]>>();
+const tracesByFunction = indexed<TraceRecord>(trace => [trace.function]);
+const retracesByFunction = indexed<RetraceRecord>(retrace => [retrace.function]);
+const tracesByCapture = indexed<TraceRecord>(trace => trace.captures);
 
-/** For each variable the functions that capture it, found once per table. */
-function userIndex(
-  traces: ReadonlyMap<string, TraceRecord>
-): ReadonlyMap<string, readonly string[]> {
-  let index = userIndexes.get(traces);
-  if (!index) {
-    const users = new Map<string, string[]>();
-    for (const trace of traces.values()) {
-      for (const id of trace.captures) {
-        const known = users.get(id);
-        if (known) {
-          known.push(trace.function);
-        } else {
-          users.set(id, [trace.function]);
-        }
-      }
-    }
-    index = users;
-    userIndexes.set(traces, index);
-  }
-  return index;
-}
-
-const traceIndex = byFunction<TraceRecord>();
-const retraceIndex = byFunction<RetraceRecord>();
-
-/** Groups a table by function, once per table: tables never change, so they can be keys. */
-function byFunction<T extends { function: string }>(): (
-  table: ReadonlyMap<string, T>
-) => Rows<T> {
-  const known = new WeakMap<ReadonlyMap<string, T>, Rows<T>>();
+/** Groups the rows of a table, once per table: tables never change, so they can be keys. */
+function indexed<T>(
+  groupsOf: (row: T) => readonly string[]
+): (table: ReadonlyMap<string, T>) => ReadonlyMap<string, readonly T[]> {
+  const known = new WeakMap<ReadonlyMap<string, T>, Map<string, T[]>>();
   return table => {
     let index = known.get(table);
     if (!index) {
-      const groups = new Map<string, T[]>();
+      index = new Map<string, T[]>();
       for (const row of table.values()) {
-        const group = groups.get(row.function);
-        if (group) {
-          group.push(row);
-        } else {
-          groups.set(row.function, [row]);
+        for (const id of groupsOf(row)) {
+          addTo(index, id, row);
         }
       }
-      index = groups;
       known.set(table, index);
     }
     return index;
   };
+}
+
+/** Adds a row to a group, which may be the first of its group. */
+export function addTo<T>(groups: Map<string, T[]>, id: string, row: T): void {
+  const group = groups.get(id);
+  if (group) {
+    group.push(row);
+  } else {
+    groups.set(id, [row]);
+  }
 }

@@ -35,7 +35,8 @@ export function listsComms({ content }: MessageLike): boolean {
   return typeof comms === 'object' && comms !== null && Object.keys(comms).length > 0;
 }
 
-function field(record: unknown, name: string): unknown {
+/** A field of what may be anything. */
+export function field(record: unknown, name: string): unknown {
   return typeof record === 'object' && record !== null
     ? (record as Record<string, unknown>)[name]
     : undefined;

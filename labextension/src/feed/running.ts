@@ -1,4 +1,5 @@
 import type { MessageLike } from './kernel';
+import { field } from './messages';
 
 /** The cell that a kernel runs. */
 export interface Running {
@@ -91,18 +92,12 @@ export class RunningCell {
   private readonly _cells = new Map<string, string>();
 }
 
-function valueIn(record: unknown, name: string): unknown {
-  return typeof record === 'object' && record !== null
-    ? (record as Record<string, unknown>)[name]
-    : undefined;
-}
-
 function textIn(record: unknown, name: string): string | null {
-  const value = valueIn(record, name);
+  const value = field(record, name);
   return typeof value === 'string' ? value : null;
 }
 
 function numberIn(record: unknown, name: string): number | null {
-  const value = valueIn(record, name);
+  const value = field(record, name);
   return typeof value === 'number' ? value : null;
 }

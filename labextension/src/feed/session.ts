@@ -2,6 +2,7 @@ import type { Messages, Refused } from '../protocol';
 import { PROTOCOL } from '../protocol';
 import { Attachment } from './attachment';
 import type { AnyMessage, KernelLike, MessageLike } from './kernel';
+import { Listeners } from './listeners';
 import { isCellEnd, isPresence, listsComms } from './messages';
 import type { Running } from './running';
 import { RunningCell } from './running';
@@ -94,9 +95,7 @@ export class KernelSession {
 
   /** Calls the listener when the status may have changed, until the returned function is called. */
   onChange(listener: () => void): () => void {
-    const own = () => listener();
-    this._listeners.add(own);
-    return () => this._listeners.delete(own);
+    return this._listeners.add(listener);
   }
 
   /** Says whether anybody sees the page; the kernel sends nothing while nobody does. */
@@ -246,9 +245,7 @@ export class KernelSession {
   }
 
   private _changed(): void {
-    for (const listener of [...this._listeners]) {
-      listener();
-    }
+    this._listeners.tell();
   }
 
   private _active = true;
@@ -259,5 +256,5 @@ export class KernelSession {
   private _attachment: Attachment | null = null;
   private _refused: Pick<Refused, 'nbfn' | 'protocol'> | null = null;
   private readonly _running = new RunningCell();
-  private readonly _listeners = new Set<() => void>();
+  private readonly _listeners = new Listeners();
 }

@@ -1,4 +1,5 @@
 import type { Details, Patch, Removed, Snapshot, State, Totals } from '../protocol';
+import { Listeners } from './listeners';
 
 /** The tables of the state: records by id, in the order of their creation. */
 export type Tables = {
@@ -58,9 +59,7 @@ export class Store {
 
   /** Calls the listener after each change, until the returned function is called. */
   subscribe(listener: () => void): () => void {
-    const own = () => listener();
-    this._listeners.add(own);
-    return () => this._listeners.delete(own);
+    return this._listeners.add(listener);
   }
 
   /** Asks for the rows of a function, which come later, if at all. */
@@ -158,15 +157,13 @@ export class Store {
 
   private _set(state: KernelState | null): void {
     this._state = state;
-    for (const listener of [...this._listeners]) {
-      listener();
-    }
+    this._listeners.tell();
   }
 
   private _state: KernelState | null = null;
   private _awaiting = false;
   private readonly _ended = new Set<string>();
-  private readonly _listeners = new Set<() => void>();
+  private readonly _listeners = new Listeners();
   private readonly _asked = new Set<string>();
   private readonly _options: StoreOptions;
 }

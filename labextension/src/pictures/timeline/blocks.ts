@@ -1,5 +1,6 @@
 import type { Cause, Cell, RunRecord } from '../../protocol';
 import type { FunctionRecord, RetraceRecord, TraceRecord } from '../../protocol';
+import { addTo } from '../../feed/lookup';
 import { cellText } from '../../views/parts/cellReference';
 import { counts, duration } from '../../views/parts/format';
 import { trans } from '../../words';
@@ -145,14 +146,6 @@ function traceBlocks({
   functions
 }: TimelineData): Map<string, Block[]> {
   const found = new Map<string, Block[]>();
-  const add = (id: string, block: Block): void => {
-    const known = found.get(id);
-    if (known) {
-      known.push(block);
-    } else {
-      found.set(id, [block]);
-    }
-  };
   const told = new Set<string>();
   for (const retrace of retraces.values()) {
     const { causes, trace, function: id } = retrace;
@@ -164,14 +157,12 @@ function traceBlocks({
     if (cause?.code !== 'xla_compile') {
       told.add(trace);
     }
-    add(
-      id,
-      traceBlock(retrace, traces.get(trace)?.number, cause, cause?.code ?? 'unknown')
-    );
+    const { number } = traces.get(trace) ?? {};
+    addTo(found, id, traceBlock(retrace, number, cause, cause?.code ?? 'unknown'));
   }
   for (const trace of traces.values()) {
     if (!told.has(trace.id) && functions.has(trace.function)) {
-      add(trace.function, traceBlock(trace, trace.number, trace.cause));
+      addTo(found, trace.function, traceBlock(trace, trace.number, trace.cause));
     }
   }
   for (const blocks of found.values()) {

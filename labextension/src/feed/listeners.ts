@@ -1,0 +1,23 @@
+/** Who is told of changes. */
+export class Listeners {
+  /** Adds a listener, until the returned function is called. */
+  add(listener: () => void): () => void {
+    const own = () => listener();
+    this._all.add(own);
+    return () => this._all.delete(own);
+  }
+
+  /** Tells everybody that something has changed. */
+  tell(): void {
+    for (const listener of [...this._all]) {
+      listener();
+    }
+  }
+
+  /** Forgets everybody. */
+  clear(): void {
+    this._all.clear();
+  }
+
+  private readonly _all = new Set<() => void>();
+}
