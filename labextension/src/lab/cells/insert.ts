@@ -34,12 +34,7 @@ export async function insertCode(
         ? content.widgets.length - 1
         : (named?.index ?? content.activeCellIndex);
     const index = above + 1;
-    model.insertCell(index, {
-      cell_type: 'code',
-      source: code,
-      // The user asked for this code, so its output is trusted like that of typed code.
-      metadata: { trusted: true }
-    });
+    model.insertCell(index, codeCell(code));
     await showCell({ panel: document, index });
     const cell = content.widgets[index];
     if (run && cell) {
@@ -52,6 +47,11 @@ export async function insertCode(
       document.console.replaceSelection(code);
     }
   }
+}
+
+function codeCell(source: string) {
+  // The user asked for this code, so its output is trusted like that of typed code.
+  return { cell_type: 'code' as const, source, metadata: { trusted: true } };
 }
 
 /** The line that loads nbfn. */
@@ -70,11 +70,7 @@ export async function loadExtension(document: KernelDocument): Promise<void> {
   const isLoading = (cell: Cell): boolean =>
     cell.model.sharedModel.getSource().trim() === LOAD;
   if (!content.widgets.some(isLoading)) {
-    content.model?.sharedModel.insertCell(0, {
-      cell_type: 'code',
-      source: LOAD,
-      metadata: { trusted: true }
-    });
+    content.model?.sharedModel.insertCell(0, codeCell(LOAD));
   }
   const cell = content.widgets.find(isLoading);
   if (cell) {

@@ -4,7 +4,6 @@ import { addCellCommands } from './cellCommands';
 import { CommandIDs, PANEL_ID } from './ids';
 import type { CommandOptions } from './options';
 import { NO_ARGUMENTS } from './options';
-import { addQuestions } from './questions';
 import { addSessionCommands } from './sessionCommands';
 
 /** Adds the commands to the application, and to the palette those that a user may choose. */
@@ -23,7 +22,6 @@ export function addCommands(
     }
   });
   addSessionCommands(options);
-  addQuestions(options);
   addCellCommands(options);
   for (const command of [
     CommandIDs.showPanel,

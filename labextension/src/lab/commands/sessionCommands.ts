@@ -1,5 +1,6 @@
 import { InputDialog, Notification } from '@jupyterlab/apputils';
 import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import type { CommandRegistry } from '@lumino/commands';
 import { functionsOf, lastRetrace } from '../../feed/lookup';
 import type { KernelSession } from '../../feed/session';
 import type { KernelState } from '../../feed/store';
@@ -17,15 +18,26 @@ const PATIENCE_MS = 2000;
 /** Adds the commands that ask or change the session of the document that the user works in. */
 export function addSessionCommands(options: CommandOptions): void {
   const { app, tracker, trans } = options;
-  const { commands } = app;
   const isEnabled = (): boolean => !!tracker.document?.sessionContext.session?.kernel;
+  const add = (id: string, own: CommandRegistry.ICommandOptions): void => {
+    app.commands.addCommand(id, { describedBy: NO_ARGUMENTS, isEnabled, ...own });
+  };
+  /** A command whose answer is the output of a cell that it runs. */
+  const ask = (id: string, label: string, caption: string, code: string): void =>
+    add(id, {
+      label,
+      caption,
+      execute: async () => {
+        if (tracker.document) {
+          await insertCode(tracker.document, { code, run: true });
+        }
+      }
+    });
 
-  commands.addCommand(CommandIDs.load, {
+  add(CommandIDs.load, {
     label: trans.__('Load nbfn'),
     caption: trans.__('Run %load_ext nbfn in the first cell of the notebook'),
     icon: nbfnIcon,
-    describedBy: NO_ARGUMENTS,
-    isEnabled,
     execute: async () => {
       tracker.start();
       if (tracker.document) {
@@ -34,11 +46,9 @@ export function addSessionCommands(options: CommandOptions): void {
     }
   });
 
-  commands.addCommand(CommandIDs.explain, {
+  add(CommandIDs.explain, {
     label: trans.__('Explain the Last Retrace'),
     caption: trans.__('Run a cell that says why each trace was made'),
-    describedBy: NO_ARGUMENTS,
-    isEnabled,
     execute: async () => {
       const now = await known(options);
       const retrace = now && lastRetrace(now.state);
@@ -55,11 +65,9 @@ export function addSessionCommands(options: CommandOptions): void {
     }
   });
 
-  commands.addCommand(CommandIDs.showGraph, {
+  add(CommandIDs.showGraph, {
     label: trans.__('Show a Graph'),
     caption: trans.__('Run a cell that shows the newest graph of a function'),
-    describedBy: NO_ARGUMENTS,
-    isEnabled,
     execute: async () => {
       const now = await known(options);
       if (!now) {
@@ -88,11 +96,9 @@ export function addSessionCommands(options: CommandOptions): void {
     }
   });
 
-  commands.addCommand(CommandIDs.exportSession, {
+  add(CommandIDs.exportSession, {
     label: trans.__('Export the Session…'),
     caption: trans.__('Run a cell that writes all traced functions as a SavedModel'),
-    describedBy: NO_ARGUMENTS,
-    isEnabled,
     execute: async () => {
       // The dialog takes time, in which the user may go elsewhere: the document is chosen before.
       const now = await known(options);
@@ -117,10 +123,9 @@ export function addSessionCommands(options: CommandOptions): void {
     }
   });
 
-  commands.addCommand(CommandIDs.runAll, {
+  add(CommandIDs.runAll, {
     label: trans.__('Run All Cells and Report'),
     caption: trans.__('Run all cells, and then one that shows the session'),
-    describedBy: NO_ARGUMENTS,
     isEnabled: () => isEnabled() && tracker.document instanceof NotebookPanel,
     execute: async () => {
       const { document } = tracker;
@@ -135,6 +140,25 @@ export function addSessionCommands(options: CommandOptions): void {
       }
     }
   });
+
+  ask(
+    CommandIDs.dependencies,
+    trans.__('Show What Is Stale'),
+    trans.__('Run a cell that shows what depends on what, and what to run again'),
+    'import nbfn\nnbfn.session().dependencies'
+  );
+  ask(
+    CommandIDs.placement,
+    trans.__('Show the Devices'),
+    trans.__('Run a cell that shows what each device holds and has run'),
+    'import nbfn\nnbfn.session().placement'
+  );
+  ask(
+    CommandIDs.report,
+    trans.__('Write a Report'),
+    trans.__('Run a cell that writes the session to one HTML file'),
+    'import nbfn\nnbfn.report("report.html")'
+  );
 }
 
 /** Works without the magics too, such as after a run that failed before it loaded them. */

@@ -1,6 +1,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { KernelSession } from '../../feed/session';
 import type { Running } from '../../feed/running';
+import { duration } from '../../views/parts/format';
 import type { KernelDocument } from '../tracker';
 
 /** What the header can be asked for. */
@@ -106,18 +107,11 @@ export class PanelHeader {
     const elapsed = since === null ? 0 : Date.now() - since;
     return elapsed < WORTH_TELLING_MS
       ? trans.__('%1 is running', name)
-      : trans.__('%1 has been running for %2', name, this._duration(elapsed));
-  }
-
-  private _duration(milliseconds: number): string {
-    const seconds = Math.floor(milliseconds / 1000);
-    const minutes = Math.floor(seconds / 60);
-    if (minutes === 0) {
-      return this._trans.__('%1 s', seconds);
-    }
-    return minutes < 60
-      ? this._trans.__('%1 min %2 s', minutes, seconds % 60)
-      : this._trans.__('%1 h %2 min', Math.floor(minutes / 60), minutes % 60);
+      : trans.__(
+          '%1 has been running for %2',
+          name,
+          duration(Math.floor(elapsed / 1000))
+        );
   }
 
   private readonly _trans: TranslationBundle;
