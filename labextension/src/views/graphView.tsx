@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { useContext, useMemo } from 'preact/hooks';
 import type { GraphRecord } from '../protocol';
 import { counts } from './parts/format';
-import { PresenceContext } from './parts/presence';
+import { SurroundingsContext } from './parts/presence';
 import { Sentence } from './parts/texts';
 import { Picture } from './picture';
 
@@ -20,7 +20,7 @@ export function GraphView({ graph }: { graph: GraphRecord }): VNode {
 
 /** The picture of a graph; how much there is to see, as long as it is not drawn. */
 export function GraphPicture({ graph }: { graph: GraphRecord }): VNode {
-  const isLive = useContext(PresenceContext) === 'live';
+  const isLive = useContext(SurroundingsContext).presence === 'live';
   const data = useMemo(() => ({ graph, isLive }), [graph, isLive]);
   return (
     <Picture name="graph" data={data}>

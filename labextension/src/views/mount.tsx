@@ -10,8 +10,7 @@ import { ModelTree } from './models/modelTree';
 import { PageView } from './pageView';
 import type { LoadPictures } from './picture';
 import { PicturesContext } from './picture';
-import { DocumentationContext } from './parts/causeText';
-import { CellsContext, DetailsContext, Gone, PresenceContext } from './parts/presence';
+import { Gone, SurroundingsContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
 /** Which view to show: one function, one cell, the whole session, a result's page, or a graph. */
@@ -58,19 +57,14 @@ export function mount(
     frame = 0;
     dirty = false;
     const { state, presence } = source;
+    const documentation = state?.documentation ?? null;
     render(
-      <PresenceContext.Provider value={presence}>
-        <DetailsContext.Provider value={ask}>
-          <PicturesContext.Provider value={loadPictures}>
-            <CellsContext.Provider value={hasCells}>
-              <DocumentationContext.Provider value={state?.documentation ?? null}>
-                {presence === 'gone' && !RESULTS.has(choice.view) && <Gone />}
-                {drawn(state)}
-              </DocumentationContext.Provider>
-            </CellsContext.Provider>
-          </PicturesContext.Provider>
-        </DetailsContext.Provider>
-      </PresenceContext.Provider>,
+      <SurroundingsContext.Provider value={{ presence, hasCells, documentation, ask }}>
+        <PicturesContext.Provider value={loadPictures}>
+          {presence === 'gone' && !RESULTS.has(choice.view) && <Gone />}
+          {drawn(state)}
+        </PicturesContext.Provider>
+      </SurroundingsContext.Provider>,
       element
     );
   };

@@ -14,6 +14,7 @@ import { VariableTree } from './lists/variableTree';
 import { WorkList } from './lists/workList';
 import { counts, device, duration, integer, size } from './parts/format';
 import { Limited } from './parts/limited';
+import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
 import { Fact, seen } from './parts/texts';
 import { Timeline, timelineNote } from './timeline';
@@ -39,21 +40,11 @@ function Session({ state }: { state: KernelState }): VNode {
       <WorkList work={[...state.work.values()]} />
       <TotalsLine totals={totals} />
       {state.cells.size > 0 && (
-        <Section
-          class="nbfn-Section"
-          title={trans.__('Cells')}
-          note={integer(state.cells.size)}
-          open
-        >
+        <Part title={trans.__('Cells')} note={integer(state.cells.size)}>
           {() => <CellList state={state} />}
-        </Section>
+        </Part>
       )}
-      <Section
-        class="nbfn-Section"
-        title={trans.__('Functions')}
-        note={integer(functions.length)}
-        open
-      >
+      <Part title={trans.__('Functions')} note={integer(functions.length)}>
         {() => (
           <>
             <FunctionList state={state} functions={functions} />
@@ -69,58 +60,38 @@ function Session({ state }: { state: KernelState }): VNode {
             )}
           </>
         )}
-      </Section>
-      <Section
-        class="nbfn-Section"
+      </Part>
+      <Part
         title={trans.__('Last retrace')}
         note={
           retrace ? seen(state.functions.get(retrace.function)?.name ?? '') : 'none'
         }
-        open
       >
         {() => <LastRetrace state={state} retrace={retrace} />}
-      </Section>
+      </Part>
       {state.retraces.size > 1 && (
-        <Section
-          class="nbfn-Section"
+        <Part
           title={trans.__('Retraces by cause')}
           note={integer(Math.max(totals.retraces ?? 0, state.retraces.size))}
-          open
         >
           {() => <RetraceGroups state={state} />}
-        </Section>
+        </Part>
       )}
-      <Section
-        class="nbfn-Section"
-        title={trans.__('Timeline')}
-        note={timelineNote(state)}
-      >
+      <Part title={trans.__('Timeline')} note={timelineNote(state)} open={false}>
         {() => <Timeline state={state} />}
-      </Section>
+      </Part>
       {state.models.size > 0 && (
-        <Section
-          class="nbfn-Section"
-          title={trans.__('Models')}
-          note={integer(state.models.size)}
-          open
-        >
+        <Part title={trans.__('Models')} note={integer(state.models.size)}>
           {() => <ModelList state={state} />}
-        </Section>
+        </Part>
       )}
-      <Section
-        class="nbfn-Section"
+      <Part
         title={trans.__('Captured variables')}
         note={integer(Math.max(totals.variables ?? 0, state.variables.size))}
-        open
       >
         {() => <VariableTree state={state} />}
-      </Section>
-      <Section
-        class="nbfn-Section"
-        title={trans.__('Devices')}
-        note={integer(state.devices.size)}
-        open
-      >
+      </Part>
+      <Part title={trans.__('Devices')} note={integer(state.devices.size)}>
         {() => (
           <>
             <DeviceList devices={state.devices} />
@@ -136,13 +107,18 @@ function Session({ state }: { state: KernelState }): VNode {
             )}
           </>
         )}
-      </Section>
+      </Part>
       <p class="nbfn-Footer">
         {`nbfn ${state.nbfn}`}
         {state.tensorflow !== null && `, TensorFlow ${state.tensorflow}`}
       </p>
     </div>
   );
+}
+
+/** A part of the session, which is open at first unless it is said. */
+function Part(props: Omit<SectionProps, 'class'>): VNode {
+  return <Section class="nbfn-Section" open {...props} />;
 }
 
 /** How much there is, and what it has cost. */

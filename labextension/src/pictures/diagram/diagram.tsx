@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Diagram } from '../../protocol';
-import { revealCell } from '../../views/parts/actions';
+import { revealPlace } from '../../views/parts/cellReference';
 import { Sentence, seen } from '../../views/parts/texts';
 import { trans } from '../../words';
 import type { Arrow, Box } from './layout';
@@ -70,7 +70,6 @@ function ArrowLine({ arrow }: { arrow: Arrow }): VNode {
 function NodeBox({ box }: { box: Box }): VNode {
   const { node, x, y, width, height } = box;
   const { cell } = node;
-  const cellId = cell?.id;
   const place = {
     left: `${x}px`,
     top: `${y}px`,
@@ -88,7 +87,7 @@ function NodeBox({ box }: { box: Box }): VNode {
       ))}
     </>
   );
-  return cellId == null ? (
+  return cell?.id == null ? (
     <div class={name} style={place} title={`${node.kind} ${node.label}`}>
       {words}
     </div>
@@ -99,10 +98,7 @@ function NodeBox({ box }: { box: Box }): VNode {
       style={place}
       title={trans.__('%1: go to the cell', node.label)}
       onClick={event => {
-        revealCell(event.currentTarget, {
-          cellId,
-          ...(cell?.line != null && { line: cell.line })
-        });
+        revealPlace(event.currentTarget, cell);
       }}
     >
       {words}

@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { Fragment } from 'preact';
 import { CellReference } from '../../views/parts/cellReference';
-import { counts, duration, integer } from '../../views/parts/format';
+import { counts, duration, integer, percent } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
 import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
@@ -178,8 +178,7 @@ function Time(props: { operation: Operation; whole: number }): VNode {
 
 /** A time, and its part of the whole, such as "1.2 ms, 30 %". */
 export function part(seconds: number, whole: number): string {
-  const share = whole > 0 ? seconds / whole : 0;
-  return `${duration(seconds)}, ${share > 0 && share < 0.005 ? '< 1' : Math.round(share * 100)} %`;
+  return `${duration(seconds)}, ${percent(whole > 0 ? seconds / whole : 0)}`;
 }
 
 /** A name, and what there is to say about it. */

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { RunRecord } from '../../protocol';
-import { counts, duration, size } from '../../views/parts/format';
+import { counts, duration, percent, size } from '../../views/parts/format';
 import { Sentence } from '../../views/parts/texts';
 import { trans } from '../../words';
 import { partsOf, sum } from './runs';
@@ -78,9 +78,4 @@ export function Spending({ runs }: { runs: ReadonlyMap<string, RunRecord> }): VN
       </p>
     </div>
   );
-}
-
-/** A share as text; what is there is never said to be nothing. */
-function percent(share: number): string {
-  return share > 0 && share < 0.005 ? '< 1 %' : `${Math.round(share * 100)} %`;
 }

@@ -1,8 +1,9 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
 import type { FunctionRecord, RunRecord } from '../../protocol';
 import { counts, device, duration, integer, size } from '../../views/parts/format';
-import { Limited } from '../../views/parts/limited';
+import type { Column } from '../../views/parts/limited';
+import { Table } from '../../views/parts/limited';
+import { Section } from '../../views/parts/section';
 import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
 import { endingOf, partsOf, runName } from '../spending/runs';
@@ -19,92 +20,51 @@ export function RunTable({
   runs: ReadonlyMap<string, RunRecord>;
   functions: ReadonlyMap<string, FunctionRecord>;
 }): VNode {
-  const [open, setOpen] = useState(false);
+  const shape = { class: 'nbfn-Timeline-table', step: 50 };
   return (
-    <details
-      class="nbfn-Timeline-tables"
-      open={open}
-      onToggle={event => setOpen(event.currentTarget.open)}
-    >
-      <summary>{trans.__('As tables')}</summary>
-      {open && (
+    <Section class="nbfn-Timeline-tables" title={trans.__('As tables')}>
+      {() => (
         <>
-          <Limited items={[...runs.values()].reverse()} step={50}>
-            {shown => (
-              <table class="nbfn-Timeline-table">
-                <caption>
-                  {trans.__('%1, the newest first', counts.rows(runs.size))}
-                </caption>
-                <thead>
-                  <tr>
-                    {headings().map(title => (
-                      <th key={title} scope="col">
-                        {title}
-                      </th>
-                    ))}
-                    <th scope="col">{trans.__('Traces')}</th>
-                    <th scope="col">{trans.__('Memory')}</th>
-                    <th scope="col">{trans.__('Ended')}</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.map(run => (
-                    <RunRow key={run.id} run={run} />
-                  ))}
-                </tbody>
-              </table>
-            )}
-          </Limited>
-          <Limited
-            items={[...functions.values()].filter(fn => fn.trace_seconds > 0)}
-            step={50}
-          >
-            {shown => (
-              <table class="nbfn-Timeline-table">
-                <caption>{trans.__('Functions')}</caption>
-                <thead>
-                  <tr>
-                    {functionHeadings().map(title => (
-                      <th key={title} scope="col">
-                        {title}
-                      </th>
-                    ))}
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.map(fn => (
-                    <tr key={fn.id}>
-                      <th scope="row">
-                        <code>{seen(fn.name)}</code>
-                      </th>
-                      <td>{duration(fn.trace_seconds)}</td>
-                      <td>
-                        {fn.run_seconds > 0
-                          ? duration(fn.run_seconds)
-                          : trans.__('not measured')}
-                      </td>
-                      <td>{integer(fn.traces)}</td>
-                      <td>{integer(fn.retraces)}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            )}
-          </Limited>
+          <Table
+            {...shape}
+            caption={trans.__('%1, the newest first', counts.rows(runs.size))}
+            rows={[...runs.values()].reverse()}
+            columns={ofRuns()}
+          />
+          <Table
+            {...shape}
+            caption={trans.__('Functions')}
+            rows={[...functions.values()].filter(fn => fn.trace_seconds > 0)}
+            columns={ofFunctions()}
+          />
         </>
       )}
-    </details>
+    </Section>
   );
 }
 
-const headings = (): string[] => [
-  trans.__('Cell'),
-  trans.__('At'),
-  trans.__('Seconds'),
-  trans.__('Tracing'),
-  trans.__('Graphs'),
-  trans.__('Python'),
-  trans.__('Calls')
+const ofRuns = (): Column<RunRecord>[] => [
+  { name: trans.__('Cell'), of: runName },
+  { name: trans.__('At'), of: run => clock(run.time, TO_THE_SECOND) },
+  { name: trans.__('Seconds'), of: run => duration(run.seconds) },
+  { name: trans.__('Tracing'), of: run => duration(partsOf(run).tracing) },
+  { name: trans.__('Graphs'), of: run => duration(partsOf(run).graph) },
+  { name: trans.__('Python'), of: run => duration(partsOf(run).python) },
+  { name: trans.__('Calls'), of: run => integer(run.calls ?? 0) },
+  { name: trans.__('Traces'), of: run => integer(run.traces ?? 0) },
+  { name: trans.__('Memory'), of: memoryOf },
+  { name: trans.__('Ended'), of: run => endingOf(run) || trans.__('ran') }
+];
+
+const ofFunctions = (): Column<FunctionRecord>[] => [
+  { name: trans.__('Function'), of: fn => <code>{seen(fn.name)}</code> },
+  { name: trans.__('Tracing'), of: fn => duration(fn.trace_seconds) },
+  {
+    name: trans.__('Running'),
+    of: fn => (fn.run_seconds > 0 ? duration(fn.run_seconds) : trans.__('not measured'))
+  },
+  { name: trans.__('Traces'), of: fn => integer(fn.traces) },
+  { name: trans.__('Retraces'), of: fn => integer(fn.retraces) }
 ];
 
 /** What the process held at the end, and each device on which TensorFlow counts. */
@@ -113,29 +73,4 @@ function memoryOf({ memory, devices }: RunRecord): string {
     ([name, [bytes]]) => `${seen(device(name))} ${size(bytes ?? 0)}`
   );
   return [...(memory == null ? [] : [size(memory)]), ...each].join(', ');
-}
-
-const functionHeadings = (): string[] => [
-  trans.__('Function'),
-  trans.__('Tracing'),
-  trans.__('Running'),
-  trans.__('Traces'),
-  trans.__('Retraces')
-];
-
-function RunRow({ run }: { run: RunRecord }): VNode {
-  const { tracing, graph, python } = partsOf(run);
-  return (
-    <tr>
-      <th scope="row">{runName(run)}</th>
-      <td>{clock(run.time, TO_THE_SECOND)}</td>
-      {[run.seconds, tracing, graph, python].map((seconds, index) => (
-        <td key={index}>{duration(seconds)}</td>
-      ))}
-      <td>{integer(run.calls ?? 0)}</td>
-      <td>{integer(run.traces ?? 0)}</td>
-      <td>{memoryOf(run)}</td>
-      <td>{endingOf(run) || trans.__('ran')}</td>
-    </tr>
-  );
 }

@@ -4,7 +4,7 @@ import { functionsOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TracedCellRecord } from '../../protocol';
 import { trans } from '../../words';
-import { CellReference, cellText } from '../parts/cellReference';
+import { CellFact, cellText } from '../parts/cellReference';
 import { Fact } from '../parts/texts';
 import { useFilter } from '../parts/filter';
 import { counts, duration, ratio, size } from '../parts/format';
@@ -111,11 +111,7 @@ function CellRow({
       {() => (
         <>
           <div class="nbfn-Facts">
-            {cell.cell && (
-              <Fact>
-                <CellReference cell={cell.cell} />
-              </Fact>
-            )}
+            <CellFact cell={cell.cell} />
             <Fact>{cell.sentence}</Fact>
             <Fact>{counts.runs(cell.runs)}</Fact>
             <Fact>{cellTimes(state, cell)}</Fact>

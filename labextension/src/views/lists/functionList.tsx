@@ -4,12 +4,12 @@ import { tracesOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TraceRecord } from '../../protocol';
 import { trans } from '../../words';
-import { CellReference } from '../parts/cellReference';
+import { CellFact } from '../parts/cellReference';
 import { Fact, seen } from '../parts/texts';
 import { useFilter } from '../parts/filter';
 import { counts, duration, integer, size } from '../parts/format';
 import { Icon } from '../parts/icons';
-import { Limited } from '../parts/limited';
+import { LeftOut, Limited } from '../parts/limited';
 import { useDetails } from '../parts/presence';
 import { Section } from '../parts/section';
 import { Signature } from '../parts/signature';
@@ -129,7 +129,6 @@ function FunctionSummary({
 }): VNode {
   useDetails(state, fn);
   const traces = tracesOf(state, fn.id);
-  const left = fn.traces - traces.length;
   return (
     <>
       <div class="nbfn-Facts">
@@ -138,11 +137,7 @@ function FunctionSummary({
         <Fact>{counts.retraces(fn.retraces)}</Fact>
         <Fact>{trans.__('%1 to trace', duration(fn.trace_seconds))}</Fact>
         <Fact title={trans.__('Size of its graphs')}>{size(fn.nbytes)}</Fact>
-        {fn.cell && (
-          <Fact>
-            <CellReference cell={fn.cell} />
-          </Fact>
-        )}
+        <CellFact cell={fn.cell} />
       </div>
       <Limited items={traces} step={20}>
         {visible => (
@@ -153,9 +148,7 @@ function FunctionSummary({
           </ul>
         )}
       </Limited>
-      {left > 0 && (
-        <p class="nbfn-Muted">{trans.__('%1 not listed.', counts.olderTraces(left))}</p>
-      )}
+      <LeftOut number={fn.traces - traces.length} of={counts.olderTraces} />
     </>
   );
 }
@@ -171,11 +164,7 @@ function TraceItem({ trace }: { trace: TraceRecord }): VNode {
         <div class="nbfn-Facts">
           <Fact>{counts.hits(trace.hits)}</Fact>
           <Fact>{trans.__('%1 to trace', duration(trace.trace_seconds))}</Fact>
-          {trace.cell && (
-            <Fact>
-              <CellReference cell={trace.cell} />
-            </Fact>
-          )}
+          <CellFact cell={trace.cell} />
         </div>
       </div>
     </li>

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useContext } from 'preact/hooks';
 import { insertCell } from '../parts/actions';
-import { CellsContext, PresenceContext } from '../parts/presence';
+import { SurroundingsContext } from '../parts/presence';
 
 /** Properties of a question. */
 export interface QuestionProps {
@@ -14,9 +14,8 @@ export interface QuestionProps {
 
 /** A link that runs a cell; nothing where no kernel would run it, or no host would insert it. */
 export function Question({ code, title, children }: QuestionProps): VNode | null {
-  const hasCells = useContext(CellsContext);
-  const isLive = useContext(PresenceContext) === 'live';
-  return hasCells && isLive ? (
+  const { hasCells, presence } = useContext(SurroundingsContext);
+  return hasCells && presence === 'live' ? (
     <button
       type="button"
       class="nbfn-CellReference nbfn-mod-link"

@@ -3,11 +3,11 @@ import { useMemo } from 'preact/hooks';
 import type { KernelState } from '../../feed/store';
 import type { Cause, Cell, RetraceRecord } from '../../protocol';
 import { trans } from '../../words';
-import { CellReference, cellText } from '../parts/cellReference';
+import { CellFact, cellText } from '../parts/cellReference';
 import { counts, duration, integer } from '../parts/format';
-import { Limited } from '../parts/limited';
+import { LeftOut, Limited } from '../parts/limited';
 import { Section } from '../parts/section';
-import { Fact, seen } from '../parts/texts';
+import { seen } from '../parts/texts';
 import { RetraceCauses } from './retraceList';
 
 /** Retraces of one function for one reason. */
@@ -38,11 +38,7 @@ export function RetraceGroups({ state }: { state: KernelState }): VNode {
           ))
         }
       </Limited>
-      {left > 0 && (
-        <p class="nbfn-Muted">
-          {trans.__('%1 not listed.', counts.olderRetraces(left))}
-        </p>
-      )}
+      <LeftOut number={left} of={counts.olderRetraces} />
     </>
   );
 }
@@ -70,9 +66,7 @@ function GroupRow({ group, name }: { group: Group; name: string }): VNode {
         <div class="nbfn-Retrace">
           <div class="nbfn-Facts">
             {places.map(place => (
-              <Fact key={cellText(place)}>
-                <CellReference cell={place} />
-              </Fact>
+              <CellFact key={cellText(place)} cell={place} />
             ))}
           </div>
           <RetraceCauses retrace={last} />

@@ -3,7 +3,7 @@ import type { KernelState } from '../../feed/store';
 import type { RetraceRecord } from '../../protocol';
 import { trans } from '../../words';
 import { CauseText } from '../parts/causeText';
-import { CellReference } from '../parts/cellReference';
+import { CellFact } from '../parts/cellReference';
 import { Fact, seen } from '../parts/texts';
 import { duration, integer } from '../parts/format';
 import { Limited } from '../parts/limited';
@@ -71,11 +71,7 @@ function RetraceFacts({
     <div class="nbfn-Facts">
       {children}
       <Fact>{trans.__('%1 to trace', duration(retrace.trace_seconds))}</Fact>
-      {retrace.cell && (
-        <Fact>
-          <CellReference cell={retrace.cell} />
-        </Fact>
-      )}
+      <CellFact cell={retrace.cell} />
     </div>
   );
 }

@@ -6,8 +6,8 @@ import type { VariableRecord } from '../../protocol';
 import { trans } from '../../words';
 import { useFilter } from '../parts/filter';
 import { counts, device, shape, size } from '../parts/format';
-import { Limited } from '../parts/limited';
-import { CellsContext, PresenceContext } from '../parts/presence';
+import { LeftOut, Limited } from '../parts/limited';
+import { SurroundingsContext } from '../parts/presence';
 import { Section } from '../parts/section';
 import { Fact, seen } from '../parts/texts';
 import { Question } from './question';
@@ -37,11 +37,7 @@ export function VariableTree({ state }: { state: KernelState }): VNode {
     <>
       {field}
       <BranchContent state={state} branch={root} open={all.length <= OPEN_BELOW} />
-      {left > 0 && (
-        <p class="nbfn-Muted">
-          {trans.__('%1 not listed.', counts.otherVariables(left))}
-        </p>
-      )}
+      <LeftOut number={left} of={counts.otherVariables} />
     </>
   );
 }
@@ -104,8 +100,8 @@ function VariableItem({
   state: KernelState;
   variable: VariableRecord;
 }): VNode {
-  const hasCells = useContext(CellsContext);
-  const isLive = useContext(PresenceContext) === 'live' && hasCells;
+  const { hasCells, presence } = useContext(SurroundingsContext);
+  const isLive = presence === 'live' && hasCells;
   const { kind, name, trainable } = variable;
   const isVariable = !kind || kind === 'variable';
   const users = usersOf(state, variable.id);

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { ModelRecord, ModelRow } from '../../protocol';
 import { trans } from '../../words';
 import { counts, integer, size } from '../parts/format';
+import { LeftOut } from '../parts/limited';
 import { seen } from '../parts/texts';
 
 /** Up to this many rows, all parts are open at first. */
@@ -112,11 +113,7 @@ export function ModelTree({ model }: { model: ModelRecord }): VNode {
           ))}
         </tbody>
       </table>
-      {model.total > rows.length && (
-        <p class="nbfn-Muted">
-          {trans.__('%1 not listed.', counts.otherRows(model.total - rows.length))}
-        </p>
-      )}
+      <LeftOut number={model.total - rows.length} of={counts.otherRows} />
     </div>
   );
 }

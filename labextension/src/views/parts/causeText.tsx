@@ -1,16 +1,13 @@
 import type { ComponentChildren, VNode } from 'preact';
-import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Cause } from '../../protocol';
 import { trans } from '../../words';
+import { SurroundingsContext } from './presence';
 import { seen, Sentence } from './texts';
-
-/** The address of the documentation, if the kernel has told it. */
-export const DocumentationContext = createContext<string | null>(null);
 
 /** A cause, and a link to the page on how such a one comes about. */
 export function CauseText({ cause }: { cause: Cause }): VNode {
-  const documentation = useContext(DocumentationContext);
+  const { documentation } = useContext(SurroundingsContext);
   const title = trans.__('How this comes about');
   return (
     <>

@@ -3,7 +3,8 @@ import { useContext } from 'preact/hooks';
 import type { Cell } from '../../protocol';
 import { trans } from '../../words';
 import { revealCell } from './actions';
-import { CellsContext } from './presence';
+import { SurroundingsContext } from './presence';
+import { Fact } from './texts';
 
 /** A place in the user's code as text, such as "In [5], line 3" or "train.py, line 7". */
 export function cellText(cell: Cell): string {
@@ -28,13 +29,23 @@ export function revealPlace(from: Element, cell: Cell): boolean {
   return place !== null && revealCell(from, line ? { ...place, line } : place);
 }
 
-/** A reference to a place in the user's code; a button where the host can go there. */
-export function CellReference({
-  cell
-}: {
+/** Properties of a reference to a place. */
+export interface PlaceProps {
   cell: Cell | null | undefined;
-}): VNode | null {
-  const hasCells = useContext(CellsContext);
+}
+
+/** A reference to a place among facts; nothing where none is known. */
+export function CellFact({ cell }: PlaceProps): VNode | null {
+  return cell ? (
+    <Fact>
+      <CellReference cell={cell} />
+    </Fact>
+  ) : null;
+}
+
+/** A reference to a place in the user's code; a button where the host can go there. */
+export function CellReference({ cell }: PlaceProps): VNode | null {
+  const { hasCells } = useContext(SurroundingsContext);
   const text = cell ? cellText(cell) : '';
   if (!cell || !text) {
     return null;

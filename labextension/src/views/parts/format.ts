@@ -77,6 +77,11 @@ export function ratio(value: number): string {
   return `${significant(value, value < 99.5 ? 2 : 3)}×`;
 }
 
+/** A share as text; what is there is never said to be nothing. */
+export function percent(share: number): string {
+  return share > 0 && share < 0.005 ? '< 1 %' : `${Math.round(share * 100)} %`;
+}
+
 /** A shape as text, such as "[3, ?]"; "[]" for a scalar, "?" for an unknown rank. */
 export function shape(dimensions: readonly (number | null)[] | null): string {
   return dimensions ? `[${dimensions.map(d => d ?? '?').join(', ')}]` : '?';

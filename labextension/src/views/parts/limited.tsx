@@ -31,3 +31,78 @@ export function Limited<T>({ items, step, children }: LimitedProps<T>): VNode {
     </>
   );
 }
+
+/** How many rows there are that the kernel has not told; nothing if it has told all. */
+export function LeftOut({
+  number,
+  of
+}: {
+  number: number;
+  of: (number: number) => string;
+}): VNode | null {
+  return number > 0 ? (
+    <p class="nbfn-Muted">{trans.__('%1 not listed.', of(number))}</p>
+  ) : null;
+}
+
+/** A column of a table; what the first one holds names the row. */
+export interface Column<T> {
+  name: string;
+  /** What the name means, where that is not plain. */
+  title?: string;
+  isNumber?: boolean;
+  of: (row: T) => ComponentChildren;
+}
+
+/** Properties of a table. */
+export interface TableProps<T> {
+  rows: readonly T[];
+  columns: readonly Column<T>[];
+  class?: string;
+  caption?: string;
+  step?: number;
+}
+
+/** Rows as a table, of which the first are shown. */
+export function Table<T extends { id: string }>(props: TableProps<T>): VNode {
+  const { rows, columns, caption, step = 20 } = props;
+  const [first, ...others] = columns;
+  const kind = ({ isNumber }: Column<T>) => (isNumber ? 'nbfn-mod-number' : undefined);
+  return (
+    <Limited items={rows} step={step}>
+      {visible => (
+        <div class="nbfn-Scroll">
+          <table class={props.class ?? 'nbfn-Table'}>
+            {caption && <caption>{caption}</caption>}
+            <thead>
+              <tr>
+                {columns.map(column => (
+                  <th
+                    key={column.name}
+                    scope="col"
+                    class={kind(column)}
+                    title={column.title}
+                  >
+                    {column.name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {visible.map(row => (
+                <tr key={row.id}>
+                  <th scope="row">{first?.of(row)}</th>
+                  {others.map(column => (
+                    <td key={column.name} class={kind(column)}>
+                      {column.of(row)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Limited>
+  );
+}

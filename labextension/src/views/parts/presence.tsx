@@ -2,25 +2,32 @@ import type { VNode } from 'preact';
 import { createContext } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
 import { retracesOf, tracesOf } from '../../feed/lookup';
-import type { Presence } from '../../feed/store';
-import type { KernelState } from '../../feed/store';
+import type { KernelState, Presence } from '../../feed/store';
 import type { FunctionRecord } from '../../protocol';
 import { trans } from '../../words';
 
-/** Whether the kernel behind the view is there; without it, nothing that acts is offered. */
-export const PresenceContext = createContext<Presence>('live');
+/** What a view has around it. */
+export interface Surroundings {
+  /** Whether the kernel behind the view is there; without it, nothing that acts is offered. */
+  presence: Presence;
+  /** Whether the host can go to cells and insert some. */
+  hasCells: boolean;
+  /** The address of the documentation, if the kernel has told it. */
+  documentation: string | null;
+  /** Asks for the rows of a function. */
+  ask: (functionId: string) => void;
+}
 
-/** Whether the host can go to cells and insert some. */
-export const CellsContext = createContext(true);
-
-/** Asks for the rows of a function. */
-export const DetailsContext = createContext<(functionId: string) => void>(
-  () => undefined
-);
+export const SurroundingsContext = createContext<Surroundings>({
+  presence: 'live',
+  hasCells: true,
+  documentation: null,
+  ask: () => undefined
+});
 
 /** Asks for the traces and retraces of a function that are not known, while it is looked at. */
 export function useDetails(state: KernelState, fn: FunctionRecord): void {
-  const ask = useContext(DetailsContext);
+  const { ask } = useContext(SurroundingsContext);
   const isWhole =
     tracesOf(state, fn.id).length >= fn.traces &&
     retracesOf(state, fn.id).length >= fn.retraces;

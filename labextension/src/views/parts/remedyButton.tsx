@@ -4,7 +4,7 @@ import type { Remedy } from '../../protocol';
 import { trans } from '../../words';
 import { insertCell } from './actions';
 import { Icon } from './icons';
-import { PresenceContext } from './presence';
+import { SurroundingsContext } from './presence';
 import { Sentence } from './texts';
 
 /** Properties of a remedy. */
@@ -25,8 +25,8 @@ type Outcome = 'none' | 'copied' | 'shown';
 export function RemedyButton({ remedy, cellId }: RemedyButtonProps): VNode {
   const [outcome, setOutcome] = useState<Outcome>('none');
   const { sentence, code } = remedy;
-  const isLive = useContext(PresenceContext) === 'live';
-  if (!code || !isLive) {
+  const { presence } = useContext(SurroundingsContext);
+  if (!code || presence !== 'live') {
     return (
       <span class="nbfn-Remedy nbfn-mod-text">
         <span>
