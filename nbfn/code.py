@@ -36,7 +36,12 @@ def _is_outside_libraries(module: str) -> bool:
 
 def is_library(file: str) -> bool:
     """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
-    return file.startswith(_libraries()) or any(each in file for each in _INSTALLED)
+    return file.startswith(_libraries()) or is_installed(file)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to an installed package, whosever."""
+    return any(each in file for each in _INSTALLED)
 
 
 @functools.cache

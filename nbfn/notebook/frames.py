@@ -15,6 +15,7 @@ from types import TracebackType
 
 from IPython.core.getipython import get_ipython
 
+from nbfn.code import is_installed
 from nbfn.site import GENERATED
 
 _TENSORFLOW = ("tensorflow", "keras")
@@ -93,12 +94,6 @@ def is_users(file: str) -> bool:
     return is_installed(file) or not Path(file).is_relative_to(_LIBRARY)
 
 
-def is_installed(file: str) -> bool:
-    """Whether a file belongs to an installed package, whosever."""
-    parts = Path(file).parts
-    return "site-packages" in parts or "dist-packages" in parts
-
-
 def is_machinery(file: str) -> bool:
     """Whether a file belongs to nbfn, TensorFlow or Keras."""
     return _belongs_to(file, _TENSORFLOW)
@@ -160,6 +155,17 @@ def without_machinery(text: str) -> str:
     return "\n".join(kept)
 
 
+def tree_of(file: str) -> ast.Module | None:
+    """What stands in a file, below the line of a magic; None if it cannot be parsed."""
+    lines = linecache.getlines(file)
+    if lines and lines[0].startswith("%%"):
+        lines = ["\n", *lines[1:]]
+    try:
+        return ast.parse("".join(lines))
+    except SyntaxError:
+        return None
+
+
 def linked(entries: Sequence[TracebackType]) -> TracebackType | None:
     """A traceback of these entries only."""
     chained: TracebackType | None = None
@@ -185,12 +191,8 @@ def _definition_around(line: Line) -> tuple[int, str]:
 
     IPython shows lines of that function. A line of a cell's own is in the module, as without nbfn.
     """
-    lines = linecache.getlines(line.file)
-    if lines and lines[0].startswith("%%"):
-        lines = ["\n", *lines[1:]]
-    try:
-        tree = ast.parse("".join(lines))
-    except SyntaxError:
+    tree = tree_of(line.file)
+    if tree is None:
         return 1, line.function
     first, name = 1, "<module>"
     for node in ast.walk(tree):  # from the outermost

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Iterator
 
-from nbfn.notebook.frames import Line
+from nbfn.notebook.frames import Line, tree_of
 
 _FUNCTIONS = {
     "any": "tf.reduce_any",
@@ -28,11 +27,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def around(line: Line) -> list[ast.AST]:
     """The statements and expressions that a line of code belongs to, outermost first."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(line.file)))
-    except SyntaxError:
-        return []
-    return list(_around(tree, line.number))
+    tree = tree_of(line.file)
+    return [] if tree is None else list(_around(tree, line.number))
 
 
 def _around(node: ast.AST, number: int) -> Iterator[ast.AST]:
@@ -48,9 +44,6 @@ def _around(node: ast.AST, number: int) -> Iterator[ast.AST]:
 def instead(line: Line) -> str | None:
     """What to write instead of the code on a line, where Python needs a tensor's value."""
     nodes = around(line)
-    generators = (
-        node for node in nodes if isinstance(node, ast.FunctionDef) and _is_generator(node)
-    )
     for node in nodes:
         if isinstance(node, ast.Assert):
             return "`assert` needs the value; tf.debugging.Assert checks at each call"
@@ -65,7 +58,7 @@ def instead(line: Line) -> str | None:
             function = _FUNCTIONS.get(node.func.id)
             if function is not None:
                 return f"`{node.func.id}` is Python's; use {function}"
-    if next(generators, None) is not None:
+    if any(isinstance(node, ast.FunctionDef) and _is_generator(node) for node in nodes):
         return "AutoGraph leaves generators as they are; write a loop with a tf.TensorArray"
     return None
 

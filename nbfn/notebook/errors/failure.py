@@ -7,11 +7,12 @@ import functools
 import linecache
 import re
 from collections.abc import Iterator, Mapping
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
+from nbfn.code import is_installed
 from nbfn.notebook.errors.messages import parsed
-from nbfn.notebook.frames import Line, is_installed, is_users, walk
+from nbfn.notebook.frames import Line, is_users, tree_of, walk
 
 
 class Failure:
@@ -66,13 +67,8 @@ class Failure:
 
     def unsupported(self) -> str | None:
         """What AutoGraph cannot convert in the function or cell of the failing line."""
-        if self.line is None:
-            return None
-        try:
-            tree = ast.parse("".join(linecache.getlines(self.line.file)))
-        except SyntaxError:
-            return None
-        for node in ast.walk(tree):
+        tree = None if self.line is None else tree_of(self.line.file)
+        for node in ast.walk(tree) if tree is not None else ():
             kind = {ast.NamedExpr: "`:=`", ast.Match: "`match`"}.get(type(node))
             if kind is not None and isinstance(node, ast.expr | ast.stmt):
                 return f"{kind} (line {node.lineno})"
@@ -84,23 +80,22 @@ class Failure:
 
     def functions(self) -> Iterator[str]:
         """Names of the functions that ran when the error was raised."""
+        return (frame.f_code.co_name for frame in self._frames())
+
+    def _frames(self) -> Iterator[FrameType]:
+        """The frames of the error, and of those in whose handling it was raised."""
         error: BaseException | None = self.error
         while error is not None:
-            for entry in walk(error.__traceback__):
-                yield entry.tb_frame.f_code.co_name
+            yield from (entry.tb_frame for entry in walk(error.__traceback__))
             error = error.__context__
 
     @functools.cached_property
     def _scope(self) -> dict[str, Any]:
         """What the notebook's names and those of the failing function stood for."""
         found = dict(self.namespace)
-        error: BaseException | None = self.error
-        while error is not None:
-            for entry in walk(error.__traceback__):
-                code = entry.tb_frame.f_code
-                if self.line and code.co_name.removeprefix("tf__") == self.line.function:
-                    found.update(entry.tb_frame.f_locals)
-            error = error.__context__
+        for frame in self._frames():
+            if self.line and frame.f_code.co_name.removeprefix("tf__") == self.line.function:
+                found.update(frame.f_locals)
         return found
 
 

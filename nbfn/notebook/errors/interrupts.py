@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from nbfn import _tensorflow
+from nbfn.code import is_installed
 from nbfn.functions.watching.activity import doing_in, tracing_since
-from nbfn.notebook.frames import Line, is_cell, is_installed, is_users
+from nbfn.notebook.frames import Line, is_cell, is_users
 from nbfn.site import GENERATED
 
 
@@ -22,11 +23,8 @@ def line_of(entry: TracebackType) -> Line | None:
     if GENERATED in code.co_filename:
         found = _tensorflow.original_line(code.co_filename, entry.tb_lineno)
         return None if found is None or not is_users(found[0]) else Line(*found)
-    if is_cell(code.co_filename) or (
-        is_users(code.co_filename) and not is_installed(code.co_filename)
-    ):
-        return Line(code.co_filename, entry.tb_lineno, code.co_name)
-    return None
+    is_own = is_users(code.co_filename) and not is_installed(code.co_filename)
+    return Line(code.co_filename, entry.tb_lineno, code.co_name) if is_own else None
 
 
 def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:

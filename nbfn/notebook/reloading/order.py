@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -13,22 +14,20 @@ from nbfn.notebook.reloading.successors import successor, take_over
 from nbfn.notebook.reloading.written import Written
 
 
-def put_in_order(
-    module: ModuleType, values: Sequence[Any], text: str | None, before: Earlier | None
-) -> None:
+def put_in_order(module: ModuleType, values: Sequence[Any], text: str | None, before: Seen) -> None:
     """Puts the functions and classes of a module in order, whose file has changed.
 
     Args:
         module: The module.
         values: All that names of the notebook and of the user's modules stand for.
         text: What the file holds; None if it cannot be read.
-        before: What it held before, if that is known.
+        before: What it held before.
     """
     file, functions = str(module.__file__), list(functions_of(module.__name__, values))
     linecache.checkcache(file)
     now = _written(text, file)
     left = [each for each in functions if now is None or not now.puts_back(each)]
-    if left and before is not None:
+    if left:
         before.keep(left, file)
     if hasattr(sys.modules.get("nbfn.modules"), "Module"):
         _wrap_methods(module)
@@ -40,23 +39,25 @@ def put_in_order(
         _tell_tensorflow(module, functions)
 
 
-class Earlier:
-    """What a file held once, in which functions that were not reloaded have their source.
+@dataclass(frozen=True)
+class Seen:
+    """A file as it was seen once; functions that were not reloaded have their source in it.
 
-    Args:
-        text: That text.
-        number: How many there were before.
+    Attributes:
+        stamp: Its time and size.
+        text: What it held, if it was read.
+        number: How often it was seen before.
     """
 
-    def __init__(self, text: str, number: int) -> None:
-        self.text = text
-        self.number = number
+    stamp: tuple[int, int] | None = None
+    text: str | None = None
+    number: int = 0
 
     def keep(self, functions: Iterable[FunctionType], file: str) -> None:
         """Has Python find the source of functions in this text, and no longer in the file."""
         name = f"{file} (version {self.number + 1})"
         written = _written(self.text, name)
-        if written is None:
+        if self.text is None or written is None:
             return
         for function in functions:
             if function.__code__.co_filename == file and written.puts_back(function):

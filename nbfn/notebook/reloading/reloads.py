@@ -6,7 +6,6 @@ import os
 import sys
 import tokenize
 import warnings
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.code import is_library
 from nbfn.errors import NbfnWarning
-from nbfn.notebook.reloading.order import Earlier, put_in_order
+from nbfn.notebook.reloading.order import Seen, put_in_order
 from nbfn.site import GENERATED
 
 
@@ -27,7 +26,7 @@ class Reloads:
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
-        self._known: dict[str, _Seen] = {}
+        self._known: dict[str, Seen] = {}
         self._others: set[str] = set()
         self._newest: tuple[int, ModuleType] | None = None
         self._modules: dict[str, ModuleType] = {}
@@ -41,7 +40,7 @@ class Reloads:
             for name, module in self.modules().items():
                 stamp = _stamp(module)
                 if stamp is not None and stamp[0] > started:
-                    self._known[name] = _Seen()
+                    self._known[name] = Seen()
         self._shell.events.register("pre_run_cell", self.before)
         self._shell.events.register("post_run_cell", self.after)
         self._is_registered = True
@@ -90,7 +89,7 @@ class Reloads:
                 self._known[name] = now = _seen(module, known)
                 if known is not None:
                     values = values or self._values(modules)
-                    put_in_order(module, values, now.text, known.earlier())
+                    put_in_order(module, values, now.text, known)
 
     def _values(self, modules: dict[str, ModuleType]) -> list[Any]:
         """All that names of the notebook and of the user's modules stand for."""
@@ -108,26 +107,14 @@ class Reloads:
             events.register("pre_run_cell", self.before)
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """A file as it was seen: its time and size, its text if it was read, and how often before."""
-
-    stamp: tuple[int, int] | None = None
-    text: str | None = None
-    number: int = 0
-
-    def earlier(self) -> Earlier | None:
-        return Earlier(self.text, self.number) if self.text is not None else None
-
-
-def _seen(module: ModuleType, before: _Seen | None) -> _Seen:
+def _seen(module: ModuleType, before: Seen | None) -> Seen:
     number = 0 if before is None else before.number + 1
     stamp = _stamp(module)
     try:
         with tokenize.open(str(module.__file__)) as file:
-            return _Seen(stamp, file.read(), number)
+            return Seen(stamp, file.read(), number)
     except (OSError, SyntaxError, ValueError):  # the user is about to save it, or made a mistake
-        return _Seen(stamp, before.text if before is not None else None, number)
+        return Seen(stamp, before.text if before is not None else None, number)
 
 
 def _is_users(names: dict[str, Any]) -> bool:
