@@ -82,6 +82,15 @@ def refused(shell: InteractiveShell) -> Callable[[str], str]:
     return refused_
 
 
+MACHINERY = ("site-packages", "nbfn/", "autograph", "run_cell_magic", "polymorphic")
+
+
+def shown(text: str) -> list[str]:
+    """The lines of code that an error points at."""
+    assert [word for word in MACHINERY if word in text] == []
+    return [" ".join(line[5:].split()) for line in text.splitlines() if line.startswith("---->")]
+
+
 @pytest.fixture
 def always_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever may be a graph is traced after its first run and stays one, however short it is."""

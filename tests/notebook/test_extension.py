@@ -88,27 +88,33 @@ def process(*arguments: str, typed: str | None = None) -> str:
     ).stdout
 
 
-def test_a_terminal_with_lazy_magics(tmp_path) -> None:
-    (tmp_path / "cell.ipy").write_text(
-        "import sys; print('early', 'nbfn' in sys.modules)\n"
-        "import tensorflow as tf; x = tf.constant(2)\n"
-        f"print(get_ipython().run_cell({CELL!r}).result)\n"
-        "get_ipython().run_line_magic('tf_traces', 'step')\n"
-    )
+LAZY = (
+    "import sys; print('early', 'nbfn' in sys.modules)",
+    "import tensorflow as tf; x = tf.constant(2)",
+    f"print(get_ipython().run_cell({CELL!r}).result)",
+    "get_ipython().run_line_magic('tf_traces', 'step')",
+)
+PLAIN = (
+    "@tf.function\ndef plain(x): return x + 1",
+    "plain(tf.ones([2])); y = plain(tf.ones([3]))",
+    "from nbfn.functions import live_functions",
+    "seen, = (each for each in live_functions() if each.label == 'plain')",
+    "print(seen.label, len(seen.traces), seen.retraces[0].causes[0])",
+    "%unload_ext nbfn",
+    "plain(tf.ones([4]))\nprint(len(seen.traces), type(plain).__name__)",
+)
+
+
+def test_a_terminal_with_lazy_magics_sees_each_plain_tf_function(tmp_path) -> None:
+    plain = [f"get_ipython().run_cell({cell!r})" for cell in PLAIN]
+    (tmp_path / "cell.ipy").write_text("\n".join([*LAZY, *plain]))
     lazy = "--MagicsManager.lazy_magics={'tf_function': 'nbfn'}"
     options = ["--quick", "--colors=NoColor", "--no-banner", "--HistoryManager.enabled=False"]
     text = process("-m", "IPython", *options, lazy, str(tmp_path / "cell.ipy"))
     assert "early False" in text
     assert "tf.Tensor(4, shape=(), dtype=int32)" in text
     assert text.count("1  x: int32[]") == 2
-
-
-def test_a_script_needs_no_notebook() -> None:
-    code = (
-        "import nbfn, sys, tensorflow as tf\nf = nbfn.function(lambda x: x + 1)\n"
-        "f(tf.constant(1)); print(f.traces[0].site)\nprint('nbfn.notebook' in sys.modules)"
-    )
-    assert process("-c", code).split("\n")[-2] == "False"
+    assert text.splitlines()[-2:] == ["plain 2 `x`: shape was (2,), is (3,)", "2 Function"]
 
 
 def test_jupyter_execute(tmp_path) -> None:
@@ -123,34 +129,16 @@ def test_jupyter_execute(tmp_path) -> None:
     assert "numpy=4" in texts[-1]
 
 
-PLAIN = [
-    "%load_ext nbfn",
-    "import tensorflow as tf",
-    "@tf.function\ndef plain(x): return x + 1",
-    "plain(tf.ones([2])); y = plain(tf.ones([3]))",
-    "from nbfn.functions import live_functions",
-    "seen, = live_functions()\nprint(seen.label, len(seen.traces), seen.retraces[0].causes[0])",
-    "%unload_ext nbfn",
-    "plain(tf.ones([4]))\nprint(len(seen.traces), type(plain).__name__)",
-]
-
-
-def test_a_plain_tf_function_is_seen_without_being_asked_for(tmp_path) -> None:
-    lines = [f"get_ipython().run_cell({cell!r})" for cell in PLAIN]
-    (tmp_path / "cells.ipy").write_text("\n".join(lines))
-    options = ["--quick", "--colors=NoColor", "--no-banner", "--HistoryManager.enabled=False"]
-    text = process("-m", "IPython", *options, str(tmp_path / "cells.ipy"))
-    assert text.splitlines() == ["plain 2 `x`: shape was (2,), is (3,)", "2 Function"]
-
-
 EMBEDDED = """
-import IPython, nbfn, tensorflow as tf
+import sys, nbfn, tensorflow as tf
 def work():
     w = tf.Variable([1.0])
     @nbfn.function
     def local(x):
         return x * w
     local(tf.ones([2]))
+    print("notebook", "nbfn.notebook" in sys.modules)
+    import IPython
     IPython.embed(colors="NoColor")
     print("then", local.calls)
 work()
@@ -163,9 +151,10 @@ exit
 """
 
 
-def test_a_shell_in_a_function_has_its_names(tmp_path) -> None:
+def test_a_script_needs_no_notebook_and_a_shell_in_a_function_has_its_names(tmp_path) -> None:
     (tmp_path / "embedded.py").write_text(EMBEDDED)
     text = process(str(tmp_path / "embedded.py"), typed=TYPED)
+    assert text.startswith("notebook False\n")
     assert "['local'] ['w']" in text
     assert "`local` does the same eagerly and traced" in text
     assert "'return' outside function" in text

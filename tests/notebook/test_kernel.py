@@ -11,6 +11,7 @@ import pytest
 
 from nbfn import protocol
 from tests.harness.kernel import Kernel, running_kernel
+from tests.notebook.conftest import shown
 from tests.programs.environments import IPYTHON_8, PYTHON_3_13, ROOT, Environment
 
 ATTACH = protocol.Attach(protocol=protocol.PROTOCOL, nbfn="0").model_dump()
@@ -158,6 +159,53 @@ def test_an_interrupted_cell_leaves_what_a_plain_one_leaves(kernel: Kernel, tmp_
     kernel.run("pause = 0.0")
     assert "line 3 `wait` " in kernel.run(cell).text
     assert kernel.run("print(len(names), y_slow.numpy().tolist())").text == "2 [2.0, 2.0]\n"
+
+
+def test_an_interrupt_of_a_trace_shows_the_users_lines(kernel: Kernel) -> None:
+    kernel.run("import itertools, os, signal, tensorflow as tf")
+    kernel.run(
+        "%%tf_function\ndef count(x, last):\n    for i in itertools.count():\n"
+        "        if i == last:\n            os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if i > last > 5:\n            break\n"
+        "        x = x + 1.0\n    return x"
+    )
+    reply = kernel.run("count(tf.ones([2]), 5)")
+    [error] = [each for each in reply.outputs if "ename" in each]
+    assert error["ename"] == "KeyboardInterrupt"
+    assert shown(reply.text)[0] == "1 count(tf.ones([2]), 5)"
+    assert len(shown(reply.text)) == 2
+    assert "interrupted while `count` was traced" in reply.text
+    assert "(0, 0)" in kernel.run("count.calls, len(count.traces)").text
+    kernel.run("%%time\ncount(tf.ones([2]), 4)")
+    assert "polymorphic_function" in kernel.run("%tb").text
+
+
+ENDLESS = """%%tf_function step
+done = endless(n)
+y = x * 2"""
+
+
+def test_an_interrupt_in_an_endless_loop_of_a_graph(kernel: Kernel) -> None:
+    kernel.run("import os, signal, threading, time, tensorflow as tf")
+    kernel.run("x = tf.constant(1.0); n = tf.constant(0); turns = tf.Variable(0)")
+    kernel.run("def endless(n):\n    while n > 0:\n        turns.assign_add(1)\n    return n")
+    kernel.run(
+        "def interrupt():\n    while turns.numpy() < 10:\n        time.sleep(0.01)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)"
+    )
+    kernel.run(ENDLESS)
+    kernel.run("n = tf.constant(1); del y")
+    for _ in range(2):
+        kernel.run("turns.assign(0); threading.Thread(target=interrupt).start()")
+        reply = kernel.run(ENDLESS)
+        [error] = [each for each in reply.outputs if "ename" in each]
+        assert error["ename"] == "KeyboardInterrupt"
+        assert shown(reply.text) == ["2 done = endless(n)"]
+        assert "interrupted while `step` ran; variables keep" in reply.text
+    assert "(False, True)" in kernel.run("'y' in globals(), int(turns) >= 10").text
+    kernel.run("n = tf.constant(0)")
+    kernel.run(ENDLESS)
+    assert "(2.0, 1)" in kernel.run("float(y), len(step.traces)").text
 
 
 def test_autograph_and_getsource_work(kernel: Kernel) -> None:

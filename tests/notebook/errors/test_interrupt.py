@@ -15,7 +15,7 @@ from nbfn.functions import TracedFunction
 from nbfn.notebook.errors import tracebacks
 from nbfn.site import current_cell
 from tests.harness.interrupting import interrupted_at, points_in, some
-from tests.harness.kernel import running_kernel
+from tests.notebook.conftest import MACHINERY, shown
 
 SAMPLE = 15
 """Interrupts for each kind of cell; NBFN_POINTS sets another number."""
@@ -91,15 +91,6 @@ def test_in_a_run(run, shell, refused) -> None:
     assert len(shell.user_ns["step"].traces) == 1
 
 
-MACHINERY = ("site-packages", "nbfn/", "autograph", "run_cell_magic", "polymorphic")
-
-
-def shown(text: str) -> list[str]:
-    """The lines of code that an error points at."""
-    assert [word for word in MACHINERY if word in text] == []
-    return [" ".join(line[5:].split()) for line in text.splitlines() if line.startswith("---->")]
-
-
 def test_shows_the_lines_of_the_user_only(run, refused) -> None:
     run(SETUP)
     run("%%tf_function\ndef f(x):\n    for _ in range(2):\n        interrupt()\n    return g(x)")
@@ -159,55 +150,6 @@ def test_a_trace_that_comes_to_nothing_is_not_put_in_order(run, refused, shell) 
     ]
     assert ordered[0] == 0
     assert ordered[1] > 0
-
-
-def test_in_a_real_kernel(environment) -> None:
-    with running_kernel(environment) as kernel:
-        kernel.run("%load_ext nbfn\nimport tensorflow as tf, itertools, os, signal, nbfn")
-        kernel.run(
-            "%%tf_function\ndef f(x, last):\n    for i in itertools.count():\n"
-            "        if i == last:\n            os.kill(os.getpid(), signal.SIGINT)\n"
-            "        if i > last > 5:\n            break\n"
-            "        x = x + 1.0\n    return x"
-        )
-        reply = kernel.run("f(tf.ones([2]), 5)")
-        [error] = [each for each in reply.outputs if "ename" in each]
-        assert error["ename"] == "KeyboardInterrupt"
-        assert shown(reply.text)[0] == "1 f(tf.ones([2]), 5)"
-        assert len(shown(reply.text)) == 2
-        assert "interrupted while `f` was traced" in reply.text
-        assert "(0, 0)" in kernel.run("f.calls, len(f.traces)").text
-        kernel.run("%%time\nf(tf.ones([2]), 4)")
-        assert "polymorphic_function" in kernel.run("%tb").text
-
-
-ENDLESS = """%%tf_function step
-done = endless(n)
-y = x * 2"""
-
-
-def test_in_an_endless_loop_of_a_graph(environment) -> None:
-    with running_kernel(environment) as kernel:
-        kernel.run("%load_ext nbfn\nimport os, signal, threading, time, tensorflow as tf")
-        kernel.run("x = tf.constant(1.0); n = tf.constant(0); turns = tf.Variable(0)")
-        kernel.run("def endless(n):\n    while n > 0:\n        turns.assign_add(1)\n    return n")
-        kernel.run(
-            "def interrupt():\n    while turns.numpy() < 10:\n        time.sleep(0.01)\n"
-            "    os.kill(os.getpid(), signal.SIGINT)"
-        )
-        kernel.run(ENDLESS)
-        kernel.run("n = tf.constant(1); del y")
-        for _ in range(2):
-            kernel.run("turns.assign(0); threading.Thread(target=interrupt).start()")
-            reply = kernel.run(ENDLESS)
-            [error] = [each for each in reply.outputs if "ename" in each]
-            assert error["ename"] == "KeyboardInterrupt"
-            assert shown(reply.text) == ["2 done = endless(n)"]
-            assert "interrupted while `step` ran; variables keep" in reply.text
-        assert "(False, True)" in kernel.run("'y' in globals(), int(turns) >= 10").text
-        kernel.run("n = tf.constant(0)")
-        kernel.run(ENDLESS)
-        assert "(2.0, 1)" in kernel.run("float(y), len(step.traces)").text
 
 
 @pytest.fixture(autouse=True)

@@ -79,7 +79,8 @@ def test_export(f, run, tmp_path, refused) -> None:
     assert (path / "saved_model.pb").exists()
     text = refused(f"%tf_export {path} f")
     assert text.startswith("UsageError: ")
-    assert "give --overwrite" in text
+    assert "give --overwrite to replace it" in text
+    assert "overwrite=True" not in text
     run(f"%tf_export {path} f --no-verify --overwrite")
     (path / "mine.txt").write_text("mine")
     text = refused(f"%tf_export {path} f --no-verify --overwrite").strip()
