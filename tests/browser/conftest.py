@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -12,10 +13,19 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Locator,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from tests.programs.wheel import without_node
 
@@ -23,6 +33,9 @@ ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "nbfn" / "labextension"
 TIMEOUT = 90_000
 """Milliseconds after which something hangs, whatever else the machine does meanwhile."""
+
+
+_numbers = itertools.count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,17 +70,38 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def lab(server: Server, browser: Browser) -> Iterator[Lab]:
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """What all pages share, so that JupyterLab's files are read once."""
     context = browser.new_context(viewport={"width": 1400, "height": 1000})
     context.set_default_timeout(TIMEOUT)
-    page = context.new_page()
-    failures: list[str] = []
-    page.on("pageerror", lambda error: failures.append(str(error)))
-    yield Lab(page, server)
+    yield context
     context.close()
-    server.stop_kernels()
-    assert failures == []
+
+
+@pytest.fixture
+def lab(server: Server, context: BrowserContext) -> Iterator[Lab]:
+    with _lab(server, context) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared_lab(server: Server, context: BrowserContext) -> Iterator[Lab]:
+    """One for tests that leave to the others what they look at."""
+    with _lab(server, context) as made:
+        yield made
+
+
+@contextmanager
+def _lab(server: Server, context: BrowserContext) -> Iterator[Lab]:
+    kernels, pages = server.kernels(), list(context.pages)
+    lab = Lab(context.new_page(), server)
+    yield lab
+    for page in context.pages:
+        if page not in pages:
+            page.close()
+    server.stop_kernels(but=kernels)
+    assert lab.failures == []
 
 
 class Server:
@@ -78,7 +112,6 @@ class Server:
         home: Path,
         python: Path | None = None,
         app: str = "jupyterlab",
-        notebooks: Path | None = None,
     ) -> None:
         """Starts the server.
 
@@ -86,10 +119,9 @@ class Server:
             home: An empty folder for all that JupyterLab writes.
             python: Interpreter of an environment that has nbfn installed; the checkout by default.
             app: The program that serves: ``jupyterlab`` or ``notebook``.
-            notebooks: The folder it serves; one in ``home`` by default.
         """
-        self.notebooks = notebooks or home / "notebooks"
-        self.notebooks.mkdir(exist_ok=True)
+        self.notebooks = home / "notebooks"
+        self.notebooks.mkdir()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -149,9 +181,13 @@ class Server:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return bytes(answer.read())
 
-    def stop_kernels(self) -> None:
-        for kernel in json.loads(self._request("/api/kernels")):
-            self._request(f"/api/kernels/{kernel['id']}", "DELETE")
+    def kernels(self) -> set[str]:
+        """Ids of the kernels that run."""
+        return {kernel["id"] for kernel in json.loads(self._request("/api/kernels"))}
+
+    def stop_kernels(self, but: set[str]) -> None:
+        for kernel in self.kernels() - but:
+            self._request(f"/api/kernels/{kernel}", "DELETE")
 
     def stop(self) -> None:
         self._process.terminate()
@@ -169,6 +205,9 @@ class Lab:
     def __init__(self, page: Page, server: Server) -> None:
         self.page = page
         self.server = server
+        self.workspace = f"page-{next(_numbers)}"
+        self.failures: list[str] = []
+        page.on("pageerror", lambda error: self.failures.append(str(error)))
 
     def write(self, name: str, *cells: str) -> None:
         """Writes a notebook; its cells have the ids cell-0, cell-1, and so on."""
@@ -193,9 +232,42 @@ class Lab:
     def open(self, name: str, *cells: str) -> None:
         """Opens a notebook of these cells, alone, with the panel beside it."""
         self.write(name, *cells)
-        self.page.goto(f"{self.server.url}/lab/tree/{name}?reset")
+        self.load(name)
         self.wait_for_kernel()
         self.open_panel()
+
+    def load(self, name: str) -> None:
+        """Loads JupyterLab with a notebook, which stands alone in a workspace of the page's own."""
+        self.page.goto(f"{self.server.url}/lab/workspaces/{self.workspace}/tree/{name}?reset")
+
+    def save(self, name: str) -> dict[str, Any]:
+        """Saves the notebook that is seen, and reads what its file holds."""
+        self.page.keyboard.press("Control+s")
+        expect(self.tab(name)).not_to_have_class(re.compile("jp-mod-dirty"))
+        document: dict[str, Any] = json.loads((self.server.notebooks / name).read_text())
+        return document
+
+    def open_without_kernel(self, document: dict[str, Any]) -> Lab:
+        """Opens what a notebook's file holds in a page of its own, where no kernel can run it."""
+        document["metadata"]["kernelspec"] = {"name": "none", "display_name": "None"}
+        (self.server.notebooks / "gone.ipynb").write_text(json.dumps(document))
+        lab = Lab(self.page.context.new_page(), self.server)
+        lab.failures = self.failures
+        lab.load("gone.ipynb")
+        lab.answer("No Kernel")
+        return lab
+
+    def open_as_html(self, name: str, folder: Path) -> Page:
+        """Opens the page that nbconvert makes of a saved notebook, where no script runs."""
+        convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", str(folder)]
+        subprocess.run(
+            [*convert, str(self.server.notebooks / name)], check=True, capture_output=True
+        )
+        browser = self.page.context.browser
+        assert browser is not None
+        page = browser.new_context(java_script_enabled=False, offline=True).new_page()
+        page.goto((folder / name).with_suffix(".html").as_uri())
+        return page
 
     def open_panel(self) -> None:
         self.page.locator('[data-id="nbfn-session-panel"]').first.click()

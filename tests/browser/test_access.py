@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from tests.browser.conftest import ROOT
+from tests.browser.conftest import ROOT, Lab
 
 AXE = ROOT / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 SETUP = """
@@ -34,19 +33,22 @@ panel => [...panel.querySelectorAll('.nbfn-Panel-view, .nbfn-Header, .nbfn-Panel
 """
 
 
-@pytest.fixture
-def filled(lab: Any) -> Any:
+@pytest.fixture(scope="module")
+def filled(shared_lab: Lab) -> Lab:
     """A notebook with something in every view."""
+    lab = shared_lab
     lab.open("access.ipynb", SETUP, BODY, RETRACE, SHOWN, "nbfn.session()", GRAPH)
     for index in range(6):
         lab.run(index)
     lab.cell(5).locator(".nbfn-Graph-box").first.click()
     for row in lab.panel.locator(".nbfn-Row > summary").all():
         row.click()
+    for index in (1, 3):
+        lab.cell(index).locator(".nbfn-Disclosure > summary").click()
     return lab
 
 
-def found(lab: Any) -> list[str]:
+def found(lab: Lab) -> list[str]:
     """What axe finds in the panel, in outputs and in badges."""
     lab.page.evaluate(AXE.read_text())
     parts = "['#nbfn-session-panel'], ['.nbfn-Output'], ['.nbfn-Badge']"
@@ -61,7 +63,7 @@ def found(lab: Any) -> list[str]:
 @pytest.mark.parametrize(
     "theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"]
 )
-def test_axe_finds_nothing(filled: Any, theme: str) -> None:
+def test_axe_finds_nothing(filled: Lab, theme: str) -> None:
     filled.menu("Settings", "Theme", theme)
     filled.page.wait_for_function(
         "name => document.body.dataset.jpThemeName?.includes(name)", arg=theme
@@ -69,7 +71,7 @@ def test_axe_finds_nothing(filled: Any, theme: str) -> None:
     assert found(filled) == []
 
 
-def test_a_narrow_sidebar_and_large_text_lose_nothing(filled: Any) -> None:
+def test_a_narrow_sidebar_and_large_text_lose_nothing(filled: Lab) -> None:
     panel = filled.panel
     for width, zoom in ((220, 1), (400, 2)):
         panel.evaluate(

@@ -58,7 +58,7 @@ def test_a_cell_shows_what_is_graph_and_how_fast_it_is(lab) -> None:
 
 def test_the_editor_marks_its_lines_until_they_are_edited(lab) -> None:
     lab.write("marks.ipynb", SETUP, TRAIN)
-    lab.page.goto(f"{lab.server.url}/lab/tree/marks.ipynb?reset")  # the panel stays closed
+    lab.load("marks.ipynb")  # the panel stays closed
     lab.wait_for_kernel()
     lab.run(0)
     lab.run(1)

@@ -30,7 +30,7 @@ def status(lab):
 
 def test_jupyterlab_shows_that_the_kernel_is_busy(lab) -> None:
     lab.write("sign.ipynb", SETUP, LONG)
-    lab.page.goto(f"{lab.server.url}/lab/tree/sign.ipynb?reset")
+    lab.load("sign.ipynb")
     lab.wait_for_kernel()
     lab.run(0)
     lab.start(1)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
 
 from nbfn import protocol
+from tests.browser.conftest import Lab
 
+NAME = "pages.ipynb"
 SETUP = "%load_ext nbfn\nimport tensorflow as tf, nbfn"
 DEFINE = """seen = []
 @nbfn.function
@@ -36,40 +34,33 @@ def many(x):
 %tf_placement many(tf.ones([2]))"""
 
 
-@pytest.fixture
-def ran(lab: Any) -> Any:
+@pytest.fixture(scope="module")
+def ran(shared_lab: Lab) -> Lab:
     """A notebook with a page in the output of each cell from the third on."""
-    cells = (SETUP, DEFINE, EXPLAIN, DIFF, CHECK, EXPORT, PLACEMENT)
-    lab.open("pages.ipynb", *cells)
+    cells = (SETUP, DEFINE, EXPLAIN, DIFF, CHECK, EXPORT, PLACEMENT, EXPLAIN)
+    shared_lab.open(NAME, *cells)
     for index in range(len(cells)):
-        lab.run(index)
-    expect(title(lab, 6)).to_have_text("many(tf.ones([2]))")
-    return lab
+        shared_lab.run(index)
+    expect(title(shared_lab, 6)).to_have_text("many(tf.ones([2]))")
+    return shared_lab
 
 
-def title(lab: Any, index: int) -> Locator:
+def title(lab: Lab, index: int) -> Locator:
     found: Locator = lab.cell(index).locator(".nbfn-Page-title")
     return found
 
 
-def sides(lab: Any, index: int) -> list[str]:
+def sides(lab: Lab, index: int) -> list[str]:
     return list(lab.cell(index).locator("td.nbfn-mod-before, td.nbfn-mod-after").all_inner_texts())
 
 
-def fold(lab: Any, index: int, name: str) -> Locator:
+def fold(lab: Lab, index: int, name: str) -> Locator:
     """The line that folds a part of a page."""
     found: Locator = lab.cell(index).locator("summary", has_text=re.compile(f"^{name}"))
     return found
 
 
-def save(lab: Any) -> Path:
-    lab.page.keyboard.press("Control+s")
-    expect(lab.tab("pages.ipynb")).not_to_have_class(re.compile("jp-mod-dirty"))
-    path: Path = lab.server.notebooks / "pages.ipynb"
-    return path
-
-
-def test_pages_are_read_folded_and_acted_upon(ran: Any) -> None:
+def test_pages_are_read_folded_and_acted_upon(ran: Lab) -> None:
     assert sides(ran, 3)[:4] == ["(2,)", "(3,)", "2", "4"]
 
     expect(title(ran, 5)).to_have_text("1 obstacle, 0 remarks")
@@ -91,41 +82,33 @@ def test_pages_are_read_folded_and_acted_upon(ran: Any) -> None:
     ran.cell(4).get_by_role("button", name=re.compile(r"^In \[2\], line 4$")).first.click()
     expect(ran.cell(1)).to_have_class(re.compile("jp-mod-active"))
 
-    assert sides(ran, 2) == ["(3,)", "(5,)", "4", "6"]
-    ran.cell(2).get_by_role("button", name="Let one trace serve").click()
-    expect(ran.cell(3).locator(".cm-content")).to_have_text("f.relax()")
-    ran.run(3)
-    ran.run(2)
-    expect(title(ran, 2)).to_have_text("a hit")
+    assert sides(ran, 7) == ["(3,)", "(5,)", "4", "6"]
+    ran.cell(7).get_by_role("button", name="Let one trace serve").click()
+    expect(ran.cell(8).locator(".cm-content")).to_have_text("f.relax()")
+    ran.run(8)
+    ran.run(7)
+    expect(title(ran, 7)).to_have_text("a hit")
 
 
-def test_a_page_stays_without_a_kernel_and_without_a_script(ran: Any, tmp_path: Path) -> None:
+def test_a_page_stays_without_a_kernel_and_without_a_script(ran: Lab, tmp_path: Path) -> None:
     expect(ran.cell(2).locator(".nbfn-Remedy button")).to_have_count(1)
-    path = save(ran)
-    document = json.loads(path.read_text())
+    document = ran.save(NAME)
     kept = [output for cell in document["cells"] for output in cell["outputs"]]
     pages = [output["data"] for output in kept if protocol.MIME_TYPE in output.get("data", {})]
-    assert len(pages) == 5
+    assert len(pages) == 6
     for data in pages:
         assert data.keys() == {protocol.MIME_TYPE, "text/html", "text/plain"}
         saved = protocol.SavedView.model_validate(data[protocol.MIME_TYPE])
         assert saved.snapshot.state == protocol.State()
 
-    ran.server.stop_kernels()
-    document["metadata"]["kernelspec"] = {"name": "none", "display_name": "None"}
-    path.write_text(json.dumps(document))
-    ran.page.goto(f"{ran.server.url}/lab/tree/pages.ipynb?reset")
-    ran.answer("No Kernel")
-    expect(title(ran, 2)).to_have_text("would retrace")
-    expect(ran.cell(2)).to_contain_text("Let one trace serve every size of x")
-    expect(ran.cell(2).locator(".nbfn-Remedy button")).to_have_count(0)
-    expect(ran.cell(2).locator(".nbfn-Gone")).to_have_count(0)
-    assert sides(ran, 3)[:4] == ["(2,)", "(3,)", "2", "4"]
+    gone = ran.open_without_kernel(document)
+    expect(title(gone, 2)).to_have_text("would retrace")
+    expect(gone.cell(2)).to_contain_text("Let one trace serve every size of x")
+    expect(gone.cell(2).locator(".nbfn-Remedy button")).to_have_count(0)
+    expect(gone.cell(2).locator(".nbfn-Gone")).to_have_count(0)
+    assert sides(gone, 3)[:4] == ["(2,)", "(3,)", "2", "4"]
 
-    convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output-dir", str(tmp_path)]
-    subprocess.run([*convert, str(path)], check=True, capture_output=True)
-    page = ran.page.context.browser.new_context(java_script_enabled=False, offline=True).new_page()
-    page.goto((tmp_path / "pages.html").as_uri())
+    page = ran.open_as_html(NAME, tmp_path)
     expect(page.locator("body")).to_contain_text("f.relax()")
     types = page.locator("details:not(:has(details))", has_text="types").last
     expect(types.locator("table")).to_be_visible()

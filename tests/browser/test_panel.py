@@ -239,7 +239,7 @@ def test_it_says_what_is_not_there_yet(lab) -> None:
 
 def test_it_knows_the_devices_although_it_is_opened_late(lab) -> None:
     lab.write("late.ipynb", STEP, "step(tf.ones([1]))")
-    lab.page.goto(f"{lab.server.url}/lab/tree/late.ipynb?reset")
+    lab.load("late.ipynb")
     lab.wait_for_kernel()
     lab.run(0)
     lab.run(1)

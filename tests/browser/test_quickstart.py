@@ -13,7 +13,7 @@ NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01-quickstart.ipynb"
 
 def test_the_quickstart_runs_and_the_panel_tells_its_story(lab) -> None:
     shutil.copy(NOTEBOOK, lab.server.notebooks / "quickstart.ipynb")
-    lab.page.goto(f"{lab.server.url}/lab/tree/quickstart.ipynb?reset")
+    lab.load("quickstart.ipynb")
     lab.wait_for_kernel()
     lab.page.locator('[data-id="nbfn-session-panel"]').first.click()
     lab.notebook.locator("h2", has_text="Apply the remedy").click()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import Lab
 
 SETUP = "%load_ext nbfn\nimport tensorflow as tf, nbfn"
 DEFINE = """weights = tf.Variable(tf.ones([400, 400]))
@@ -25,19 +26,19 @@ TIMES = "%tf_graph --time f(x)"
 DIFF = "nbfn.diff(*f.traces)"
 
 
-@pytest.fixture
-def ran(lab: Any) -> Any:
+@pytest.fixture(scope="module")
+def ran(shared_lab: Lab) -> Lab:
     """A notebook with a timed call in the third cell and a difference in the fourth."""
-    lab.open("times.ipynb", SETUP, DEFINE, TIMES, DIFF)
+    shared_lab.open("times.ipynb", SETUP, DEFINE, TIMES, DIFF)
     for index in range(4):
-        lab.run(index)
-    lab.page.keyboard.press("Control+b")
+        shared_lab.run(index)
+    shared_lab.page.keyboard.press("Control+b")
     for index in (2, 3):
-        expect(lab.cell(index).locator(".nbfn-Graph-canvas")).to_be_visible()
-    return lab
+        expect(shared_lab.cell(index).locator(".nbfn-Graph-canvas")).to_be_visible()
+    return shared_lab
 
 
-def box(lab: Any, title: str, within: Locator) -> Locator:
+def box(lab: Lab, title: str, within: Locator) -> Locator:
     name = lab.page.locator(f".nbfn-Graph-title:text-is('{title}')")
     return within.locator(".nbfn-Graph-box", has=name).first
 
@@ -56,7 +57,7 @@ COLOUR = """face => {
 }"""
 
 
-def test_the_longer_the_more_of_the_colour_with_times_and_lines(ran: Any) -> None:
+def test_the_longer_the_more_of_the_colour_with_times_and_lines(ran: Lab) -> None:
     cell = ran.cell(2)
     expect(cell.locator(".nbfn-Graph select")).to_have_value("time")
     expect(cell.locator(".nbfn-Graph-legend")).to_contain_text("and more")
@@ -74,7 +75,7 @@ def test_the_longer_the_more_of_the_colour_with_times_and_lines(ran: Any) -> Non
     expect(ran.cell(1)).to_have_class(re.compile("jp-mod-active"))
 
 
-def test_what_only_waits_is_dotted(ran: Any) -> None:
+def test_what_only_waits_is_dotted(ran: Lab) -> None:
     cell = ran.cell(2)
     dotted = cell.locator(".nbfn-mod-control")
     expect(dotted.first).to_be_attached()
@@ -83,7 +84,7 @@ def test_what_only_waits_is_dotted(ran: Any) -> None:
     expect(dotted).to_have_count(0)
 
 
-def test_two_graphs_side_by_side_move_and_select_together(ran: Any) -> None:
+def test_two_graphs_side_by_side_move_and_select_together(ran: Lab) -> None:
     cell = ran.cell(3)
     cell.get_by_role("button", name="Side by side").click()
     panes = cell.locator(".nbfn-Graph-pane")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Locator, expect
 
 from nbfn import protocol
+from tests.browser.conftest import Lab
 
+NAME = "graphs.ipynb"
 SETUP = "%load_ext nbfn\nimport tensorflow as tf, nbfn"
 DEFINE = """weights = tf.Variable(tf.ones([3, 4]))
 @nbfn.function
@@ -27,35 +27,35 @@ GRAPH = "%tf_graph f --trace 1"
 DIFF = "nbfn.diff(*f.traces)"
 
 
-@pytest.fixture
-def ran(lab: Any) -> Any:
-    """A notebook with a graph in the third cell and a difference in the fourth."""
-    lab.open("graphs.ipynb", SETUP, DEFINE, GRAPH, DIFF)
-    for index in range(4):
-        lab.run(index)
-    lab.page.keyboard.press("Control+b")
-    for index in (2, 3):
-        expect(canvas(lab, index)).to_be_visible()
-    return lab
+@pytest.fixture(scope="module")
+def ran(shared_lab: Lab) -> Lab:
+    """A notebook with a difference in the third cell and a graph in the two that follow."""
+    shared_lab.open(NAME, SETUP, DEFINE, DIFF, GRAPH, GRAPH)
+    for index in range(5):
+        shared_lab.run(index)
+    shared_lab.page.keyboard.press("Control+b")
+    for index in (2, 3, 4):
+        expect(canvas(shared_lab, index)).to_be_visible()
+    return shared_lab
 
 
-def canvas(lab: Any, index: int = 2) -> Locator:
+def canvas(lab: Lab, index: int = 4) -> Locator:
     found: Locator = lab.cell(index).locator(".nbfn-Graph-canvas")
     return found
 
 
-def box(lab: Any, title: str, index: int = 2) -> Locator:
+def box(lab: Lab, title: str, index: int = 4) -> Locator:
     name = lab.page.locator(f".nbfn-Graph-title:text-is('{title}')")
     found: Locator = lab.cell(index).locator(".nbfn-Graph-box", has=name)
     return found.first
 
 
-def side(lab: Any, index: int = 2) -> Locator:
+def side(lab: Lab, index: int = 4) -> Locator:
     found: Locator = lab.cell(index).locator(".nbfn-Graph-side")
     return found
 
 
-def test_a_graph_is_opened_carved_and_leads_to_the_code(ran: Any) -> None:
+def test_a_graph_is_opened_carved_and_leads_to_the_code(ran: Lab) -> None:
     expect(box(ran, "MatMul")).to_have_count(0)
     box(ran, "dense").dblclick()
     box(ran, "MatMul").click()
@@ -64,9 +64,9 @@ def test_a_graph_is_opened_carved_and_leads_to_the_code(ran: Any) -> None:
     side(ran).get_by_role("button", name="In [2], line 5").click()
     expect(ran.cell(1)).to_have_class(re.compile("jp-mod-active"))
 
-    ran.cell(2).locator("input[type=search]").fill("mul")
-    expect(ran.cell(2).locator(".nbfn-Graph-steps").first).to_contain_text(" of ")
-    ran.cell(2).locator("input[type=search]").fill("while/mul")
+    ran.cell(4).locator("input[type=search]").fill("mul")
+    expect(ran.cell(4).locator(".nbfn-Graph-steps").first).to_contain_text(" of ")
+    ran.cell(4).locator("input[type=search]").fill("while/mul")
     expect(side(ran)).to_contain_text("In [2], line 7")
 
     canvas(ran).focus()
@@ -82,7 +82,7 @@ def test_a_graph_is_opened_carved_and_leads_to_the_code(ran: Any) -> None:
     side(ran).get_by_role("button", name="output", exact=True).click()
     side(ran).get_by_role("button", name="x", exact=True).click()
     side(ran).get_by_role("button", name="input", exact=True).click()
-    ran.cell(2).get_by_role("button", name="Carve this part").click()
+    ran.cell(4).get_by_role("button", name="Carve this part").click()
     inserted = ran.notebook.locator(".jp-Cell.jp-mod-active")
     code = 'carved = f.traces[0].carve(["x"], ["dense/matmul"])\ncarved'
     expect(inserted.locator(".cm-content")).to_have_text(code, use_inner_text=True)
@@ -91,12 +91,12 @@ def test_a_graph_is_opened_carved_and_leads_to_the_code(ran: Any) -> None:
     expect(inserted).to_contain_text("f_carved")
 
 
-def test_a_drawing_looks_alike_without_the_page(ran: Any, tmp_path: Path) -> None:
-    box(ran, "dense").dblclick()
-    face = box(ran, "MatMul").locator(".nbfn-Graph-face")
+def test_a_drawing_looks_alike_without_the_page(ran: Lab, tmp_path: Path) -> None:
+    box(ran, "dense", 3).dblclick()
+    face = box(ran, "MatMul", 3).locator(".nbfn-Graph-face")
     shown = face.evaluate(COLOUR)
     with ran.page.expect_download() as waiting:
-        ran.cell(2).get_by_role("button", name="Save SVG").click()
+        ran.cell(3).get_by_role("button", name="Save SVG").click()
     assert waiting.value.suggested_filename == "f-trace-1.svg"
     path = tmp_path / "graph.svg"
     waiting.value.save_as(path)
@@ -104,10 +104,11 @@ def test_a_drawing_looks_alike_without_the_page(ran: Any, tmp_path: Path) -> Non
     words = ["".join(each.itertext()) for each in ElementTree.fromstring(text).iter()]
     assert {"MatMul", "weights", "float32[2, 4]"} <= set(words)
     assert not re.search(r"var\(|class=|color\(|color-mix", text)
-    ran.page.goto(path.as_uri())
-    place = ran.page.locator("g", has=ran.page.locator("text:text-is('MatMul')")).last
+    page = ran.page.context.new_page()
+    page.goto(path.as_uri())
+    place = page.locator("g", has=page.locator("text:text-is('MatMul')")).last
     corner = place.evaluate("g => { const r = g.getBoundingClientRect(); return [r.x, r.y]; }")
-    seen = ran.page.evaluate(PIXEL, [text, corner[0] + 10, corner[1] + 10])
+    seen = page.evaluate(PIXEL, [text, corner[0] + 10, corner[1] + 10])
     assert max(abs(one - other) for one, other in zip(seen, shown, strict=True)) <= 2, (seen, shown)
     assert seen != [255, 255, 255]
 
@@ -129,24 +130,17 @@ PIXEL = """async ([text, x, y]) => {
 }"""
 
 
-def test_two_graphs_are_compared_and_kept_without_a_kernel(ran: Any) -> None:
-    graph = ran.cell(3).locator(".nbfn-Graph")
+def test_two_graphs_are_compared_and_kept_without_a_kernel(ran: Lab) -> None:
+    graph = ran.cell(2).locator(".nbfn-Graph")
     expect(graph).to_contain_text("only in trace 1")
     graph.get_by_role("button", name="Differences").click()
     expect(graph.locator(".nbfn-Graph-change").first).to_contain_text("2 → 3")
 
-    ran.page.keyboard.press("Control+s")
-    expect(ran.tab("graphs.ipynb")).not_to_have_class(re.compile("jp-mod-dirty"))
-    path = ran.server.notebooks / "graphs.ipynb"
-    document = json.loads(path.read_text())
-    data = [output["data"] for cell in document["cells"][2:] for output in cell["outputs"]]
-    assert [each.keys() for each in data] == [{protocol.MIME_TYPE, "text/html", "text/plain"}] * 2
-    ran.server.stop_kernels()
-    document["metadata"]["kernelspec"] = {"name": "none", "display_name": "None"}
-    path.write_text(json.dumps(document))
-    ran.page.goto(f"{ran.server.url}/lab/tree/graphs.ipynb?reset")
-    ran.answer("No Kernel")
-    box(ran, "dense").dblclick()
-    expect(box(ran, "MatMul")).to_be_visible()
-    expect(ran.cell(2).get_by_role("button", name="Save SVG")).to_be_visible()
-    expect(ran.cell(2).get_by_role("button", name="GraphDef")).to_have_count(0)
+    document = ran.save(NAME)
+    data = [output["data"] for cell in document["cells"][2:5] for output in cell["outputs"]]
+    assert [each.keys() for each in data] == [{protocol.MIME_TYPE, "text/html", "text/plain"}] * 3
+    gone = ran.open_without_kernel(document)
+    box(gone, "dense").dblclick()
+    expect(box(gone, "MatMul")).to_be_visible()
+    expect(gone.cell(4).get_by_role("button", name="Save SVG")).to_be_visible()
+    expect(gone.cell(4).get_by_role("button", name="GraphDef")).to_have_count(0)
