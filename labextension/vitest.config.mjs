@@ -1,5 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  test: { environment: 'happy-dom', include: ['test/**/*.test.{ts,tsx}'] }
+  test: {
+    environment: 'happy-dom',
+    include: ['test/**/*.test.{ts,tsx}'],
+    testTimeout: 60_000 // whatever else the machine does meanwhile
+  }
 });

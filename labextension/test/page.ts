@@ -1,4 +1,5 @@
 import { act } from 'preact/test-utils';
+import { vi } from 'vitest';
 import type { StoreOptions } from '../src/feed/store';
 import { Store } from '../src/feed/store';
 import type { Snapshot } from '../src/protocol';
@@ -40,6 +41,27 @@ export function button(root: ParentNode, text: string): HTMLElement {
     throw new Error(`${fitting.length} buttons say ${text}`);
   }
   return fitting[0];
+}
+
+/** The one element that fits the selector, once it is there; pictures are loaded first. */
+export async function appears(
+  root: ParentNode,
+  selector: string
+): Promise<HTMLElement> {
+  return await vi.waitFor(() => one(root, selector), { timeout: 20_000 });
+}
+
+/** What events of a name asked for, while something was done; they are acted upon. */
+export async function asked<T>(name: string, act: () => Promise<void>): Promise<T[]> {
+  const seen: T[] = [];
+  const listen = (event: Event) => {
+    event.preventDefault();
+    seen.push((event as CustomEvent<T>).detail);
+  };
+  document.addEventListener(name, listen);
+  await act();
+  document.removeEventListener(name, listen);
+  return seen;
 }
 
 /** The text of an element with single spaces, as it is read. */

@@ -1,9 +1,8 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { planned } from '../src/pictures/diagram/layout';
 import type { Diagram, Page } from '../src/protocol';
-import type { RevealCell } from '../src/views';
 import { REVEAL_CELL } from '../src/views';
-import { one, page as view, press, words } from './page';
+import { appears, asked, page as view, press, words } from './page';
 import { snapshot } from './records';
 
 const [ONE, TWO, STEP, TITLE, RATE] = [
@@ -56,12 +55,7 @@ describe('a diagram', () => {
 
   it('is drawn with the page, and leads to cells', async () => {
     const { element, mounted } = view(snapshot(), { view: 'page', page: PAGE });
-    const revealed: RevealCell[] = [];
-    element.addEventListener(REVEAL_CELL, event => {
-      event.preventDefault();
-      revealed.push((event as CustomEvent<RevealCell>).detail);
-    });
-    await vi.waitFor(() => one(element, '.nbfn-Diagram'));
+    await appears(element, '.nbfn-Diagram');
     const nodes = [...element.querySelectorAll<HTMLElement>('.nbfn-Diagram-node')];
     expect(nodes.map(words)).toEqual([
       'In [1]',
@@ -77,7 +71,7 @@ describe('a diagram', () => {
     expect(
       element.querySelectorAll('.nbfn-Diagram-arrow.nbfn-mod-marked')
     ).toHaveLength(1);
-    await press(nodes[0] ?? element);
+    const revealed = await asked(REVEAL_CELL, () => press(nodes[0] ?? element));
     expect(revealed).toEqual([{ cellId: 'cell-1' }]);
     mounted.dispose();
     expect(element.textContent).toBe('');

@@ -1,10 +1,10 @@
 import { act } from 'preact/test-utils';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { plain } from '../../src/pictures/graph/canvas/svgFile';
 import type { GraphRecord } from '../../src/protocol';
 import type { InsertCell, RevealCell } from '../../src/views';
 import { INSERT_CELL, REVEAL_CELL } from '../../src/views';
-import { one, open, page, press, type, words } from '../page';
+import { appears, asked, one, open, page, press, type, words } from '../page';
 import { snapshot } from '../records';
 import type { Rest, Step } from './graphs';
 import { graphOf } from './graphs';
@@ -28,7 +28,7 @@ const REST: Rest = { inputs: [0], outputs: [6], captures: { 1: 'model/kernel' } 
 
 async function drawn(graph: GraphRecord): Promise<HTMLElement> {
   const { element } = page(snapshot(), { view: 'graph', graph });
-  await vi.waitFor(() => one(element, '.nbfn-Graph, .nbfn-Empty'), { timeout: 5000 });
+  await appears(element, '.nbfn-Graph, .nbfn-Empty');
   return element;
 }
 
@@ -67,18 +67,6 @@ function buttonSaying(root: Element, text: string): HTMLElement {
   const found = [...root.querySelectorAll('button')].find(each => words(each) === text);
   if (!found) throw new Error(`no button ${text}`);
   return found;
-}
-
-async function asked<T>(name: string, act: () => Promise<void>): Promise<T[]> {
-  const seen: T[] = [];
-  const listen = (event: Event) => {
-    event.preventDefault();
-    seen.push((event as CustomEvent<T>).detail);
-  };
-  document.addEventListener(name, listen);
-  await act();
-  document.removeEventListener(name, listen);
-  return seen;
 }
 
 afterEach(() => document.body.replaceChildren());

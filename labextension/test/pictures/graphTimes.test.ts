@@ -1,10 +1,10 @@
 import { act } from 'preact/test-utils';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { legendOf } from '../../src/pictures/graph/model/colours';
 import { Operations } from '../../src/pictures/graph/model/operations';
 import { Frame } from '../../src/pictures/graph/model/tree';
 import type { GraphRecord } from '../../src/protocol';
-import { one, open, page, press, words } from '../page';
+import { appears, one, open, page, press, words } from '../page';
 import { snapshot } from '../records';
 import type { Rest, Step } from './graphs';
 import { graphOf } from './graphs';
@@ -41,7 +41,7 @@ const TIMES: Rest = { times: { seconds: 0.01, others: 0.0008 } };
 
 async function drawn(graph: GraphRecord): Promise<HTMLElement> {
   const { element } = page(snapshot(), { view: 'graph', graph });
-  await vi.waitFor(() => one(element, '.nbfn-Graph'), { timeout: 5000 });
+  await appears(element, '.nbfn-Graph');
   return element;
 }
 

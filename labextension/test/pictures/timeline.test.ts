@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Block } from '../../src/pictures/timeline/blocks';
 import { lanesOf } from '../../src/pictures/timeline/blocks';
 import { marksOf } from '../../src/pictures/timeline/marks';
@@ -10,9 +10,8 @@ import {
   zoomed
 } from '../../src/pictures/timeline/timeAxis';
 import type { RunRecord, State } from '../../src/protocol';
-import type { RevealCell } from '../../src/views';
 import { REVEAL_CELL } from '../../src/views';
-import { one, open, page as view, words } from '../page';
+import { appears, asked, one, open, page as view, words } from '../page';
 import { fn, retrace, retraced, snapshot, table, trace } from '../records';
 
 function run(number: number, values: Partial<RunRecord> = {}): RunRecord {
@@ -46,7 +45,7 @@ async function drawn(state: State): Promise<HTMLElement> {
     words(each).startsWith('Timeline')
   );
   await open(summary?.parentElement ?? element);
-  await vi.waitFor(() => one(element, '.nbfn-Picture > div > *'));
+  await appears(element, '.nbfn-Picture > div > *');
   return element;
 }
 
@@ -137,19 +136,16 @@ describe('the picture of a timeline', () => {
 
   it('is a table too, and leads to cells by keys', async () => {
     const element = await drawn({ runs: table(run(1), run(2)) });
-    const revealed: RevealCell[] = [];
-    element.addEventListener(REVEAL_CELL, event => {
-      event.preventDefault();
-      revealed.push((event as CustomEvent<RevealCell>).detail);
-    });
     const plot = one(element, '.nbfn-Timeline-plot');
-    for (const key of ['ArrowRight', 'ArrowRight', 'Enter']) {
-      plot.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-      await new Promise(resolve => setTimeout(resolve, 30));
-    }
+    const revealed = await asked(REVEAL_CELL, async () => {
+      for (const key of ['ArrowRight', 'ArrowRight', 'Enter']) {
+        plot.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        await new Promise(resolve => setTimeout(resolve, 30));
+      }
+    });
     expect(revealed).toEqual([{ cellId: 'cell-2' }]);
     await open(one(element, '.nbfn-Timeline-tables'));
-    await vi.waitFor(() => one(element, '.nbfn-Timeline-table tbody tr:nth-child(2)'));
+    await appears(element, '.nbfn-Timeline-table tbody tr:nth-child(2)');
     expect(words(one(element, '.nbfn-Timeline-table tbody tr:first-child'))).toContain(
       'In [2]'
     );

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import type { RevealCell } from '../../src/views';
 import { REVEAL_CELL } from '../../src/views';
-import { button, drawn, one, open, page, press, words } from '../page';
+import { asked, button, drawn, one, open, page, press, words } from '../page';
 import { fn, retrace, snapshot, table, trace, tracedCell, work } from '../records';
 
 const CHOICE = { view: 'cell', target: 'cell-1' } as const;
@@ -146,15 +146,12 @@ describe('the panel', () => {
 
   it('goes to the notebook cell', async () => {
     const { element } = page(snapshot(state()), { view: 'session' });
-    const seen: unknown[] = [];
-    const listen = (event: Event) =>
-      seen.push((event as CustomEvent<RevealCell>).detail.cellId);
-    document.addEventListener(REVEAL_CELL, listen);
     const [cells] = element.querySelectorAll<HTMLElement>('.nbfn-Section');
     await open(one(cells ?? element, '.nbfn-Row'));
-    await press(button(element, 'In [6]'));
-    document.removeEventListener(REVEAL_CELL, listen);
-    expect(seen).toEqual(['notebook-cell']);
+    const seen = await asked<RevealCell>(REVEAL_CELL, () =>
+      press(button(element, 'In [6]'))
+    );
+    expect(seen.map(({ cellId }) => cellId)).toEqual(['notebook-cell']);
   });
 
   it('says of functions that there is no other', () => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { State } from '../../src/protocol';
 import type { RevealCell } from '../../src/views';
 import { REVEAL_CELL } from '../../src/views';
-import { button, drawn, one, open, page, press, words } from '../page';
+import { asked, button, drawn, one, open, page, press, words } from '../page';
 import {
   cause,
   fn,
@@ -193,12 +193,9 @@ describe('the details', () => {
 
   it('send the host to a cell', async () => {
     const element = await opened(retraced());
-    const seen: unknown[] = [];
-    const listen = (event: Event) =>
-      seen.push((event as CustomEvent<RevealCell>).detail);
-    document.addEventListener(REVEAL_CELL, listen);
-    await press(button(element, 'In [5], line 3'));
-    document.removeEventListener(REVEAL_CELL, listen);
+    const seen = await asked<RevealCell>(REVEAL_CELL, () =>
+      press(button(element, 'In [5], line 3'))
+    );
     expect(seen).toEqual([{ cellId: 'cell-3', line: 3 }]);
   });
 

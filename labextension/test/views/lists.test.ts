@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
-import { drawn, one, open, page, press, words, rows, section } from '../page';
+import { asked, drawn, one, open, page, press, words, rows, section } from '../page';
 import { cause, fn, retrace, snapshot, table, trace, variable } from '../records';
 
 const CHOICE = { view: 'session' } as const;
@@ -34,13 +34,9 @@ describe('the lists of a session', () => {
     expect(words(captured)).toContain(
       'kernel float32[784, 128] CPU:0 401 kB in train_step, predict'
     );
-    const asked: unknown[] = [];
-    element.addEventListener(INSERT_CELL, event =>
-      asked.push((event as CustomEvent).detail)
-    );
     const [values] = captured.querySelectorAll<HTMLElement>('.nbfn-Variable button');
-    await press(values ?? element);
-    expect(asked).toEqual([
+    const cells = await asked(INSERT_CELL, () => press(values ?? element));
+    expect(cells).toEqual([
       { code: '%tf_session model/block/dense/kernel', run: true }
     ]);
   });
@@ -152,7 +148,7 @@ describe('the lists of a session', () => {
   });
 
   it('asks for the rows of a function that is opened, if some are not told', async () => {
-    const asked: string[] = [];
+    const functions: string[] = [];
     const { element, store } = page(
       snapshot(
         {
@@ -162,11 +158,11 @@ describe('the lists of a session', () => {
         { totals: { functions: 1, traces: 3 } }
       ),
       { view: 'session' },
-      { requestDetails: id => asked.push(id) }
+      { requestDetails: id => functions.push(id) }
     );
     const row = one(section(element, 'Functions'), '.nbfn-Row');
     await open(row);
-    expect(asked).toEqual(['f1']);
+    expect(functions).toEqual(['f1']);
     expect(words(row)).toContain('2 older traces not listed.');
     store.receive({
       type: 'details',
@@ -183,6 +179,6 @@ describe('the lists of a session', () => {
     await drawn();
     expect(row.querySelectorAll('.nbfn-Trace')).toHaveLength(3);
     expect(words(row)).not.toContain('not listed');
-    expect(asked).toEqual(['f1']);
+    expect(functions).toEqual(['f1']);
   });
 });

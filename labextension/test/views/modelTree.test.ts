@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelRecord, ModelRow } from '../../src/protocol';
-import type { InsertCell } from '../../src/views';
 import { INSERT_CELL } from '../../src/views';
-import { button, one, open, page as view, press, words } from '../page';
+import { asked, button, one, open, page as view, press, words } from '../page';
 import { snapshot, table } from '../records';
 
 const [DENSE, SEQUENTIAL, PARAMS] = ['Dense', 'Sequential', 'params'];
@@ -114,17 +113,14 @@ describe('the tree of a model', () => {
 
   it('stands in the session, with a cell that shows what training has changed', async () => {
     const { element } = view(snapshot({ models: table(model()) }), { view: 'session' });
-    const cells: InsertCell[] = [];
-    element.addEventListener(INSERT_CELL, event => {
-      event.preventDefault();
-      cells.push((event as CustomEvent<InsertCell>).detail);
-    });
     const summary = [...element.querySelectorAll('summary')].find(each =>
       words(each).startsWith('net ')
     );
     expect(words(summary ?? element)).toBe('net Sequential, 40 parameters');
     await open(summary?.parentElement ?? element);
-    await press(button(element, 'what training has changed'));
+    const cells = await asked(INSERT_CELL, () =>
+      press(button(element, 'what training has changed'))
+    );
     expect(cells).toEqual([{ code: 'nbfn.session().tabulate("net")', run: true }]);
   });
 });

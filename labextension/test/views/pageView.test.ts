@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Page, PageTable } from '../../src/protocol';
 import type { InsertCell, RevealCell } from '../../src/views';
 import { INSERT_CELL, REVEAL_CELL } from '../../src/views';
-import { button, one, open, page as view, press, type, words } from '../page';
+import { asked, button, one, open, page as view, press, type, words } from '../page';
 import { snapshot } from '../records';
 
 const [TITLE, ROWS, DEVICE] = ['title', 'rows', 'CPU:0'];
@@ -30,19 +30,6 @@ function shown(values: Partial<Page>): HTMLElement {
     ...values
   };
   return view(snapshot(), { view: 'page', page }).element;
-}
-
-/** What an event of this name asked for, while something was done. */
-async function asked<T>(name: string, act: () => Promise<void>): Promise<T[]> {
-  const seen: T[] = [];
-  const listen = (event: Event) => {
-    event.preventDefault();
-    seen.push((event as CustomEvent<T>).detail);
-  };
-  document.addEventListener(name, listen);
-  await act();
-  document.removeEventListener(name, listen);
-  return seen;
 }
 
 describe('a page', () => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { InsertCell } from '../../src/views';
 import { INSERT_CELL } from '../../src/views';
-import { button, one, open, page, press, words } from '../page';
+import { asked, button, one, open, page, press, words } from '../page';
 import { fn, retrace, retraced, snapshot, table } from '../records';
 
 const CHOICE = { view: 'function', target: 'f1' } as const;
@@ -13,18 +13,11 @@ afterEach(() => {
 describe('the remedy', () => {
   it('asks the host to insert a cell with its code', async () => {
     const { element } = page(snapshot(retraced()), CHOICE);
-    const seen: InsertCell[] = [];
-    const listen = (event: Event) => {
-      event.preventDefault();
-      seen.push((event as CustomEvent<InsertCell>).detail);
-    };
-    document.addEventListener(INSERT_CELL, listen);
     const writeText = vi.fn();
     vi.stubGlobal('navigator', { clipboard: { writeText } });
     const remedy = button(element, 'Leave the batch size open');
     expect(remedy.title).toContain('train_step.relax()');
-    await press(remedy);
-    document.removeEventListener(INSERT_CELL, listen);
+    const seen = await asked<InsertCell>(INSERT_CELL, () => press(remedy));
     expect(seen).toEqual([{ code: 'train_step.relax()', cellId: 'cell-1' }]);
     expect(writeText).not.toHaveBeenCalled();
     expect(words(element)).not.toContain('Copied');
