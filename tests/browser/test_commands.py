@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 
-from playwright.sync_api import expect
+import pytest
+from playwright.sync_api import Locator, expect
 
-LOAD = "%load_ext nbfn"
+from tests.browser.conftest import Lab
+
 SETUP = """
 %load_ext nbfn
 import nbfn
@@ -53,6 +55,11 @@ def test_the_name_of_the_project_finds_them_all(lab) -> None:
     lab.page.locator('.lm-Menu-itemLabel:text-is("TensorFlow Functions")').hover()
     for label in COMMANDS - {"Show TensorFlow Functions"}:
         expect(lab.page.locator(f'.lm-Menu-itemLabel:text-is("{label}")')).to_be_visible()
+    for _ in range(2):
+        lab.page.keyboard.press("Escape")
+    choose(lab, "Explain the Last Retrace")
+    toast = lab.page.locator(".Toastify__toast-body", has_text="nbfn is not loaded")
+    expect(toast).to_be_visible()
 
 
 def test_a_cell_is_marked_as_traced_and_plain_again(lab) -> None:
@@ -79,46 +86,59 @@ def test_a_cell_is_marked_as_traced_and_plain_again(lab) -> None:
     lab.expect_source(1, "%%time\n1")
 
 
-def test_the_last_retrace_is_explained_by_a_cell(lab) -> None:
-    lab.open("explain.ipynb", SETUP, "'between'", RETRACE, "'last'")
-    lab.cell(0).locator(".jp-InputPrompt").click()
-    choose(lab, "Explain the Last Retrace")
-    toast = lab.page.locator(".Toastify__toast-body", has_text="nbfn is not loaded")
-    expect(toast).to_be_visible()
-    for index in (0, 1, 2):
-        lab.run(index)
-    choose(lab, "Explain the Last Retrace")
-    expect(lab.cell(3).locator(".jp-OutputArea-output").first).to_contain_text("(3, 8)")
-    lab.expect_source(3, "%tf_traces step")
-    expect(lab.cell(3)).to_have_class(re.compile("jp-mod-active"))
-
-
-def test_a_graph_is_shown_by_a_cell(lab) -> None:
+@pytest.fixture(scope="module")
+def ran(shared_lab: Lab) -> Lab:
+    """A notebook of two functions, of which one has retraced."""
     other = "@nbfn.function\ndef other(x):\n    return x + 1\n_ = other(tf.ones([2]))"
-    lab.open("graph.ipynb", SETUP + "_ = step(tf.ones([2]))", other, "'last'")
-    for index in (0, 1, 2):
-        lab.run(index)
-    lab.cell(0).locator(".jp-InputPrompt").click()
-    choose(lab, "Show a Graph")
-    expect(lab.cell(1).locator(".jp-OutputArea-output").first).to_contain_text("Sum")
-    lab.expect_source(1, "%tf_graph step")
-    lab.cell(3).locator(".jp-InputPrompt").click()
-    choose(lab, "Show a Graph")
-    lab.page.locator(".jp-Dialog select").select_option(label="other")
-    lab.answer("Show")
-    expect(lab.cell(4).locator(".jp-OutputArea-output").first).to_contain_text("Add")
-    lab.expect_source(4, "%tf_graph other")
+    shared_lab.open("answers.ipynb", SETUP + "rate = 0.5\n", other, RETRACE)
+    for index in range(3):
+        shared_lab.run(index)
+    return shared_lab
 
 
-def test_the_session_is_exported_by_a_cell(lab, tmp_path: Path) -> None:
-    lab.open("export.ipynb", SETUP + "_ = step(tf.ones([2]))")
-    lab.run(0)
-    choose(lab, "Export the Session")
+def active(lab: Lab) -> Locator:
+    found: Locator = lab.notebook.locator(".jp-Cell.jp-mod-active")
+    return found
+
+
+def is_answered(lab: Lab, code: str, answer: str) -> None:
+    """The active cell, which has just been inserted, shows an answer."""
+    expect(active(lab).locator(".cm-content")).to_have_text(code, use_inner_text=True)
+    expect(active(lab).locator(".jp-OutputArea")).to_contain_text(answer)
+
+
+def test_questions_are_answered_in_cells(ran: Lab) -> None:
+    choose(ran, "Explain the Last Retrace")
+    is_answered(ran, "%tf_traces step", "(3, 8)")
+    for command, code, answer in (
+        ("Show What Is Stale", "nbfn.session().dependencies", "0 stale functions"),
+        ("Show the Devices", "nbfn.session().placement", "no call of step, other was watched"),
+        ("Write a Report", 'nbfn.report("report.html")', "report.html"),
+    ):
+        choose(ran, command)
+        is_answered(ran, f"import nbfn\n{code}", answer)
+    page = (ran.server.notebooks / "report.html").read_text()
+    assert '"name": "step"' in page
+
+
+def test_a_graph_is_shown_of_the_active_cell_or_of_what_is_chosen(ran: Lab) -> None:
+    ran.cell(0).locator(".jp-InputPrompt").click()
+    choose(ran, "Show a Graph")
+    is_answered(ran, "%tf_graph step", "Sum")
+    choose(ran, "Show a Graph")
+    ran.page.locator(".jp-Dialog select").select_option(label="other")
+    ran.answer("Show")
+    is_answered(ran, "%tf_graph other", "Add")
+
+
+def test_the_session_is_exported_by_a_cell(ran: Lab, tmp_path: Path) -> None:
+    choose(ran, "Export the Session")
     target = tmp_path / 'it\'s a "model"'
-    lab.page.locator(".jp-Dialog input").fill(str(target))
-    lab.answer("Export")
-    expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"))
-    assert f"nbfn.export({json.dumps(str(target))})" in lab.source(1)
+    ran.page.locator(".jp-Dialog input").fill(str(target))
+    ran.answer("Export")
+    code = f"import nbfn\ndisplay(nbfn.preflight())\nnbfn.export({json.dumps(str(target))})"
+    expect(active(ran).locator(".cm-content")).to_have_text(code, use_inner_text=True)
+    expect(active(ran).locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"))
     assert (target / "saved_model.pb").exists()
 
 
@@ -130,24 +150,6 @@ def test_all_cells_run_and_are_reported(lab) -> None:
         expect(lab.cell(2).locator(".jp-OutputArea-output").first).to_contain_text("step")
         lab.expect_source(2, "import nbfn\nnbfn.session()")
         expect(lab.notebook.locator(".jp-Cell")).to_have_count(3)
-
-
-def test_questions_are_answered_in_cells(lab) -> None:
-    lab.open("questions.ipynb", SETUP + "rate = 0.5\n", RETRACE)
-    lab.run(0)
-    lab.run(1)
-    for n, (command, answer) in enumerate(
-        (
-            ("Show What Is Stale", "0 stale functions"),
-            ("Show the Devices", "no call of step was watched"),
-            ("Write a Report", "report.html"),
-        ),
-        2,
-    ):
-        choose(lab, command)
-        expect(lab.cell(n).locator(".jp-OutputArea")).to_contain_text(answer)
-    page = (lab.server.notebooks / "report.html").read_text()
-    assert '"name": "step"' in page
 
 
 def test_a_badge_says_how_a_cell_fares(lab) -> None:

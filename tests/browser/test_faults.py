@@ -28,6 +28,17 @@ def status(lab):
     return lab.page.locator("#jp-main-statusbar")
 
 
+def follows_the_calls(lab) -> None:
+    """The number of calls grows while the cell runs."""
+    row = lab.section("Functions").locator(".nbfn-Row")
+    row.locator("summary").first.click()
+    calls = row.locator(".nbfn-Fact").first
+    expect(calls).to_have_text(re.compile(r"\d+ calls?"))
+    before = calls.inner_text()
+    expect(calls).not_to_have_text(before)
+    expect(calls).to_have_text(re.compile(r"\d+ calls"))
+
+
 def test_jupyterlab_shows_that_the_kernel_is_busy(lab) -> None:
     lab.write("sign.ipynb", SETUP, LONG)
     lab.load("sign.ipynb")
@@ -38,6 +49,8 @@ def test_jupyterlab_shows_that_the_kernel_is_busy(lab) -> None:
     # Opening the panel makes the kernel handle messages beside the cell.
     lab.open_panel()
     expect(lab.section("Functions")).to_contain_text("1 trace")
+    expect(lab.section("Devices")).to_contain_text("CPU:0")  # which nobody can ask for now
+    expect(lab.panel).not_to_contain_text("TensorFlow has not been")
     expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
     expect(lab.panel.locator(".nbfn-Header")).to_contain_text("Busy", timeout=SOON)
     lab.page.wait_for_timeout(1000)
@@ -51,30 +64,31 @@ def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
     lab.open("again.ipynb", SETUP, LONG)
     lab.run(0)
     lab.start(1)
-    expect(lab.section("Functions")).to_contain_text("1 trace")
+    follows_the_calls(lab)
+    expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
     lab.page.reload()
     expect(lab.panel.locator(".nbfn-Header")).to_contain_text("Busy")
     # JupyterLab holds messages back for three seconds, as long as the kernel does not answer it.
     expect(lab.section("Functions")).to_contain_text("1 trace", timeout=3000 + 2 * SOON)
-    row = lab.section("Functions").locator(".nbfn-Row")
-    row.locator("summary").first.click()
-    calls = row.locator(".nbfn-Facts").first
-    before = calls.inner_text()
-    expect(calls).not_to_have_text(before)
+    follows_the_calls(lab)
     expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
     expect(lab.panel.locator(".nbfn-Header")).to_contain_text("A cell is running")
 
 
 def test_a_kernel_that_is_killed_leaves_nothing(lab) -> None:
     kill = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
-    lab.open("killed.ipynb", SETUP + "_ = step(tf.ones([1]))", kill)
+    lab.open("killed.ipynb", SETUP + "_ = step(tf.ones([1]))", kill, "%load_ext nbfn")
     lab.run(0)
     expect(lab.section("Functions")).to_contain_text("1 trace")
     lab.start(1)
+    expect(lab.panel).to_contain_text(NOT_LOADED)
     lab.page.locator(".jp-Dialog .jp-mod-accept").click()
     expect(lab.section("Functions")).not_to_be_visible(timeout=SOON)
     expect(lab.panel.locator(".nbfn-Header")).not_to_contain_text("running", timeout=SOON)
     expect(lab.panel).to_contain_text(NOT_LOADED)
+    lab.wait_for_kernel()
+    lab.run(2)
+    expect(lab.panel).to_contain_text(EMPTY)
 
 
 def test_a_notebook_that_changes_its_kernel_is_shown_with_the_new_one(lab) -> None:

@@ -21,52 +21,38 @@ def step(images):
 """
 
 
-def test_it_shows_what_the_kernel_traces(lab) -> None:
-    lab.open(
-        "shows.ipynb",
-        STEP,
-        "step(tf.ones([32, 8]))",
-        "for n in (64, 65, 66):\n    step(tf.ones([n, 8]))",
-    )
+def test_it_shows_what_the_kernel_traces_and_goes_to_its_cells(lab) -> None:
+    missing = "TensorFlow has not been imported."
+    calls = "for n in (64, 65, 66):\n    step(tf.ones([n, 8]))"
+    lab.open("shows.ipynb", LOAD, "import tensorflow", STEP, "step(tf.ones([32, 8]))", calls, "1")
     expect(lab.panel).to_contain_text(NOT_LOADED)
     lab.run(0)
+    expect(lab.panel).to_contain_text(missing)
     lab.run(1)
+    expect(lab.panel).not_to_contain_text(missing)
+    lab.run(2)
+    lab.run(3)
     functions = lab.section("Functions")
     expect(functions.locator("summary", has_text="step(images)")).to_contain_text("1 trace")
-    expect(lab.section("Last retrace")).to_contain_text("No call has retraced.")
-    lab.run(2)
+    retrace = lab.section("Last retrace")
+    expect(retrace).to_contain_text("No call has retraced.")
+    lab.run(4)
     expect(functions).to_contain_text("4 traces")
-    expect(lab.section("Last retrace")).to_contain_text("images")
-    expect(lab.section("Last retrace")).to_contain_text("66")
+    expect(retrace).to_contain_text("images")
+    expect(retrace).to_contain_text("66")
     functions.locator("summary", has_text="step(images)").click()
     expect(functions.locator(".nbfn-Trace")).to_have_count(4)
     expect(functions.locator(".nbfn-Trace").first).to_contain_text("float32[32, 8]")
     expect(lab.section("Devices")).to_contain_text("CPU:0")
 
-
-def test_its_remedy_is_a_new_cell_that_is_not_run(lab) -> None:
-    lab.open(
-        "remedy.ipynb", STEP, "for n in (1, 2, 3):\n    step(tf.ones([n, 8]))", "'the last cell'"
-    )
-    lab.run(0)
-    lab.run(1)
-    lab.section("Last retrace").locator(".nbfn-Remedy button").click()
-    expect(lab.notebook.locator(".jp-Cell")).to_have_count(4)
-    expect(lab.cell(2)).to_have_class(re.compile("jp-mod-active"))
-    assert "step" in lab.source(2)
-    expect(lab.cell(2).locator(".jp-InputPrompt")).to_have_text("[ ]:")
-    lab.run(2)
-    expect(lab.cell(2).locator('[data-mime-type*="error"], .jp-mod-error')).to_have_count(0)
-
-
-def test_it_goes_to_the_cell_that_retraced(lab) -> None:
-    lab.open("reveal.ipynb", STEP, "step(tf.ones([1, 8]))\nstep(tf.ones([2, 8]))", "1", "2")
-    for index in range(4):
-        lab.run(index)
-    expect(lab.cell(3)).to_have_class(re.compile("jp-mod-active"))
-    lab.section("Last retrace").get_by_role("button", name="In [2], line 2").click()
-    expect(lab.cell(1)).to_have_class(re.compile("jp-mod-active"))
+    lab.run(5)
+    expect(lab.cell(5)).to_have_class(re.compile("jp-mod-active"))
+    retrace.get_by_role("button", name="In [5], line 2").click()
+    expect(lab.cell(4)).to_have_class(re.compile("jp-mod-active"))
     expect(lab.page.locator("#jp-main-statusbar")).to_contain_text("Ln 2,")
+
+    lab.page.reload()
+    expect(functions).to_contain_text("4 traces")
 
 
 def test_it_goes_to_the_line_of_a_file(lab) -> None:
@@ -84,13 +70,14 @@ def test_it_goes_to_the_line_of_a_file(lab) -> None:
     expect(lab.page.locator("#jp-main-statusbar")).to_contain_text("Ln 4,")
 
 
-def test_it_groups_retraces_and_runs_a_cell_that_shows_values(lab) -> None:
+def test_its_remedy_is_a_new_cell_that_is_not_run_and_its_question_one_that_is(lab) -> None:
     lab.open(
         "lists.ipynb",
         STEP.replace("return tf", "return weights * tf").replace(
             "@nbfn", "weights = tf.Variable([1.0, 2.0, 4.0])\n@nbfn"
         ),
         "for n in (1, 2, 3):\n    step(tf.ones([n, 8]))\nstep(tf.ones([3, 8], tf.float32)[0])",
+        "'the last cell'",
     )
     lab.run(0)
     lab.run(1)
@@ -98,26 +85,19 @@ def test_it_groups_retraces_and_runs_a_cell_that_shows_values(lab) -> None:
     expect(groups).to_have_count(2)
     expect(groups.filter(has_text="shape of images")).to_contain_text("2 ×")
     expect(lab.panel.locator(".nbfn-Totals")).to_contain_text("4 traces")
+    lab.section("Last retrace").locator(".nbfn-Remedy button").click()
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(4)
+    expect(lab.cell(2)).to_have_class(re.compile("jp-mod-active"))
+    assert "step" in lab.source(2)
+    expect(lab.cell(2).locator(".jp-InputPrompt")).to_have_text("[ ]:")
+    lab.run(2)
+    expect(lab.cell(2).locator('[data-mime-type*="error"], .jp-mod-error')).to_have_count(0)
+
     variables = lab.section("Captured variables")
     expect(variables).to_contain_text("in step")
     variables.get_by_role("button", name="values").click()
-    expect(lab.cell(2).locator(".jp-OutputArea-output").first).to_contain_text("2.333")
-    lab.expect_source(2, "%tf_session weights")
-
-
-def test_it_follows_while_a_cell_runs(lab) -> None:
-    loop = "for n in range(3600):\n    step(tf.ones([1, 8]))\n    time.sleep(0.2)"
-    lab.open("busy.ipynb", STEP, loop)
-    lab.run(0)
-    lab.start(1)
-    row = lab.section("Functions").locator(".nbfn-Row")
-    row.locator("summary").click()
-    calls = row.locator(".nbfn-Fact").first
-    expect(calls).to_have_text(re.compile(r"\d+ calls?"))
-    before = calls.inner_text()
-    expect(calls).not_to_have_text(before)
-    expect(calls).to_have_text(re.compile(r"\d+ calls"))
-    expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
+    expect(lab.cell(3).locator(".jp-OutputArea-output").first).to_contain_text("2.333")
+    lab.expect_source(3, "%tf_session weights")
 
 
 def test_it_attaches_while_cells_are_queued(lab) -> None:
@@ -127,17 +107,12 @@ def test_it_attaches_while_cells_are_queued(lab) -> None:
     expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
-def test_it_survives_a_reload_of_the_page(lab) -> None:
-    lab.open("reload.ipynb", STEP, "step(tf.ones([1, 8]))")
+def test_it_starts_afresh_with_each_kernel(lab) -> None:
+    lab.open("life.ipynb", LOAD, "%unload_ext nbfn")
     lab.run(0)
+    expect(lab.panel).to_contain_text(EMPTY)
     lab.run(1)
-    expect(lab.section("Functions")).to_contain_text("1 trace")
-    lab.page.reload()
-    expect(lab.section("Functions")).to_contain_text("1 trace")
-
-
-def test_it_starts_afresh_when_the_kernel_restarts(lab) -> None:
-    lab.open("restart.ipynb", LOAD)
+    expect(lab.panel).to_contain_text(NOT_LOADED)
     lab.run(0)
     expect(lab.panel).to_contain_text(EMPTY)
     lab.menu("Kernel", "Restart Kernel…")
@@ -145,28 +120,8 @@ def test_it_starts_afresh_when_the_kernel_restarts(lab) -> None:
     expect(lab.panel).to_contain_text(NOT_LOADED)
     lab.run(0)
     expect(lab.panel).to_contain_text(EMPTY)
-
-
-def test_it_starts_afresh_when_the_kernel_dies(lab) -> None:
-    lab.open("dies.ipynb", LOAD, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
-    lab.run(0)
-    expect(lab.panel).to_contain_text(EMPTY)
-    lab.start(1)
-    expect(lab.panel).to_contain_text(NOT_LOADED)
-    lab.page.locator(".jp-Dialog .jp-mod-accept").click()
-    lab.wait_for_kernel()
-    lab.run(0)
-    expect(lab.panel).to_contain_text(EMPTY)
-
-
-def test_it_says_when_nbfn_is_unloaded(lab) -> None:
-    lab.open("unload.ipynb", LOAD, "%unload_ext nbfn")
-    lab.run(0)
-    expect(lab.panel).to_contain_text(EMPTY)
-    lab.run(1)
-    expect(lab.panel).to_contain_text(NOT_LOADED)
-    lab.run(0)
-    expect(lab.panel).to_contain_text(EMPTY)
+    lab.menu("Kernel", "Shut Down Kernel")
+    expect(lab.panel).to_contain_text("There is no kernel")
 
 
 def test_it_follows_the_active_notebook(lab) -> None:
@@ -204,14 +159,6 @@ def test_two_notebooks_may_share_a_kernel(lab) -> None:
     expect(lab.panel).to_contain_text(EMPTY)
 
 
-def test_a_kernel_that_was_shut_down_is_none(lab) -> None:
-    lab.open("shutdown.ipynb", LOAD)
-    lab.run(0)
-    expect(lab.panel).to_contain_text(EMPTY)
-    lab.menu("Kernel", "Shut Down Kernel")
-    expect(lab.panel).to_contain_text("There is no kernel")
-
-
 def test_it_loads_nbfn_with_a_click(lab) -> None:
     lab.open("load.ipynb", "1")
     lab.panel.get_by_role("button", name="Load nbfn").click()
@@ -224,29 +171,6 @@ def test_it_loads_nbfn_with_a_click(lab) -> None:
     lab.panel.get_by_role("button", name="Load nbfn").click()
     expect(lab.panel).to_contain_text(EMPTY)
     expect(lab.notebook.locator(".jp-Cell")).to_have_count(2)
-
-
-def test_it_says_what_is_not_there_yet(lab) -> None:
-    missing = "TensorFlow has not been imported."
-    lab.open("missing.ipynb", LOAD, "import tensorflow", STEP + "step(tf.ones([1]))")
-    lab.run(0)
-    expect(lab.panel).to_contain_text(missing)
-    lab.run(1)
-    expect(lab.panel).not_to_contain_text(missing)
-    lab.run(2)
-    expect(lab.section("Devices")).to_contain_text("CPU:0")
-
-
-def test_it_knows_the_devices_although_it_is_opened_late(lab) -> None:
-    lab.write("late.ipynb", STEP, "step(tf.ones([1]))")
-    lab.load("late.ipynb")
-    lab.wait_for_kernel()
-    lab.run(0)
-    lab.run(1)
-    lab.open_panel()
-    expect(lab.section("Functions")).to_contain_text("1 trace")
-    expect(lab.section("Devices")).to_contain_text("CPU:0")
-    expect(lab.panel).not_to_contain_text("TensorFlow has not been")
 
 
 def test_its_head_says_what_runs(lab) -> None:
