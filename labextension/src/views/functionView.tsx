@@ -8,6 +8,7 @@ import { TraceTable } from './lists/traceTable';
 import { VariableTable } from './lists/variableTable';
 import { WorkList } from './lists/workList';
 import { counts } from './parts/format';
+import type { FunctionProps } from './parts/presence';
 import { useDetails } from './parts/presence';
 import { Section } from './parts/section';
 import { StatusLine } from './statusLine';
@@ -49,17 +50,11 @@ export function countsOf(fn: FunctionRecord): string {
 }
 
 /** The traces, retraces and captured variables of a function. */
-export function FunctionDetails({
-  state,
-  fn
-}: {
-  state: KernelState;
-  fn: FunctionRecord;
-}): VNode {
+export function FunctionDetails({ state, fn }: FunctionProps): VNode {
   const traces = tracesOf(state, fn.id);
   const retraces = retracesOf(state, fn.id);
   const captures = capturesOf(state, traces);
-  useDetails(state, fn);
+  useDetails({ state, fn });
   return (
     <>
       <h4 class="nbfn-Heading">{trans.__('Traces')}</h4>

@@ -7,6 +7,7 @@ import { CauseText } from './parts/causeText';
 import { Fact, seen, Spoken } from './parts/texts';
 import { counts, duration, integer } from './parts/format';
 import { Icon } from './parts/icons';
+import type { FunctionProps } from './parts/presence';
 import { RemedyButton } from './parts/remedyButton';
 
 /** What the last call of a function was, with what there is to say about it. */
@@ -48,14 +49,8 @@ const words = (): Record<Status['kind'], string> => ({
   idle: trans.__('Not called yet')
 });
 
-/** Properties of the status line. */
-export interface StatusLineProps {
-  state: KernelState;
-  fn: FunctionRecord;
-}
-
 /** One line that says what the last call was: a hit, the first trace, or a retrace and why. */
-export function StatusLine({ state, fn }: StatusLineProps): VNode {
+export function StatusLine({ state, fn }: FunctionProps): VNode {
   const status = statusOf(state, fn);
   const retrace = openRetrace(state, fn);
   const before = status.kind === 'retrace' ? null : retrace?.causes[0];

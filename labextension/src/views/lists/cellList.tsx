@@ -51,37 +51,18 @@ const last = (): Record<ReturnType<typeof cellIcon>, string> => ({
 
 /** The orders of cells; what their functions cost is theirs. */
 function ordersOf(state: KernelState): readonly Order<TracedCellRecord>[] {
-  const sum = (cell: TracedCellRecord, of: (fn: FunctionRecord) => number): number =>
+  const sum = (of: (fn: FunctionRecord) => number) => (cell: TracedCellRecord) =>
     functionsOf(state, cell).reduce((total, fn) => total + of(fn), 0);
-  const traces = (cell: TracedCellRecord) => sum(cell, fn => fn.traces);
-  const seconds = (cell: TracedCellRecord) => sum(cell, fn => fn.trace_seconds);
-  const nbytes = (cell: TracedCellRecord) => sum(cell, fn => fn.nbytes);
   return [
-    {
-      name: trans.__('runs'),
-      value: cell => cell.runs,
-      text: cell => counts.runs(cell.runs)
-    },
-    {
-      name: trans.__('traces'),
-      value: traces,
-      text: cell => counts.traces(traces(cell))
-    },
-    {
-      name: trans.__('time of a run'),
-      value: cell => cell.seconds,
-      text: cell => duration(cell.seconds)
-    },
+    { name: trans.__('runs'), value: cell => cell.runs, text: counts.runs },
+    { name: trans.__('traces'), value: sum(fn => fn.traces), text: counts.traces },
+    { name: trans.__('time of a run'), value: cell => cell.seconds, text: duration },
     {
       name: trans.__('time lost to tracing'),
-      value: seconds,
-      text: cell => duration(seconds(cell))
+      value: sum(fn => fn.trace_seconds),
+      text: duration
     },
-    {
-      name: trans.__('size of the graphs'),
-      value: nbytes,
-      text: cell => size(nbytes(cell))
-    }
+    { name: trans.__('size of the graphs'), value: sum(fn => fn.nbytes), text: size }
   ];
 }
 

@@ -10,6 +10,7 @@ import { useFilter } from '../parts/filter';
 import { counts, duration, integer, size } from '../parts/format';
 import { Icon } from '../parts/icons';
 import { LeftOut, Limited } from '../parts/limited';
+import type { FunctionProps } from '../parts/presence';
 import { useDetails } from '../parts/presence';
 import { Section } from '../parts/section';
 import { Signature } from '../parts/signature';
@@ -52,36 +53,20 @@ export function FunctionList({
 }
 
 const orders = (): readonly Order<FunctionRecord>[] => [
-  {
-    name: trans.__('calls'),
-    value: fn => fn.calls,
-    text: fn => counts.calls(fn.calls)
-  },
-  {
-    name: trans.__('traces'),
-    value: fn => fn.traces,
-    text: fn => counts.traces(fn.traces)
-  },
-  {
-    name: trans.__('retraces'),
-    value: fn => fn.retraces,
-    text: fn => counts.retraces(fn.retraces)
-  },
+  { name: trans.__('calls'), value: fn => fn.calls, text: counts.calls },
+  { name: trans.__('traces'), value: fn => fn.traces, text: counts.traces },
+  { name: trans.__('retraces'), value: fn => fn.retraces, text: counts.retraces },
   {
     name: trans.__('time lost to tracing'),
     value: fn => fn.trace_seconds,
-    text: fn => duration(fn.trace_seconds)
+    text: duration
   },
   {
     name: trans.__('time spent running'),
     value: fn => fn.run_seconds,
-    text: fn => duration(fn.run_seconds)
+    text: duration
   },
-  {
-    name: trans.__('size of the graphs'),
-    value: fn => fn.nbytes,
-    text: fn => size(fn.nbytes)
-  }
+  { name: trans.__('size of the graphs'), value: fn => fn.nbytes, text: size }
 ];
 
 const last = () => ({
@@ -96,11 +81,7 @@ export function FunctionRow({
   state,
   fn,
   note = counts.traces(fn.traces)
-}: {
-  state: KernelState;
-  fn: FunctionRecord;
-  note?: string;
-}): VNode {
+}: FunctionProps & { note?: string }): VNode {
   return (
     <Section
       class="nbfn-Row"
@@ -120,14 +101,8 @@ export function FunctionRow({
   );
 }
 
-function FunctionSummary({
-  state,
-  fn
-}: {
-  state: KernelState;
-  fn: FunctionRecord;
-}): VNode {
-  useDetails(state, fn);
+function FunctionSummary({ state, fn }: FunctionProps): VNode {
+  useDetails({ state, fn });
   const traces = tracesOf(state, fn.id);
   return (
     <>

@@ -6,8 +6,8 @@ import { trans } from '../../words';
 export interface Order<T> {
   name: string;
   value: (item: T) => number;
-  /** What a row says of it. */
-  text: (item: T) => string;
+  /** What a row says of its number. */
+  text: (value: number) => string;
 }
 
 /** Rows in the order that the user has chosen. */
@@ -49,5 +49,6 @@ export function useSorting<T>(
         </select>
       </label>
     ) : null;
-  return { items: sorted, text: order?.text ?? text, field };
+  const textOf = order ? (item: T) => order.text(order.value(item)) : text;
+  return { items: sorted, text: textOf, field };
 }

@@ -25,8 +25,14 @@ export const SurroundingsContext = createContext<Surroundings>({
   ask: () => undefined
 });
 
+/** A function, and the state that it is a part of. */
+export interface FunctionProps {
+  state: KernelState;
+  fn: FunctionRecord;
+}
+
 /** Asks for the traces and retraces of a function that are not known, while it is looked at. */
-export function useDetails(state: KernelState, fn: FunctionRecord): void {
+export function useDetails({ state, fn }: FunctionProps): void {
   const { ask } = useContext(SurroundingsContext);
   const isWhole =
     tracesOf(state, fn.id).length >= fn.traces &&
