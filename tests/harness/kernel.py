@@ -93,14 +93,6 @@ class Kernel:
             if received["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 return list(received["content"]["comms"])
 
-    def complete(self, code: str) -> list[str]:
-        """What the kernel offers at the end of some code."""
-        id_ = self.client.complete(code, len(code))
-        while True:
-            received = self.client.get_shell_msg(timeout=120)
-            if received["parent_header"].get("msg_id") == id_:
-                return list(received["content"]["matches"])
-
     def send(self, kind: str, **content: Any) -> None:
         """Sends a comm message, as a page does."""
         self.client.shell_channel.send(self.client.session.msg(kind, content))

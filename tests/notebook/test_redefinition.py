@@ -38,6 +38,8 @@ def test_a_definition_run_again_and_changed(run, shell) -> None:
     graphs = graphs_of(shell.user_ns["f"])
     run("%%tf_function\ndef f(x):\n    return x + 1")
     assert shell.user_ns["f"] is first()
+    run("f(x)")
+    assert first().hits == 1
     run("%%tf_function\ndef f(x):\n    return x + 2")
     assert run("f(x)").result.numpy() == 4.0
     assert alive([first, *graphs]) == []

@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
+ABOVE = "# A line.\n\n\n# And another."
+"""Moves what stands below it, so that IPython patches the changed functions only."""
+
 _names = itertools.count(1)
+
+
+def values(shell: Any, expression: str) -> Any:
+    """The tensors that an expression gives in the notebook, as Python's numbers."""
+    return [each.numpy().tolist() for each in eval(expression, shell.user_ns)]
 
 
 class Beside:

@@ -15,6 +15,7 @@ import nbfn
 from nbfn.notebook.reloading import reloads
 from nbfn.notebook.reloading.reloads import Reloads
 from nbfn.site import GENERATED
+from tests.notebook.reloading.conftest import ABOVE, values
 
 HELPERS = """
 import tensorflow as tf
@@ -63,7 +64,6 @@ class Steps:
             return x + 1.0
         return x - 1.0
 """
-ABOVE = "# A line.\n\n\n# And another."
 
 
 @pytest.fixture(params=["of functions", "of the file"])
@@ -72,10 +72,6 @@ def edited(request: Any) -> Callable[[str], str]:
     if request.param == "of functions":
         return lambda text: ABOVE + text
     return lambda text: f"{ABOVE}\n# One more.\n{text}\nprint(end='')\n"
-
-
-def values(shell: Any, expression: str) -> Any:
-    return [each.numpy().tolist() for each in eval(expression, shell.user_ns)]
 
 
 def test_a_changed_helper_is_traced_again_and_converted(shell, run, beside, edited) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.notebook.reloading.conftest import ABOVE, values
+
 TRACED = """
 import nbfn
 import tensorflow as tf
@@ -38,11 +40,6 @@ class Model:
             return x * {scale}
         return -x
 """
-ABOVE = "# A line.\n\n\n# And another."
-
-
-def numbers(shell: Any, expression: str) -> Any:
-    return [each.numpy().tolist() for each in eval(expression, shell.user_ns)]
 
 
 @pytest.fixture
@@ -60,7 +57,7 @@ def test_a_traced_function_imported_by_name_follows_its_module(shell, run, modul
     run("step(up), model.step(up), kept(up)")
     module.write(ABOVE + TRACED.format(scale=3.0, by=2.0))
     run("result = step(up), step(down), model.step(up), model.step(down)")
-    assert numbers(shell, "result") == [[3.0], [1.0], [3.0], [1.0]]
+    assert values(shell, "result") == [[3.0], [1.0], [3.0], [1.0]]
     run("assert len(step.traces) == 2 and not hasattr(step, '__code__')")
     (retrace,) = shell.user_ns["step"].retraces
     assert [cause.sentence for cause in retrace.causes] == [
@@ -76,7 +73,7 @@ def test_a_function_whose_code_is_the_same_keeps_its_traces(shell, run, module) 
         run("kept(up), step(up)")
     run("assert len(kept.traces) == 1 and kept.hits == 2 and len(step.traces) == 3")
     run("result = kept(down), kept(tf.constant([-1.0, -1.0]))")
-    assert numbers(shell, "result") == [[-2.0], [-2.0, -2.0]]
+    assert values(shell, "result") == [[-2.0], [-2.0, -2.0]]
 
 
 def test_a_function_that_the_notebook_traces_is_traced_again(shell, run, module) -> None:
@@ -84,7 +81,7 @@ def test_a_function_that_the_notebook_traces_is_traced_again(shell, run, module)
     text = TRACED.format(scale=2.0, by=2.0)
     module.write(ABOVE + text.replace("x * by", "x * by + 1.0"))
     run("result = own(up), own(down)")
-    assert numbers(shell, "result") == [[3.0], [1.0]]
+    assert values(shell, "result") == [[3.0], [1.0]]
     (retrace,) = shell.user_ns["own"].retraces
     assert [cause.path for cause in retrace.causes] == ["plain"]
     module.write(text)
