@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,7 @@ class Server:
             environment |= without_node()
             environment["PATH"] = os.pathsep.join([str(python.parent), environment["PATH"]])
         self.environment = environment
+        self._stopping = ThreadPoolExecutor()
         self._log = (home / "server.log").open("w")
         self._process = subprocess.Popen(
             [
@@ -186,10 +188,12 @@ class Server:
         return {kernel["id"] for kernel in json.loads(self._request("/api/kernels"))}
 
     def stop_kernels(self, but: set[str]) -> None:
+        """Ends the others; with TensorFlow that takes seconds, for which nobody waits."""
         for kernel in self.kernels() - but:
-            self._request(f"/api/kernels/{kernel}", "DELETE")
+            self._stopping.submit(self._request, f"/api/kernels/{kernel}", "DELETE")
 
     def stop(self) -> None:
+        self._stopping.shutdown()
         self._process.terminate()
         try:
             self._process.wait(timeout=20)

@@ -40,11 +40,12 @@ def follows_the_calls(lab) -> None:
 
 
 def test_jupyterlab_shows_that_the_kernel_is_busy(lab) -> None:
-    lab.write("sign.ipynb", SETUP, LONG)
+    lab.write("sign.ipynb", SETUP, "_ = step(tf.ones([1, 8]))", LONG)
     lab.load("sign.ipynb")
     lab.wait_for_kernel()
     lab.run(0)
-    lab.start(1)
+    lab.run(1)
+    lab.start(2)
     expect(status(lab)).to_contain_text("| Busy")
     # Opening the panel makes the kernel handle messages beside the cell.
     lab.open_panel()

@@ -93,7 +93,7 @@ def test_pages_are_read_folded_and_acted_upon(ran: Lab) -> None:
 def test_a_page_stays_without_a_kernel_and_without_a_script(ran: Lab, tmp_path: Path) -> None:
     expect(ran.cell(2).locator(".nbfn-Remedy button")).to_have_count(1)
     document = ran.save(NAME)
-    kept = [output for cell in document["cells"] for output in cell["outputs"]]
+    kept = [output for cell in document["cells"][:8] for output in cell["outputs"]]
     pages = [output["data"] for output in kept if protocol.MIME_TYPE in output.get("data", {})]
     assert len(pages) == 6
     for data in pages:
