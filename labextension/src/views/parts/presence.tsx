@@ -18,6 +18,7 @@ export interface Surroundings {
   ask: (functionId: string) => void;
 }
 
+/** What a view has around it, told by whoever mounts it. */
 export const SurroundingsContext = createContext<Surroundings>({
   presence: 'live',
   hasCells: true,
