@@ -99,7 +99,7 @@ class Hooks:
         self._ticker.start()
 
     def _discover(self) -> None:
-        """Sees every tf.function of the notebook, from the first cell that finds TensorFlow."""
+        """Sees every tf.function of the notebook, once a cell has imported TensorFlow."""
         if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
             return
         self._discovering = True
@@ -158,6 +158,7 @@ class Hooks:
             return
         self._entered.pop()
         try:
+            self._discover()  # what this cell has imported
             self._note_names(result.info)
             if not self._entered:
                 _note(runs.end, _ending(result))

@@ -58,6 +58,15 @@ def test_a_cell_that_awaits_runs_as_a_plain_one(kernel: Kernel) -> None:
     kernel.run("%tf_auto off")
 
 
+def test_the_cell_that_imports_tensorflow_tells_of_devices(kernel: Kernel) -> None:
+    code = "import nbfn, tensorflow as tf\none = nbfn.function(lambda: tf.ones([1]))\none()"
+    kernel.run(code, timeout=300)
+    kernel.send("comm_open", comm_id="devices", target_name="nbfn", data=ATTACH)
+    devices = kernel.received("devices")["state"]["devices"].values()
+    assert "CPU" in [each["kind"] for each in devices]
+    kernel.send("comm_close", comm_id="devices", data={})
+
+
 def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:
     kernel.run("import time\nimport tensorflow as tf\nimport nbfn", timeout=300)
     kernel.run("%%tf_function\ndef grow(x):\n    return x + 1\n", cell_id="defining")

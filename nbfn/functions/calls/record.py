@@ -242,7 +242,7 @@ class RecordView:
         return captures_in(self.traces)
 
 
-class Together:
+class GroupView:
     """What several observed functions answer together."""
 
     def observers(self) -> Collection[Any]:

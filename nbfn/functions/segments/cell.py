@@ -6,7 +6,7 @@ import itertools
 import weakref
 from typing import Any
 
-from nbfn.functions.calls.record import Together, clock
+from nbfn.functions.calls.record import GroupView, clock
 from nbfn.functions.segments import times
 from nbfn.functions.segments.plan import Plan
 from nbfn.functions.segments.report import Report, report
@@ -25,7 +25,7 @@ def live_cells() -> list[TracedCell]:
     return sorted(_live.values(), key=lambda each: int(each.id.split("-")[1]))
 
 
-class TracedCell(Together):
+class TracedCell(GroupView):
     """A cell that runs in segments.
 
     Called, it runs again, in the notebook's names.

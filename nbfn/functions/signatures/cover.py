@@ -155,7 +155,8 @@ def _common(left: tf.TypeSpec, right: tf.TypeSpec) -> tf.TypeSpec | None:
 
 def _text(item: Any) -> str:
     if isinstance(item, tf.TensorSpec):
-        return f"tf.TensorSpec({item.shape}, tf.{item.dtype.name})"
+        shape = None if item.shape.rank is None else item.shape
+        return f"tf.TensorSpec({shape}, tf.{item.dtype.name})"
     if isinstance(item, tuple):
         return f"({', '.join(map(_text, item))}{',' if len(item) == 1 else ''})"
     if isinstance(item, list):

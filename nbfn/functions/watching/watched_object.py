@@ -9,7 +9,7 @@ from typing import Any
 from nbfn import _tensorflow
 from nbfn.code import closure
 from nbfn.errors import NbfnError
-from nbfn.functions.calls.record import Together
+from nbfn.functions.calls.record import GroupView
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.watching.origin import origin_of
 from nbfn.text import count
@@ -22,7 +22,7 @@ class AmbiguousError(NbfnError, TypeError):
     """Something was asked of several functions that only one can answer."""
 
 
-class WatchedObject(Together):
+class WatchedObject(GroupView):
     """What `watch` returns for an object with tf.functions.
 
     It holds the object weakly. What it answers is of all its functions together; ``functions`` has
