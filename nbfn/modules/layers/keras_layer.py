@@ -58,7 +58,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
 
     def get_current_value(self, variable: Any) -> Any:
         """The value of a Keras variable; None, for Keras, means the variable's own."""
-        slot = self._template.by_id.get(id(variable))
+        slot = self._template.slots.get(id(variable))
         if slot is not None:
             value = place(self._scope, slot).live(slot.collection, slot.path[-1])
             same = value.dtype == variable.dtype
@@ -73,7 +73,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
     def add_update(self, update: tuple[Any, Any]) -> None:
         """Writes a Keras variable, except that ``init`` leaves initial values as they are."""
         variable, value = update
-        slot = self._template.by_id.get(id(variable))
+        slot = self._template.slots.get(id(variable))
         if slot is not None:
             where = place(self._scope, slot)
             if not where.store.initializing:
@@ -205,22 +205,22 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
 
     # A layer that brings weights is never kept by nbfn: it is the user's to drop.
     template = make() if weighty else cached((config, _stored_shapes(scope)), make)
-    missing = [s for s in template.slots if not place(scope, s).has(s.collection, s.path[-1])]
-    initial = template.initial
+    slots = template.slots.values()
+    missing = [s for s in slots if not place(scope, s).has(s.collection, s.path[-1])]
+    seed: Any = None
     if missing and not weighty and all(s.collection in scope.store.mutable for s in missing):
         seed = scope.draw_number("params")
-        in_graph = tf.is_tensor(seed)
-        template = make(0 if in_graph else seed)
-        initial = template.initial
-        if in_graph:
-            initial = _initial_in_graph(module, template, seed, args, kwargs)
+        template = make(0 if tf.is_tensor(seed) else seed)
     _check_shapes(template, scope)
-    for slot in template.slots if missing else ():
-        value = initial[id(slot.variable)]
-        chosen = value if initial is not template.initial else _outside_trace(value)
-        place(scope, slot).ensure(slot.collection, slot.path[-1], chosen)
-    if missing and not weighty:
-        remember((config, _stored_shapes(scope)), template)
+    if missing:
+        if tf.is_tensor(seed):
+            initial = _initial_in_graph(module, template, seed, args, kwargs)
+        else:
+            initial = [_outside_trace(slot.initial) for slot in template.slots.values()]
+        for slot, value in zip(template.slots.values(), initial, strict=True):
+            place(scope, slot).ensure(slot.collection, slot.path[-1], value)
+        if not weighty:
+            remember((config, _stored_shapes(scope)), template)
     if scope.store.bound:
         _constrain(template, scope)
     if scope.store.bound and template.lookups:
@@ -232,7 +232,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
 
 def _constrain(template: Template, scope: Scope) -> None:
     """Gives the variables the constraints of the layer, for optimizers to apply."""
-    for slot in template.slots:
+    for slot in template.slots.values():
         if slot.variable.constraint is not None:
             variable = place(scope, slot).live(slot.collection, slot.path[-1])
             if not constrain(variable, slot.variable.constraint):
@@ -254,7 +254,7 @@ def _stored_shapes(scope: Scope) -> Hashable:
 
 
 def _check_shapes(template: Template, scope: Scope) -> None:
-    for slot in template.slots:
+    for slot in template.slots.values():
         where, name = place(scope, slot), slot.path[-1]
         if where.has(slot.collection, name):
             where.compare_shape(name, slot.variable.shape, where.live(slot.collection, name))
@@ -279,26 +279,23 @@ def _blame_names(module: KerasModule, scope: Scope, kwargs: Any, error: Exceptio
 
 def _initial_in_graph(
     module: KerasModule, template: Template, key: Any, args: Any, kwargs: Any
-) -> dict[int, Callable[[], Any]]:
+) -> list[Callable[[], Any]]:
     """The initial values for a key that only the running graph knows.
 
     Keras seeds its initializers with numbers, so the layer is built there again, in Python.
     """
     inputs, options = map_leaves(symbol, list(args)), map_leaves(symbol, dict(kwargs))
-    slots = template.slots
+    slots = template.slots.values()
 
     @no_autograph
     def make(key: Any) -> list[Any]:
         made = build(module.make_layer, module.collection, as_number(key), inputs, options)
-        return [tf.cast(made.initial[id(s.variable)](), s.variable.dtype) for s in made.slots]
+        return [tf.cast(s.initial(), s.variable.dtype) for s in made.slots.values()]
 
     values = tf.py_function(make, [key], [slot.variable.dtype for slot in slots])
     for value, slot in zip(values, slots, strict=True):
         value.set_shape(slot.variable.shape)
-    return {
-        id(s.variable): functools.partial(tf.identity, v)
-        for s, v in zip(slots, values, strict=True)
-    }
+    return [functools.partial(tf.identity, value) for value in values]
 
 
 def _outside_trace(make: Callable[[], Any]) -> Callable[[], Any]:

@@ -41,11 +41,13 @@ class Slot:
       variable: the Keras variable.
       collection: ``"params"`` if trainable; else the module's choice, or ``"metrics"``.
       path: names from the module to the variable, such as ``("query", "kernel")``.
+      initial: makes its initial value.
     """
 
     variable: Any
     collection: str
     path: tuple[str, ...]
+    initial: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -54,16 +56,12 @@ class Template:
 
     Attributes:
       layer: the Keras layer or model.
-      slots: the place of each variable, except for the states of seed generators.
-      by_id: the same by ``id(variable)``.
-      initial: the function that makes the initial value of each variable, by ``id(variable)``.
+      slots: by ``id(variable)``, each variable but the states of seed generators.
       lookups: the layers inside that have lookup tables.
     """
 
     layer: Any
-    slots: tuple[Slot, ...]
-    by_id: dict[int, Slot]
-    initial: dict[int, Callable[[], Any]]
+    slots: dict[int, Slot]
     lookups: tuple[Any, ...]
 
     def __deepcopy__(self, _: Any) -> Template:
@@ -130,21 +128,15 @@ def build(
 
 
 def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> Template:
-    slots, initial, names = [], {}, _Names(layer.name)
-    for variable in (*layer.variables, *_recurrent_states(layer)):
-        if is_seed_state(variable):
-            continue
-        kind = "params" if variable.trainable else collection
-        slots.append(Slot(variable, kind, names.place(variable)))
-        initial[id(variable)] = _initial(variable, made)
-    seen = {id(slot.variable) for slot in slots}
-    for variable in layer.metrics_variables:
-        if id(variable) not in seen:
-            slots.append(Slot(variable, "metrics", names.place(variable)))
-            initial[id(variable)] = _initial(variable, made)
+    slots, names = dict[int, Slot](), _Names(layer.name)
+    variables = (*layer.variables, *_recurrent_states(layer))
+    kinds = [(v, "params" if v.trainable else collection) for v in variables]
+    for variable, kind in (*kinds, *((v, "metrics") for v in layer.metrics_variables)):
+        if not is_seed_state(variable) and id(variable) not in slots:
+            initial = _initial(variable, made)
+            slots[id(variable)] = Slot(variable, kind, names.place(variable), initial)
     lookups = tuple(each for each in layer._flatten_layers() if isinstance(each, _LOOKUPS))
-    by_id = {id(slot.variable): slot for slot in slots}
-    return Template(layer, tuple(slots), by_id, initial, lookups)
+    return Template(layer, slots, lookups)
 
 
 def _recurrent_states(layer: Any) -> Iterator[Any]:
