@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import tensorflow as tf
@@ -24,7 +24,7 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 
 @dataclass(frozen=True)
 class Initializer:
-    """An initializer with a name, so that it prints and compares well.
+    """An initializer with a name, by which it prints and compares.
 
     Attributes:
       name: how it was made, such as ``"normal(stddev=0.01)"``; equal names mean equal functions.
@@ -32,7 +32,7 @@ class Initializer:
     """
 
     name: str
-    function: Callable[[Any, Shape, tf.DType], tf.Tensor]
+    function: Callable[[Any, Shape, tf.DType], tf.Tensor] = field(compare=False)
 
     def __call__(self, key: Any, shape: Shape, dtype: Any = tf.float32) -> tf.Tensor:
         """The initial value.
@@ -46,14 +46,6 @@ class Initializer:
           A tensor of that shape and dtype.
         """
         return self.function(key, [int(n) for n in shape], tf.as_dtype(dtype))
-
-    def __eq__(self, other: object) -> bool:
-        """Initializers with the same name are the same."""
-        return isinstance(other, Initializer) and self.name == other.name
-
-    def __hash__(self) -> int:
-        """Agrees with ``==``."""
-        return hash(self.name)
 
     def __repr__(self) -> str:
         """The name."""

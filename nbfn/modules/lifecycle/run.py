@@ -21,7 +21,7 @@ from nbfn.modules.lifecycle.interception import wanted_outputs
 from nbfn.modules.variables.filters import DenyList, Filter, FilterLike
 from nbfn.modules.variables.keys import check_rngs
 from nbfn.modules.variables.scope import Scope
-from nbfn.modules.variables.store import TensorStore
+from nbfn.modules.variables.store import Draws, TensorStore
 from nbfn.modules.variables.tree import check_variables
 from nbfn.text import shorten
 
@@ -57,7 +57,7 @@ class Run:
         check_instance(module)
         wanted = wanted_outputs(capture_intermediates)
         self._pure = mutable is False and not initializing and wanted is None
-        streams = check_rngs(rngs)
+        streams = {name: Draws(key) for name, key in check_rngs(rngs).items()}
         writable = Filter.of(mutable)
         if wanted is not None:
             writable |= Filter.of("intermediates")

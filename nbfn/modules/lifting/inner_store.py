@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -12,31 +11,8 @@ import tensorflow as tf
 from nbfn.modules.errors import ImmutableCollectionError, RngError, show_names, show_path
 from nbfn.modules.variables.filters import Filter
 from nbfn.modules.variables.keys import fold
-from nbfn.modules.variables.store import Path, Store, TensorStore
+from nbfn.modules.variables.store import Draws, Path, Store, TensorStore
 from nbfn.modules.variables.tree import leaves
-
-
-@dataclass(frozen=True)
-class Draws:
-    """A random stream inside: its key, and how often each path drew from it before.
-
-    Attributes:
-      key: int32 of shape [2].
-      counts: the numbers of draws, ints or an int32 vector.
-      slots: the index of each path in ``counts``.
-      later: gives the number for a path that is not there; None if that is 0.
-    """
-
-    key: Any
-    counts: Any = ()
-    slots: Mapping[Path, int] = field(default_factory=dict)
-    later: Callable[[Path], Any] | None = None
-
-    def base(self, path: Path) -> Any:
-        """How often the path has drawn."""
-        if path in self.slots:
-            return self.counts[self.slots[path]]
-        return 0 if self.later is None else self.later(path)
 
 
 Streams = dict[str, Draws]
@@ -44,7 +20,7 @@ Streams = dict[str, Draws]
 
 def same_streams(store: Store) -> Streams:
     """The streams of a store as they are now, for a function that runs once."""
-    return {name: Draws(*store.snapshot_stream(name)) for name in store.streams()}
+    return {name: store.snapshot_stream(name) for name in store.rngs}
 
 
 def split_streams(
@@ -64,12 +40,12 @@ def split_streams(
     """
     shared: Streams = {}
     keys: dict[str, Any] = {}
-    for name in store.streams():
+    for name in store.rngs:
         own = next((each for spec, each in split.items() if name in Filter.of(spec)), None)
         if own is None:
             continue
         if not own:
-            shared[name] = Draws(*store.snapshot_stream(name))
+            shared[name] = store.snapshot_stream(name)
             continue
         key, number = store.draw(name, root)
         is_known = not (tf.is_symbolic_tensor(key) or tf.is_symbolic_tensor(number))
@@ -91,7 +67,6 @@ class Inner(TensorStore):
     Attributes:
       written: the variables that were written or made.
       made: the variables that were declared and did not exist, with their initial values.
-      drawn: how often each path drew from each stream.
       placed: whether the user's code has asked for the path or the name of a module here.
     """
 
@@ -99,7 +74,7 @@ class Inner(TensorStore):
         self, outer: Store, label: str, tree: dict[str, Any], streams: Streams, mutable: Filter
     ) -> None:
         """Takes over the tree; ``mutable`` may be written inside, if it may outside."""
-        super().__init__({}, {n: s.key for n, s in streams.items()}, outer.mutable & mutable)
+        super().__init__({}, streams, outer.mutable & mutable)
         self.tree = tree
         self.initializing = outer.initializing
         self.lazy = outer.lazy
@@ -112,17 +87,11 @@ class Inner(TensorStore):
         self.placed = False
         self._outer = outer
         self._label = label
-        self._streams = streams
 
     def note_place(self) -> None:
         """Notes that what runs here may depend on where it runs."""
         self.placed = True
         self._outer.note_place()
-
-    @property
-    def drawn(self) -> dict[tuple[str, Path], int]:
-        """How often each path drew from each stream."""
-        return self._counts
 
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
         """Stores a value and remembers that it was written."""
@@ -157,24 +126,12 @@ class Inner(TensorStore):
 
     def draw(self, stream: str, path: Path) -> tuple[Any, Any]:
         """The stream's key and the number of this draw."""
-        if stream not in self._streams and "params" not in self._streams:
-            if {stream, "params"} & self._outer.streams().keys():
+        if stream not in self.rngs and "params" not in self.rngs:
+            if {stream, "params"} & self._outer.rngs.keys():
                 raise RngError(
                     f"{show_path(path)} needs the random stream {stream!r} inside {self._label}, "
-                    f"which has {show_names(self._streams)}. Say split_rngs={{{stream!r}: True}} "
+                    f"which has {show_names(self.rngs)}. Say split_rngs={{{stream!r}: True}} "
                     "for other numbers in each run, or False for the same in all."
                 )
             return self._outer.draw(stream, path)  # says what is missing
         return super().draw(stream, path)
-
-    def _count(self, name: str, path: Path) -> tuple[Any, Any]:
-        key, count = super()._count(name, path)
-        return key, self._streams[name].base(path) + count
-
-    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int], Any]:
-        """The stream as of now, with what the function outside had drawn before."""
-        stream = self._streams[name]
-        paths = sorted({*stream.slots, *(p for n, p in self._counts if n == name)})
-        counts = [stream.base(path) + self._counts.get((name, path), 0) for path in paths]
-        later = None if stream.later is None else stream.base
-        return stream.key, counts, {path: i for i, path in enumerate(paths)}, later

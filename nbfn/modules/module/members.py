@@ -170,7 +170,7 @@ class Members(Template, library=True):
 
     def has_rng(self, name: str) -> bool:
         """Whether the stream itself was passed."""
-        return name in self._scope("has_rng").store.streams()
+        return name in self._scope("has_rng").store.rngs
 
     @no_autograph_fast
     def sow(

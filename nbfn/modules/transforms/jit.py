@@ -66,7 +66,7 @@ def jit(
         _check_static((module, *args), kwargs, numbers, names)
         lift = Lift("nn.jit", (module, args, kwargs))
         store = lift.store
-        keyless = store.initializing and not (store.streams() or store.lazy)
+        keyless = store.initializing and not (store.rngs or store.lazy)
         if lift.is_creating() and not keyless:
             # Keras's initial values are made of a key that is known.
             return lift.once(fn, (module, *args), kwargs)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from nbfn.modules.errors import (
@@ -32,11 +33,35 @@ Path = tuple[str, ...]
 MISSING: Any = object()
 
 
+@dataclass(frozen=True)
+class Draws:
+    """A random stream as it is at one time: its key, and how often each path drew from it.
+
+    Attributes:
+      key: int32 of shape [2].
+      counts: the numbers of draws, ints or an int32 vector.
+      slots: the index of each path in ``counts``.
+      later: gives the number for a path that is not there; None if that is 0.
+    """
+
+    key: Any
+    counts: Any = ()
+    slots: Mapping[Path, int] = field(default_factory=dict)
+    later: Callable[[Path], Any] | None = None
+
+    def base(self, path: Path) -> Any:
+        """How often the path has drawn."""
+        if path in self.slots:
+            return self.counts[self.slots[path]]
+        return 0 if self.later is None else self.later(path)
+
+
 class Store:
     """What both kinds of store have in common.
 
     Attributes:
       tree: the variables, ``{collection: {module: {...: {name: leaf}}}}``.
+      rngs: the random streams by name.
       mutable: the collections that may be written.
       initializing: whether this application is ``init``.
       bound: whether leaves are ``tf.Variable``s.
@@ -53,9 +78,16 @@ class Store:
 
     bound = False
 
-    def __init__(self, tree: dict[str, Any], mutable: Filter, initializing: bool = False) -> None:
-        """Takes over ``tree``."""
+    def __init__(
+        self,
+        tree: dict[str, Any],
+        rngs: dict[str, Any],
+        mutable: Filter,
+        initializing: bool = False,
+    ) -> None:
+        """Takes over ``tree`` and ``rngs``."""
         self.tree = tree
+        self.rngs = rngs
         self.mutable = mutable
         self.initializing = initializing
         self.closed = False
@@ -141,22 +173,17 @@ class Store:
 
     # -- random streams ------------------------------------------------------------------------
 
-    def streams(self) -> Mapping[str, Any]:
-        """The streams by name."""
-        raise NotImplementedError
-
     def draw(self, stream: str, path: Path) -> tuple[Any, Any]:
         """The stream's key and the number of this draw at ``path``; counts the draw.
 
         Raises:
           RngError: neither the stream nor ``params`` exists.
         """
-        streams = self.streams()
-        name = stream if stream in streams else "params"
-        if name not in streams:
+        name = stream if stream in self.rngs else "params"
+        if name not in self.rngs:
             raise RngError(
                 f"{show_path(path)} needs the random stream {stream!r}, but there is "
-                f"{show_names(streams)}. Pass {self._with_stream(stream)}."
+                f"{show_names(self.rngs)}. Pass {self._with_stream(stream)}."
             )
         return self._count(name, path)
 
@@ -169,15 +196,8 @@ class Store:
     def _count(self, name: str, path: Path) -> tuple[Any, Any]:
         raise NotImplementedError
 
-    def snapshot_stream(
-        self, name: str
-    ) -> tuple[Any, Any, Mapping[Path, int], Callable[[Path], Any] | None]:
-        """A stream, for a function that draws from it elsewhere.
-
-        Returns:
-          The key, the numbers of draws, the index of each path among these, and what gives the
-          number for another path; None if that is 0.
-        """
+    def snapshot_stream(self, name: str) -> Draws:
+        """A stream as it is here, for a function that draws from it elsewhere."""
         raise NotImplementedError
 
     def advance(self, name: str, path: Path, draws: Any) -> None:
@@ -186,28 +206,27 @@ class Store:
 
 
 class TensorStore(Store):
-    """The store of one ``apply`` or ``init``: tensors in private dicts."""
+    """The store of one ``apply`` or ``init``: tensors in private dicts.
+
+    Attributes:
+      drawn: how often each path drew from each stream here.
+    """
 
     def __init__(
         self,
         variables: Mapping[str, Mapping[str, Any]],
-        rngs: dict[str, Any],
+        rngs: dict[str, Draws],
         mutable: Filter,
         initializing: bool = False,
     ) -> None:
         """Copies the dicts of the mutable collections, so that the caller's stay as they are."""
         tree = {c: copy_tree(t) if c in mutable else t for c, t in variables.items()}
-        super().__init__(tree, mutable, initializing)
-        self._rngs = rngs
-        self._counts: dict[tuple[str, Path], int] = {}
+        super().__init__(tree, rngs, mutable, initializing)
+        self.drawn: dict[tuple[str, Path], int] = {}
 
     def assign(self, collection: str, path: Path, name: str, value: Any) -> None:
         """Replaces the leaf in the private dict."""
         self.create(collection, path, name, value)
-
-    def streams(self) -> Mapping[str, Any]:
-        """The keys that the caller passed."""
-        return self._rngs
 
     def result(self) -> dict[str, Any]:
         """The mutable collections, as plain dicts of tensors."""
@@ -220,17 +239,19 @@ class TensorStore(Store):
     def _stored(self, _collection: str, _path: Path, value: Any) -> Any:
         return as_tensors(value)
 
-    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int], Any]:
-        """The stream as of now."""
-        paths = [path for stream, path in self._counts if stream == name]
-        counts = [self._counts[name, path] for path in paths]
-        return self._rngs[name], counts, {path: i for i, path in enumerate(paths)}, None
+    def snapshot_stream(self, name: str) -> Draws:
+        """The stream as of now, with what was drawn before."""
+        stream = self.rngs[name]
+        paths = sorted({*stream.slots, *(path for n, path in self.drawn if n == name)})
+        counts = [stream.base(path) + self.drawn.get((name, path), 0) for path in paths]
+        later = None if stream.later is None else stream.base
+        return Draws(stream.key, counts, {path: i for i, path in enumerate(paths)}, later)
 
     def advance(self, name: str, path: Path, draws: Any) -> None:
         """Counts draws that were made elsewhere."""
-        self._counts[name, path] = self._counts.get((name, path), 0) + draws
+        self.drawn[name, path] = self.drawn.get((name, path), 0) + draws
 
-    def _count(self, name: str, path: Path) -> tuple[Any, int]:
-        count = self._counts.get((name, path), 0)
-        self._counts[name, path] = count + 1
-        return self._rngs[name], count
+    def _count(self, name: str, path: Path) -> tuple[Any, Any]:
+        stream, count = self.rngs[name], self.drawn.get((name, path), 0)
+        self.drawn[name, path] = count + 1
+        return stream.key, stream.base(path) + count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -13,7 +13,7 @@ import tensorflow as tf
 from nbfn.modules.errors import AssignmentError, VariableCreationError, show_names, show_path
 from nbfn.modules.variables.filters import Filter
 from nbfn.modules.variables.keys import fold
-from nbfn.modules.variables.store import Path, Store
+from nbfn.modules.variables.store import Draws, Path, Store
 from nbfn.modules.variables.tree import leaves, map_leaves
 
 _ROOM = 64
@@ -51,8 +51,8 @@ class Stream:
         self.key.assign(tf.cast(key, tf.int32))
         self.counts.assign(tf.zeros_like(self.counts))
 
-    def snapshot(self) -> tuple[Any, Any, Mapping[Path, int], Callable[[Path], Any] | None]:
-        """The stream as of now, as `Store.snapshot_stream` gives it."""
+    def snapshot(self) -> Draws:
+        """The stream as of now."""
         with tf.init_scope():
             size = int(tf.size(self.counts))
         slots = {path: slot for path, slot in self._slots.items() if slot < size}
@@ -63,7 +63,8 @@ class Stream:
             # is traced has a count by then, and another one each time.
             return counts[self._slot(path)]
 
-        return self.key_here(), counts, slots, later if tf.is_symbolic_tensor(counts) else None
+        is_later = tf.is_symbolic_tensor(counts)
+        return Draws(self.key_here(), counts, slots, later if is_later else None)
 
     def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
         """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
@@ -103,7 +104,6 @@ class VariableStore(Store):
     """The store of a bound module: ``tf.Variable``s that are assigned and never replaced.
 
     Attributes:
-      rngs: the random streams by name.
       tracked: the modules through which TensorFlow sees the variables.
       called: the shapes with which the module at a path was last called from outside.
       shapes: what the module at a path last took and gave, as text.
@@ -119,11 +119,10 @@ class VariableStore(Store):
     ) -> None:
         """Makes a variable for each leaf; a leaf that is a ``tf.Variable`` is used as it is."""
         made = {c: self._stored(c, (), tree) for c, tree in variables.items()}
-        super().__init__(made, mutable)
+        super().__init__(made, {name: Stream(name, key) for name, key in rngs.items()}, mutable)
         self.tracked: list[weakref.ref[Any]] = []
         self.called: dict[Path, list[Any]] = {}
         self.shapes: dict[Path, tuple[str, str]] = {}
-        self.rngs = {name: Stream(name, key) for name, key in rngs.items()}
 
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
         """Stores a new variable.
@@ -169,10 +168,6 @@ class VariableStore(Store):
         values = {part: _fit(new[part], variable, where) for part, variable in old.items()}
         for part, variable in old.items():
             variable.assign(values[part], read_value=False)
-
-    def streams(self) -> Mapping[str, Stream]:
-        """The streams, each with its variables."""
-        return self.rngs
 
     def reseed(self, rngs: Mapping[str, Any]) -> bool:
         """Restarts the named streams and adds those that are new; True if it added any."""
@@ -221,7 +216,7 @@ class VariableStore(Store):
 
         return map_leaves(variable, value, path)
 
-    def snapshot_stream(self, name: str) -> tuple[Any, Any, Mapping[Path, int], Any]:
+    def snapshot_stream(self, name: str) -> Draws:
         """The stream as of now, as a graph will find it when it runs."""
         return self.rngs[name].snapshot()
 
