@@ -12,7 +12,7 @@ from nbfn._tensorflow import no_autograph
 from nbfn.modules.layers.keras_layer import call_layer
 from nbfn.modules.layers.layers import KerasLayer, layer
 from nbfn.modules.lifecycle.methods import nowrap, wrap
-from nbfn.modules.lifting.axes import from_front, to_front
+from nbfn.modules.lifting.axes import move_axis
 from nbfn.modules.module.module import Module
 from nbfn.modules.transforms.scan import scan
 from nbfn.modules.variables.filters import FilterLike
@@ -157,7 +157,7 @@ class RNN(Module):
         inputs = tf.convert_to_tensor(inputs)
         features = getattr(self.cell, "num_feature_axes", 1)
         axis = 0 if time_major else inputs.shape.rank - features - 1
-        steps = to_front(inputs, axis)
+        steps = move_axis(inputs, axis, 0)
         batch = steps.shape.rank - features - 1
         carry = initial_carry
         if carry is None:
@@ -182,7 +182,7 @@ class RNN(Module):
             )
         if reverse and keep_order:
             outputs = tf.nest.map_structure(lambda t: _flipped(t, seq_lengths, batch), outputs)
-        outputs = tf.nest.map_structure(lambda t: from_front(t, axis), outputs)
+        outputs = tf.nest.map_structure(lambda t: move_axis(t, 0, axis), outputs)
         return (last, outputs) if return_carry else outputs
 
 

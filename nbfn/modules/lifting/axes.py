@@ -60,6 +60,11 @@ def flatten(value: Any) -> list[Any]:
     return found
 
 
+def flat_tensors(value: Any) -> list[Any]:
+    """The leaves as tensors."""
+    return [tf.convert_to_tensor(leaf) for leaf in flatten(value)]
+
+
 def pack(value: Any, leaves: Sequence[Any]) -> Any:
     """The structure of ``value`` with other leaves."""
     rest = iter(leaves)
@@ -80,23 +85,12 @@ def as_tensor(value: Any) -> Any:
     return value if isinstance(value, COMPOSITE) else tf.convert_to_tensor(value)
 
 
-def to_front(value: Any, axis: int) -> Any:
-    """The tensor with this axis first."""
+def move_axis(value: Any, source: int, target: int) -> Any:
+    """The tensor with the axis at one place moved to another."""
     tensor = tf.convert_to_tensor(value)
-    rank = tensor.shape.rank
-    at = axis if axis >= 0 else rank + axis
-    return tensor if at == 0 else tf.transpose(tensor, [at, *(i for i in range(rank) if i != at)])
-
-
-def from_front(tensor: Any, axis: int) -> Any:
-    """The tensor with its first axis moved to this place."""
-    rank = tensor.shape.rank
-    at = axis if axis >= 0 else rank + axis
-    if at == 0:
-        return tensor
-    order = list(range(1, rank))
-    order.insert(at, 0)
-    return tf.transpose(tensor, order)
+    order = list(range(tensor.shape.rank))
+    order.insert(range(len(order))[target], order.pop(source))
+    return tensor if order == sorted(order) else tf.transpose(tensor, order)
 
 
 def stack(values: Sequence[Any], axis: Any) -> Any:

@@ -14,7 +14,6 @@ from nbfn.modules.variables.keys import fold
 from nbfn.modules.variables.store import Draws, Path, Store, TensorStore
 from nbfn.modules.variables.tree import leaves
 
-
 Streams = dict[str, Draws]
 
 

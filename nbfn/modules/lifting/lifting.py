@@ -21,8 +21,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from nbfn._tensorflow import Conversion
 from nbfn.modules.errors import TransformError, show_path
 from nbfn.modules.lifecycle import context
@@ -30,7 +28,7 @@ from nbfn.modules.lifecycle.binding import attach
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.methods import is_entered, wrap
 from nbfn.modules.lifting.arguments import has_place, map_places, places_in, scope_of
-from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.axes import flat_tensors, pack
 from nbfn.modules.lifting.inner_store import Inner, Streams, same_streams
 from nbfn.modules.variables.filters import EVERYTHING, Filter
 from nbfn.modules.variables.scope import Scope, Variable
@@ -300,7 +298,7 @@ def _like(parts: Any, stored: Any) -> Any:
 
 def tensors_of(output: Any, inner: Inner) -> list[Any]:
     """The tensors of what a function returned and wrote, for a transformation to pass out."""
-    return [tf.convert_to_tensor(t) for t in flatten([output, list(inner.writes().values())])]
+    return flat_tensors([output, list(inner.writes().values())])
 
 
 def describe(leaf: Leaf) -> str:

@@ -12,13 +12,12 @@ from nbfn.modules.lifting.axes import (
     at,
     axis_of,
     flatten,
-    from_front,
     is_array,
+    move_axis,
     pack,
     split_axes,
     spread,
     stack,
-    to_front,
 )
 from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
 from nbfn.modules.lifting.lifting import Leaf, Lift
@@ -73,11 +72,11 @@ class Runs:
             for leaf, axis in zip(leaves, spread(in_axes, self._args, "in_axes"), strict=True)
         ]
         inputs = [
-            to_front(_with_axis(leaf, axis), axis)
+            move_axis(_with_axis(leaf, axis), axis, 0)
             for leaf, axis in zip(leaves, self._at, strict=True)
             if axis is not None
         ]
-        stacked = {k: to_front(v, self._axis(k)) for k, v in lift.leaves(self.own).items()}
+        stacked = {k: move_axis(v, self._axis(k), 0) for k, v in lift.leaves(self.own).items()}
         self._stacked = list(stacked)
         self.size = self._common_size([*inputs, *stacked.values()], size[1])
         self.streams, keys = split_streams(lift.store, split_rngs, lift.root, self.size)
@@ -166,7 +165,7 @@ class Runs:
         """Keeps the variables of all runs, which have their axis first."""
         self.lift.commit(
             {
-                leaf: pack(value, [from_front(t, self._axis(leaf)) for t in flatten(value)])
+                leaf: pack(value, [move_axis(t, 0, self._axis(leaf)) for t in flatten(value)])
                 for leaf, value in writes.items()
             }
         )

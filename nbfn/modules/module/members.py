@@ -26,10 +26,6 @@ def _append(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
     return (*values, value)
 
 
-def _nothing() -> tuple[Any, ...]:
-    return ()
-
-
 class Members(Template, library=True):
     """The variables and random streams of a module, as its methods see them."""
 
@@ -179,7 +175,7 @@ class Members(Template, library=True):
         name: str,
         value: Any,
         reduce_fn: Callable[[Any, Any], Any] = _append,
-        init_fn: Callable[[], Any] = _nothing,
+        init_fn: Callable[[], Any] = tuple,
     ) -> bool:
         """Leaves a value for whoever wants to see it; does nothing if nobody does.
 

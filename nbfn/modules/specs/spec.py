@@ -130,9 +130,6 @@ class Spec(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.__schema__.names)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.__schema__.names
-
     def __bool__(self) -> bool:
         """Always true, so that ``config or Config()`` keeps an empty spec."""
         return True

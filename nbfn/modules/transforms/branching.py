@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbfn._tensorflow import no_autograph_fast, tf_function
 from nbfn.modules.errors import ParamShapeError, TransformError
-from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.axes import flat_tensors, pack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
 from nbfn.modules.variables.store import Path
@@ -104,7 +104,7 @@ def _traced(
     def body(fn: Callable[..., Any]) -> Any:
         output, inner = lift.run(fn, values, {})
         runs.append((output, inner, inner.writes()))
-        return [_tensors(output), [_tensors(v) for v in runs[-1][2].values()]]
+        return [flat_tensors(output), [flat_tensors(v) for v in runs[-1][2].values()]]
 
     if lift.is_creating():
         # Initial values are needed whichever branch is chosen, so all run.
@@ -132,7 +132,7 @@ def _traced(
     def choice(call: Callable[[], Any], writes: dict[Leaf, Any]) -> Any:
         tensors, changed = call()
         new = dict(zip(writes, changed, strict=True))
-        return [tensors, [new[k] if k in new else _tensors(start[k]) for k in forms]]
+        return [tensors, [new[k] if k in new else flat_tensors(start[k]) for k in forms]]
 
     tensors, changed = tf.switch_case(
         index,
@@ -157,7 +157,7 @@ def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:
     """Refuses variables of one name that differ: the functions would share one of them."""
     shapes: dict[Leaf, str] = {}
     for leaf, value in (item for each in made for item in each.items()):
-        shape = str([(str(part.shape), part.dtype.name) for part in _tensors(value)])
+        shape = str([(str(part.shape), part.dtype.name) for part in flat_tensors(value)])
         if shapes.setdefault(leaf, shape) != shape:
             raise ParamShapeError(
                 f"{lift.label}: {describe(leaf)} is {shapes[leaf]} in one of the functions and "
@@ -174,9 +174,5 @@ def _count_draws(lift: Lift, index: Any, drawn: list[dict[tuple[str, Path], int]
         lift.store.advance(name, path, max(counts) if is_inside else tf.gather(counts, index))
 
 
-def _tensors(value: Any) -> list[Any]:
-    return [tf.convert_to_tensor(leaf) for leaf in flatten(value)]
-
-
 def _shape_of(value: Any) -> str:
-    return str(pack(value, [tf.convert_to_tensor(leaf).dtype.name for leaf in flatten(value)]))
+    return str(pack(value, [tensor.dtype.name for tensor in flat_tensors(value)]))

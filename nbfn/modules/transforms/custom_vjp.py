@@ -11,7 +11,7 @@ import tensorflow as tf
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.methods import nowrap
-from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.axes import flat_tensors, flatten, pack
 from nbfn.modules.lifting.lifting import Lift, tensors_of
 from nbfn.modules.lifting.trees import Leaf, Trees
 from nbfn.modules.variables.filters import Filter, FilterLike
@@ -96,7 +96,7 @@ def custom_vjp(
 
             return tensors_of(output, inner), gradients
 
-        tensors = [tf.convert_to_tensor(leaf) for leaf in flatten(list(args))]
+        tensors = flat_tensors(list(args))
         results = body(*(lift.variables[leaf] for leaf in watched), *tensors)
         output, inner = told
         return lift.keep(output, inner, results)

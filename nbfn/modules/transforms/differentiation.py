@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.axes import flat_tensors, flatten, pack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.lifting.trees import Leaf, Trees
@@ -50,15 +50,14 @@ def vjp(
         tape.watch(once.sources)
         result, inner = once.run()
     output, aux = _parted(once.lift.keep(result, inner), has_aux, "nn.vjp")
-    targets = [tf.convert_to_tensor(t) for t in flatten(output)]
+    targets = flat_tensors(output)
 
     @no_autograph_fast
     def backward(cotangent: Any) -> tuple[Any, ...]:
-        given = [tf.convert_to_tensor(t) for t in flatten(cotangent)]
         found = tape.gradient(
             targets,
             once.sources,
-            output_gradients=given,
+            output_gradients=flat_tensors(cotangent),
             unconnected_gradients=tf.UnconnectedGradients.ZERO,
         )
         variables = dict(zip(once.watched, found, strict=False))
@@ -161,15 +160,13 @@ def jvp(
     once.watch_only({collection for collection, _ in directions})
     along = [
         *(directions.get(leaf, tf.zeros_like(t)) for leaf, t in once.watched.items()),
-        *(tf.convert_to_tensor(t) for t in flatten(list(tangents))),
+        *flat_tensors(list(tangents)),
     ]
     with tf.autodiff.ForwardAccumulator(once.sources, along) as accumulator:
         output, inner = once.run()
     once.lift.keep(output, inner)
-    changes = [
-        accumulator.jvp(tf.convert_to_tensor(t), tf.UnconnectedGradients.ZERO)
-        for t in flatten(output)
-    ]
+    zero = tf.UnconnectedGradients.ZERO
+    changes = [accumulator.jvp(tensor, zero) for tensor in flat_tensors(output)]
     return output, pack(output, changes)
 
 
@@ -179,13 +176,13 @@ class _Once:
     def __init__(
         self, label: str, fn: Any, module: Any, primals: tuple[Any, ...], wanted: Filter
     ) -> None:
-        self.fn, self.module, self.label = fn, module, label
-        self.primals = pack(
-            list(primals), [_own(tf.convert_to_tensor(p)) for p in flatten(list(primals))]
-        )
+        self.fn, self.module = fn, module
+        # Tensors that nothing else has, so that watching them watches nothing else.
+        own = [tf.identity(primal) for primal in flatten(list(primals))]
+        self.primals = pack(list(primals), own)
         self.lift = Lift(label, (module,))
         self.trees = Trees(label, module)
-        self.variables = {k: _own(v) for k, v in self.lift.variables.items()}
+        self.variables = {k: tf.identity(v) for k, v in self.lift.variables.items()}
         self.watch_only(wanted)
 
     def watch_only(self, wanted: Container[str]) -> None:
@@ -204,15 +201,10 @@ class _Once:
         found = self.trees.flat(given, "variable_tangents")
         for leaf in found.keys() - self.variables.keys():
             raise TransformError(
-                f"{self.label}: variable_tangents has {self.trees.text(leaf)!r} in {leaf[0]!r}, "
-                "but the module has no such variable."
+                f"{self.lift.label}: variable_tangents has {self.trees.text(leaf)!r} in "
+                f"{leaf[0]!r}, but the module has no such variable."
             )
         return {leaf: tf.convert_to_tensor(tangent) for leaf, tangent in found.items()}
-
-
-def _own(tensor: Any) -> Any:
-    """A tensor that nothing else has, so that watching it watches nothing else."""
-    return tf.identity(tensor)
 
 
 def _parted(result: Any, has_aux: bool, label: str) -> tuple[Any, Any]:

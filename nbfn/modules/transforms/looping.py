@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifting.axes import flatten, pack
+from nbfn.modules.lifting.axes import flat_tensors, pack
 from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.variables.filters import NOTHING, Filter, FilterLike
@@ -71,7 +71,7 @@ def while_loop(
         carry, inner = run(body_fn, turn, flat, state, carried)
         drawn["body"] = inner.drawn
         writes = inner.writes()
-        new = [tf.convert_to_tensor(t) for t in flatten(carry)]
+        new = flat_tensors(carry)
         made = sorted(writes.keys() - held.keys())
         if len(new) != len(flat) or made:
             raise TransformError(
@@ -81,7 +81,7 @@ def while_loop(
             )
         return turn + 1, new, [writes.get(k, v) for k, v in zip(held, state, strict=True)]
 
-    start = [tf.convert_to_tensor(t) for t in flatten(init)]
+    start = flat_tensors(init)
     turns, flat, state = tf.while_loop(
         condition, body, (tf.constant(0), start, list(held.values()))
     )

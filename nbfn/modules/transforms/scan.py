@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
-from nbfn.modules.lifting.axes import flatten, from_front, pack, spread, stack
+from nbfn.modules.lifting.axes import flat_tensors, flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Leaf, Lift, describe
 from nbfn.modules.lifting.runs import Call, Runs
@@ -155,10 +155,13 @@ class _Loop(Runs):
         writes = inner.writes()
         own, rest = self.parted(writes)
         carried = {**self.carried, **rest}
-        columns = [_tensor(t) for v in (first_output, *own.values()) for t in flatten(v)]
-        arrays = [_array(column, self.size).write(start, column) for column in columns]
-        state = [_tensor(t) for t in flatten(first_carry)], list(carried.values())
-        _check_carry(flatten(carry), state[0])
+        columns = flat_tensors([first_output, *own.values()])
+        arrays = [
+            tf.TensorArray(t.dtype, self.size, element_shape=t.shape).write(start, t)
+            for t in columns
+        ]
+        state = flat_tensors(first_carry), list(carried.values())
+        _check_carry(flat_tensors(carry), state[0])
 
         def body(turn: Any, flat: Any, held: Any, arrays: Any) -> Any:
             i = self.size - 1 - turn if self.reverse else turn
@@ -167,10 +170,10 @@ class _Loop(Runs):
             )
             writes = inner.writes()
             _check_same(own, self.parted(writes)[0])
-            items = [_tensor(t) for v in (output, *(writes[k] for k in own)) for t in flatten(v)]
+            items = flat_tensors([output, *(writes[k] for k in own)])
             return (
                 turn + 1,
-                [_tensor(t) for t in flatten(new)],
+                flat_tensors(new),
                 [writes.get(k, old) for k, old in zip(carried, held, strict=True)],
                 [a.write(i, item) for a, item in zip(arrays, items, strict=True)],
             )
@@ -215,19 +218,10 @@ class _Loop(Runs):
 
     def _outputs(self, form: Any, tensors: Sequence[Any]) -> Any:
         axes = spread(self.out_axes, form, "out_axes")
-        return pack(form, [from_front(t, a or 0) for t, a in zip(tensors, axes, strict=True)])
-
-
-def _tensor(value: Any) -> Any:
-    return tf.convert_to_tensor(value)
-
-
-def _array(item: Any, size: Any) -> Any:
-    return tf.TensorArray(item.dtype, size, element_shape=item.shape)
+        return pack(form, [move_axis(t, 0, a or 0) for t, a in zip(tensors, axes, strict=True)])
 
 
 def _check_carry(before: Sequence[Any], after: Sequence[Any]) -> None:
-    before = [_tensor(value) for value in before]
     if len(before) != len(after) or any(
         b.dtype != a.dtype or not b.shape.is_compatible_with(a.shape)
         for b, a in zip(before, after, strict=True)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from nbfn._tensorflow import Conversion, no_autograph_fast, plain_eager_device
 from nbfn.modules.lifecycle.methods import enters
-from nbfn.modules.lifting.axes import flatten, from_front, pack, spread, stack
+from nbfn.modules.lifting.axes import flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Lift, tensors_of
 from nbfn.modules.lifting.runs import Call, Runs
@@ -146,7 +146,7 @@ class _Mapping(Runs):
     def _outputs(self, form: Any, tensors: Sequence[Any]) -> Any:
         axes = spread(self.out_axes, form, "out_axes")
         placed = [
-            tensor[0] if axis is None else from_front(tensor, axis)
+            tensor[0] if axis is None else move_axis(tensor, 0, axis)
             for tensor, axis in zip(tensors, axes, strict=True)
         ]
         return pack(form, placed)
