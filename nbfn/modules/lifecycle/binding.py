@@ -94,11 +94,7 @@ def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 
 def check_built(module: Any) -> None:
-    """Refuses a module whose ``__post_init__`` did not reach the base class.
-
-    Raises:
-      PostInitError: it did not.
-    """
+    """Raises `PostInitError` if ``__post_init__`` of a module did not reach the base class."""
     if not module._life.built:
         raise PostInitError(
             f"{type(module).__name__}.__post_init__ must call super().__post_init__(), or the "

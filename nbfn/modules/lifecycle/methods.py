@@ -206,11 +206,7 @@ def wrap_property(prop: property, owner: str) -> property:
 
 
 def reraise_hidden(descriptor: Any, module: Any, name: str) -> None:
-    """Asks a descriptor again, to say what its ``AttributeError`` was.
-
-    Raises:
-      PropertyError: it raises one again.
-    """
+    """Asks a descriptor again, and says what its ``AttributeError`` was in a `PropertyError`."""
     try:
         descriptor.__get__(module, type(module))
     except AttributeError as error:

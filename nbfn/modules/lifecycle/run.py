@@ -91,12 +91,7 @@ class Run:
 
 
 def check_instance(module: Any) -> None:
-    """Refuses anything but an instance of ``nn.Module``.
-
-    Raises:
-      InstanceError: it is something else.
-      PostInitError: its construction was not finished.
-    """
+    """Raises `InstanceError` for what is no module, `PostInitError` for an unfinished one."""
     if not is_module(module):
         raise InstanceError(
             f"Expected an instance of nn.Module, found {shorten(repr(module))}. Construct the "

@@ -31,11 +31,7 @@ def split_axes(axes: Mapping[Any, Any]) -> tuple[Filter, Filter]:
 
 
 def spread(spec: Any, value: Any, what: str) -> list[Any]:
-    """The axis of each leaf, from an axis for all or from a structure of axes.
-
-    Raises:
-      TransformError: the structure is another one.
-    """
+    """The axis of each leaf, from one for all or a fitting structure (else `TransformError`)."""
     if spec is None or isinstance(spec, int):
         return [spec] * len(flatten(value))
     if isinstance(value, Mapping) and isinstance(spec, Mapping) and spec.keys() == value.keys():

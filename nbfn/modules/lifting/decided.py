@@ -44,11 +44,7 @@ class TooMuchError(Exception):
 
 
 def decided_by(*values: Any) -> Hashable:
-    """A key that stays equal as long as nothing has changed that code can read from the values.
-
-    Raises:
-      TooMuchError: it would be too large.
-    """
+    """A key that changes with what code can read from the values; else a `TooMuchError`."""
     return _Walk().all_of(values)
 
 

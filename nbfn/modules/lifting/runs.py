@@ -194,11 +194,7 @@ class Runs:
 
 
 def _with_axis(leaf: Any, axis: int) -> Any:
-    """The tensor.
-
-    Raises:
-      TransformError: it has no such axis.
-    """
+    """The tensor; a `TransformError` if it has no such axis."""
     rank = len(leaf.shape)
     if -rank <= axis < rank:
         return leaf

@@ -149,11 +149,7 @@ class _Call:
         )
 
     def reached(self) -> Hashable:
-        """The same with all the state that code can reach, and without a hold on it.
-
-        Raises:
-          TooMuchError: it is too much to compare.
-        """
+        """The same with all state that code can reach, and no hold on it; or a `TooMuchError`."""
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         places = [
             (self._inside(("", scope_of(thing).path)), type(thing), _fields_of(thing))

@@ -45,11 +45,7 @@ class Trees:
         return map_places(lambda _: next(rest), self._modules)
 
     def flat(self, trees: Any, what: str) -> dict[Leaf, Any]:
-        """The variables in trees of this structure.
-
-        Raises:
-          TransformError: the structure is another one.
-        """
+        """The variables in trees of this structure; a `TransformError` if it is another one."""
         found: dict[Leaf, Any] = {}
         for index, tree in enumerate(self.each(trees, what)):
             if not isinstance(tree, Mapping) or not all(
@@ -65,11 +61,7 @@ class Trees:
         return found
 
     def each(self, trees: Any, what: str) -> list[Any]:
-        """The trees one by one.
-
-        Raises:
-          TransformError: the structure is another one than that of the modules.
-        """
+        """The trees one by one; a `TransformError` if the modules have another structure."""
         found: list[Any] = []
 
         def walk(modules: Any, trees: Any) -> None:

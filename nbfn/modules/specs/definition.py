@@ -17,11 +17,7 @@ _IMMUTABLE = (str, bytes, int, float, bool, complex, type(None), type, enum.Enum
 
 
 def check_definition(cls: type, base: type) -> None:
-    """Refuses attributes without annotation and fields with the name of a method of ``base``.
-
-    Raises:
-      SpecDefinitionError: there is one.
-    """
+    """Raises `SpecDefinitionError` for data without annotation and for fields named as methods."""
     annotated = inspect.get_annotations(cls)
     if cls is base:
         return

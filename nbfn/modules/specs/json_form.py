@@ -62,11 +62,7 @@ def with_json_forms(annotation: Any) -> Any:
 
 
 def form_of(value: Any) -> Any:
-    """The JSON of a value that pydantic knows none for.
-
-    Raises:
-      TypeError: there is none.
-    """
+    """The JSON of a value that pydantic knows none for; a `TypeError` if there is none."""
     if isinstance(value, initializers.Initializer):
         if initializers.from_name(value.name) == value:
             return {"$initializer": value.name}

@@ -38,11 +38,7 @@ class Filter:
 
     @classmethod
     def of(cls, spec: FilterLike | Filter) -> Filter:
-        """The normal form of what a user may write as a filter.
-
-        Raises:
-          FilterError: ``spec`` is none of the accepted forms.
-        """
+        """The normal form of what a user may write as a filter, or a `FilterError`."""
         if isinstance(spec, Filter):
             return spec
         if isinstance(spec, bool):

@@ -158,11 +158,7 @@ class Scope:
     def check_shape(
         self, collection: str, name: str, init_fn: Callable[..., Any], args: Any, kwargs: Any
     ) -> None:
-        """Compares a stored value with the shape that its initializer would give, and notes it.
-
-        Raises:
-          ParamShapeError: they differ.
-        """
+        """`compare_shape` with the shape that the initializer would give; notes that it fits."""
         stored = dict(leaves(self.store.find(collection, self.path, name)))
         if not _obviously_fits(stored, args, kwargs):
             for part, shape in _initial_shapes(init_fn, args, kwargs).items():
@@ -170,11 +166,7 @@ class Scope:
         self.store.checked.add((collection, self.path, name))
 
     def compare_shape(self, name: str, expected: Any, leaf: Any) -> None:
-        """Compares one leaf with the shape it should have.
-
-        Raises:
-          ParamShapeError: they differ.
-        """
+        """Raises `ParamShapeError` if a leaf has not the shape that it should have."""
         found = None if leaf is None else _shape_of(leaf)
         if found is None or not found.is_compatible_with(expected):
             raise ParamShapeError(

@@ -132,11 +132,7 @@ class Store:
         raise NotImplementedError
 
     def check_mutable(self, collection: str, path: Path, name: str) -> None:
-        """Refuses a write to an immutable collection.
-
-        Raises:
-          ImmutableCollectionError: the collection is not mutable here.
-        """
+        """Raises `ImmutableCollectionError` if the collection may not be written here."""
         if collection not in self.mutable:
             where = "bind" if self.bound else "apply"
             raise ImmutableCollectionError(
@@ -149,11 +145,7 @@ class Store:
         """Told when code asks for a module's path or name."""
 
     def check_open(self, path: Path) -> None:
-        """Refuses the use of a store whose ``apply`` is over.
-
-        Raises:
-          ScopeClosedError: it is.
-        """
+        """Raises `ScopeClosedError` after the ``apply``, `TransformError` where copies are used."""
         if self.closed:
             raise ScopeClosedError(
                 f"The module at {show_path(path)} belongs to an apply or init that has returned, "

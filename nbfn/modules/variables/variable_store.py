@@ -26,12 +26,7 @@ class Stream:
     """A random stream of a bound module: its key and its counts are variables."""
 
     def __init__(self, name: str, key: Any) -> None:
-        """Makes the variables.
-
-        Args:
-          name: the stream's name.
-          key: the key, int32 of shape [2].
-        """
+        """Makes the variables; the key is int32 of shape [2]."""
         self.key = tf.Variable(tf.cast(key, tf.int32), trainable=False, name=f"{name}/key")
         # One count for each module path that ever drew. It must be one variable that can grow,
         # because a path may draw for the first time inside a trace, where none can be created.
@@ -125,11 +120,7 @@ class VariableStore(Store):
         self.shapes: dict[Path, tuple[str, str]] = {}
 
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
-        """Stores a new variable.
-
-        Raises:
-          VariableCreationError: a function is being traced.
-        """
+        """Stores a new variable; a `VariableCreationError` while a function is being traced."""
         if not tf.executing_eagerly():
             raise VariableCreationError(
                 f"{show_path(path)} would create the variable {name!r} of the collection "
