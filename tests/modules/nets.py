@@ -42,10 +42,24 @@ def scaled(variables: Any, factor: float) -> dict[str, Any]:
     return {**variables, "params": params}
 
 
-def near(a: Any, b: Any) -> None:
+WAYS = ("apply", "apply traced", "bound", "bound traced")
+
+
+def called(
+    way: str, module: Any, variables: Any, *args: Any, rngs: Any = None, mutable: Any = ()
+) -> tuple[Any, Any]:
+    """What a call of a module gives, and its state afterwards, in one of the `WAYS`."""
+    wrap = tf.function if way.endswith("traced") else lambda call: call
+    if way.startswith("bound"):
+        model = module.bind(variables, rngs=rngs)
+        return wrap(lambda *args: model(*args))(*args), model.state
+    return wrap(lambda *args: module.apply(variables, *args, rngs=rngs, mutable=mutable))(*args)
+
+
+def near(a: Any, b: Any, atol: float = 1e-5, rtol: float | None = None) -> None:
     tf.nest.assert_same_structure(a, b)
     for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
-        tf.debugging.assert_near(x, y, atol=1e-5)
+        tf.debugging.assert_near(x, y, atol=atol, rtol=rtol)
 
 
 def shapes(tree: Any) -> Any:

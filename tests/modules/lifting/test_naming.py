@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
-from tests.modules.nets import near
+from tests.modules.nets import WAYS, called, near
 
 X = tf.random.stateless_normal([2, 2], nn.key(9))
 TRANSFORMS = pytest.mark.parametrize("transform", [nn.jit, nn.remat], ids=["jit", "remat"])
@@ -199,28 +199,18 @@ class Heads(nn.Module):
         return nn.switch(index, [head(i) for i in range(len(self.widths))], self, x)
 
 
-@pytest.mark.parametrize("how", ["apply", "apply traced", "bound", "bound traced"])
+@pytest.mark.parametrize("how", WAYS)
 def test_switch_with_modules_that_the_branches_make(how: str) -> None:
     variables = Heads().init(nn.key(0), tf.constant(0), X)
     params = variables["params"]
     assert sorted(params) == [f"{kind}_{i}" for kind in ("hidden", "out") for i in range(3)]
     assert params["hidden_1"]["kernel"].shape == (2, 4)
-    bound = Heads().bind(variables)
     for i in (1, 2):
-        if how.startswith("bound"):
-            y = (tf.function(bound) if "traced" in how else bound)(tf.constant(i), X)
-            counts = bound.state["counts"]
-        else:
-
-            def run(i):
-                return Heads().apply(variables, i, X, mutable=["counts"])
-
-            y, updated = (tf.function(run) if "traced" in how else run)(tf.constant(i))
-            counts = updated["counts"]
+        y, after = called(how, Heads(), variables, tf.constant(i), X, mutable=["counts"])
         hidden = tf.tanh(nn.Dense(Heads().widths[i]).apply({"params": params[f"hidden_{i}"]}, X))
         near(y, nn.Dense(2).apply({"params": params[f"out_{i}"]}, hidden))
-        assert float(counts[f"calls_{i}"]) == 1.0
-        assert float(counts["calls_0"]) == 0.0
+        assert float(after["counts"][f"calls_{i}"]) == 1.0
+        assert float(after["counts"]["calls_0"]) == 0.0
 
 
 def test_an_automatic_name_for_different_modules_of_two_branches_is_refused() -> None:

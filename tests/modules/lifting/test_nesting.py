@@ -9,13 +9,10 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 EACH = {"variable_axes": {"params": 0}, "split_rngs": {"params": True}}
-
-
-def near(a: Any, b: Any) -> None:
-    tf.debugging.assert_near(a, b, atol=1e-5)
 
 
 class Layer(nn.Module):

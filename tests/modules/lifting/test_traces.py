@@ -12,12 +12,9 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import near
 
 X = tf.random.stateless_normal([3, 2], nn.key(9))
-
-
-def near(a: Any, b: Any) -> None:
-    tf.debugging.assert_near(a, b, atol=1e-5)
 
 
 def at(variables: Any, i: int) -> Any:
@@ -120,24 +117,6 @@ def test_a_closure_over_a_tensor_of_the_outer_trace() -> None:
     for factor in (2.0, 3.0):
         near(outer(X, tf.constant(factor)), dense(X) * factor)
         near(outer(X[:1], tf.constant(factor)), dense(X[:1]) * factor)
-
-
-def test_a_transformation_made_in_a_method_is_traced_once() -> None:
-    traces: list[int] = []
-
-    class Same(nn.Module):
-        cls: Any
-
-        @nn.compact
-        def __call__(self, x):
-            return nn.jit(self.cls)(3, name="inner")(x)
-
-    module = Same(counted(traces))
-    bound = module.bind(module.init(nn.key(0), X))
-    del traces[:]
-    for _ in range(3):
-        bound(X)
-    assert traces == [3]
 
 
 def test_nested_transformations_are_intercepted_and_captured_once() -> None:
@@ -259,24 +238,6 @@ def test_a_trace_serves_no_other_options() -> None:
     assert len(traces) == 2
 
 
-scale = 1.0
-
-
-def test_an_eager_vmap_runs_the_python_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
-    calls: list[int] = []
-
-    def scaled(m, x):
-        calls.append(1)
-        return m(x) * scale
-
-    mapped = nn.vmap(scaled, {"params": None})
-    near(mapped(dense, X), dense(X))
-    monkeypatch.setattr(f"{__name__}.scale", 10.0)
-    near(mapped(dense, X), dense(X) * 10.0)
-    assert len(calls) == 2
-
-
 @pytest.mark.parametrize("lift", [nn.jit, lambda fn: nn.vmap(fn, {"params": None})])
 def test_an_interceptor_leaves_no_trace_behind(lift: Any) -> None:
     dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
@@ -334,7 +295,7 @@ def test_ragged_and_sparse_tensors_and_variables_go_through_jit() -> None:
     near(nn.jit(lambda m, r: m(r.to_tensor()))(dense, ragged), dense(ragged.to_tensor()))
     sparse = tf.sparse.from_dense([[1.0, 0.0], [0.0, 4.0]])
     doubled = nn.jit(lambda m, s: tf.sparse.map_values(tf.multiply, s, 2.0))(dense, sparse)
-    near(tf.sparse.to_dense(doubled), [[2.0, 0.0], [0.0, 8.0]])
+    near(tf.sparse.to_dense(doubled), tf.constant([[2.0, 0.0], [0.0, 8.0]]))
     steps = tf.Variable(0.0)
     for _ in range(2):
         nn.jit(lambda m, v: v.assign_add(1.0))(dense, steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import threading
 import weakref
@@ -259,15 +258,6 @@ def test_a_submodule_outlives_its_parent(variables: Any) -> None:
     gc.collect()
     assert hidden.parent is None
     tf.debugging.assert_equal(hidden(X), X @ variables["params"]["hidden"]["kernel"])
-
-
-def test_a_deep_copy_has_variables_of_its_own(net: Net) -> None:
-    twin = copy.deepcopy(net)
-    y = net(X)
-    tf.debugging.assert_equal(twin(X), y)
-    twin["hidden/kernel"].assign(tf.zeros([2, 3]))
-    tf.debugging.assert_equal(net(X), y)
-    assert float(tf.reduce_sum(tf.abs(twin(X)))) == 0.0
 
 
 def test_two_threads_may_call_one_module(net: Net) -> None:

@@ -42,55 +42,55 @@ class Steps(nn.Module):
 RNGS = {"params": nn.key(0), "noise": nn.key(1)}
 
 
-def traced(call: Any, how: str) -> Any:
-    return tf.function(call) if how.endswith("traced") else call
-
-
-def run(module: Any, how: str, variables: Any, *args: Any) -> tuple[Any, Any]:
-    """The output of a call, and all variables after it, as nested dicts."""
+def runner(module: Any, how: str, variables: Any) -> Any:
+    """Calls the module; gives its output, and all variables after it, as nested dicts."""
+    wrap = tf.function if how.endswith("traced") else lambda call: call
     if how.startswith("init"):
-        return traced(lambda *a: module.init_with_output(RNGS, *a), how)(*args)
+        return wrap(lambda *args: module.init_with_output(RNGS, *args))
     if how.startswith("apply"):
-        call = traced(lambda *a: module.apply(variables, *a, rngs=RNGS, mutable=True), how)
-        output, updated = call(*args)
-        return output, updated
+        return wrap(lambda *args: module.apply(variables, *args, rngs=RNGS, mutable=True))
     bound = module.bind(variables, rngs=RNGS, mutable=True)
-    with bound.capture() as sown:
-        output = traced(lambda *a: bound(*a), how)(*args)
-    return output, {**bound.state, **sown}
+    start, call = bound.snapshot(), wrap(lambda *args: bound(*args))
+
+    def run(*args: Any) -> tuple[Any, Any]:
+        bound.restore(start)
+        with bound.capture() as sown:
+            output = call(*args)
+        return output, {**bound.state, **sown}
+
+    return run
 
 
-@pytest.mark.parametrize("index", [0, 1, 2, 7])
+START = {"state": {"count": tf.constant(0.0)}}
+
+
 @pytest.mark.parametrize(
     ("how", "weighted"),
     # Keras makes variables outside of graphs only.
     [(how, w) for how in EVERY for w in (False, True) if not (w and how == "init traced")],
 )
-def test_the_writes_of_one_branch(how: str, index: int, weighted: bool) -> None:
+def test_the_writes_of_one_branch(how: str, weighted: bool) -> None:
     module = Steps(weighted)
-    given = module.init(RNGS, tf.constant(2)) if weighted else {}
-    start = {**given, "state": {"count": tf.constant(0.0)}}
-    start.pop("seen", None)
-    _, after = run(module, how, start, tf.constant(index))
-    assert float(after["state"]["count"]) == (1.0, 10.0, 100.0)[min(index, 2)]
+    params = module.init(RNGS, tf.constant(2))["params"] if weighted else {}
+    run = runner(module, how, {"params": params, **START})
+    for index, count in ((0, 1.0), (1, 10.0), (2, 100.0), (7, 100.0)):
+        assert float(run(tf.constant(index))[1]["state"]["count"]) == count
 
 
-@pytest.mark.parametrize("index", [0, 1, 2])
-def test_init_and_apply_and_bound_draw_the_same(index: int) -> None:
-    outputs = [
-        run(Steps(), how, {"state": {"count": tf.constant(0.0)}}, tf.constant(index))[0]
-        for how in EVERY
-    ]
-    for output in outputs[1:]:
-        tf.debugging.assert_equal(output, outputs[0])
+def test_init_and_apply_and_bind_draw_the_same() -> None:
+    runs = [runner(Steps(), how, START) for how in EVERY]
+    for index in range(3):
+        first, *others = (run(tf.constant(index))[0] for run in runs)
+        for output in others:
+            tf.debugging.assert_equal(output, first)
 
 
 @pytest.mark.parametrize("how", ["init", "apply", "bound"])
-@pytest.mark.parametrize("index", [0, 1, 2])
-def test_what_one_branch_sows(how: str, index: int) -> None:
-    start = {"state": {"count": tf.constant(0.0)}}
-    _, after = run(Steps(), how, start, tf.constant(index))
-    assert [float(value) for value in after["seen"]["inside"]] == [(1.0, 10.0, 100.0)[index]]
+def test_what_one_branch_sows(how: str) -> None:
+    run = runner(Steps(), how, START)
+    for index, step in enumerate((1.0, 10.0, 100.0)):
+        _, after = run(tf.constant(index))
+        assert [float(value) for value in after["seen"]["inside"]] == [step]
 
 
 def test_a_bound_module_without_parameters_keeps_the_writes_of_one_branch() -> None:
@@ -131,16 +131,17 @@ class Example(nn.Module):
 
 
 @pytest.mark.parametrize("how", [each for each in EVERY if each != "init traced"])
-@pytest.mark.parametrize("pred", [True, False])
-def test_linens_own_example(how: str, pred: bool) -> None:
+def test_linens_own_example(how: str) -> None:
     start = Example().init(nn.key(0), X, pred=tf.constant(True))
     assert (int(start["state"]["true_count"]), int(start["state"]["false_count"])) == (1, 0)
     given = {"params": start["params"], "state": {"true_count": 0, "false_count": 0}}
-    output, after = run(Example(), how, given, X, tf.constant(pred))
-    counts = int(after["state"]["true_count"]), int(after["state"]["false_count"])
-    assert counts == ((1, 0) if pred else (0, 1))
-    dense = nn.Dense(2).apply({"params": after["params"]["dense"]}, X)
-    tf.debugging.assert_near(output, dense if pred else -dense)
+    run = runner(Example(), how, given)
+    for pred in (True, False):
+        output, after = run(X, tf.constant(pred))
+        counts = int(after["state"]["true_count"]), int(after["state"]["false_count"])
+        assert counts == ((1, 0) if pred else (0, 1))
+        dense = nn.Dense(2).apply({"params": after["params"]["dense"]}, X)
+        tf.debugging.assert_near(output, dense if pred else -dense)
 
 
 def test_a_branch_that_is_not_chosen_leaves_its_variables_as_they_are_made() -> None:
@@ -182,7 +183,7 @@ def test_other_transforms_may_declare_what_their_method_declared(transform: str)
 
             if transform == "while_loop":
                 if self.is_initializing():
-                    return body(self, x) if False else x
+                    return x
                 x = nn.while_loop(
                     lambda m, c: c[0] < 2,
                     lambda m, c: (c[0] + 1, body(m, c[1])),

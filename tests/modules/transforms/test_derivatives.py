@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import WAYS, called
 
 X = tf.constant([[1.0, 2.0], [3.0, -1.0]])
 
@@ -40,21 +41,13 @@ def variables() -> Any:
     return Outer(None).init(nn.key(0), X)
 
 
-def run(how: Any, variables: Any, mode: str = "apply") -> Any:
+def run(how: Any, variables: Any, mode: str) -> Any:
     """The result of `how(poly, X)`, and how often poly was called."""
-    if mode.startswith("bound"):
-        bound = Outer(how).bind(variables)
-        result = (tf.function(lambda x: bound(x)) if "traced" in mode else bound)(X)
-        return result, float(bound["poly/calls"])
-
-    def call(x):
-        return Outer(how).apply(variables, x, mutable=["counts"])
-
-    result, state = (tf.function(call) if "traced" in mode else call)(X)
+    result, state = called(mode, Outer(how), variables, X, mutable=["counts"])
     return result, float(state["counts"]["poly"]["calls"])
 
 
-MODES = pytest.mark.parametrize("mode", ["apply", "apply traced", "bound", "bound traced"])
+MODES = pytest.mark.parametrize("mode", WAYS)
 
 
 @MODES

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules.nets import WAYS, called, near
 
 X = tf.random.stateless_normal([3, 4], nn.key(9))
 
@@ -38,7 +39,7 @@ def layer(variables: Any, i: int) -> Any:
     return tf.nest.map_structure(lambda t: t[i], variables)
 
 
-@pytest.mark.parametrize("how", ["apply", "traced", "bound", "bound traced"])
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_over_layers_is_the_loop_over_them(how: str, reverse: bool) -> None:
     layers = nn.scan(
@@ -49,14 +50,7 @@ def test_a_scan_over_layers_is_the_loop_over_them(how: str, reverse: bool) -> No
     expected, norms = X, [None] * 5
     for i in reversed(range(5)) if reverse else range(5):
         expected, norms[i] = Layer().apply(layer(variables, i), expected)
-
-    if how == "apply":
-        y, ys = layers.apply(variables, X)
-    elif how == "traced":
-        y, ys = tf.function(layers.apply)(variables, X)
-    else:
-        bound = layers.bind(variables)
-        y, ys = (tf.function(lambda x: bound(x)) if "traced" in how else bound)(X)
+    (y, ys), _ = called(how, layers, variables, X)
     tf.debugging.assert_near(y, expected)
     tf.debugging.assert_near(ys, tf.stack(norms))
 
@@ -93,8 +87,7 @@ def test_gradients_of_a_scan_are_those_of_the_loop(traced: bool) -> None:
 
         return (tf.function(compute) if traced else compute)(variables)
 
-    for a, b in zip(*(tf.nest.flatten(gradients(f)) for f in (scanned, looped)), strict=True):
-        tf.debugging.assert_near(a, b, atol=1e-5)
+    near(gradients(scanned), gradients(looped))
 
 
 def test_a_graph_has_one_loop_whatever_the_length() -> None:
@@ -145,24 +138,12 @@ class Counting(nn.Module):
         return carry, count.value
 
 
-@pytest.mark.parametrize("bound", [False, True])
-@pytest.mark.parametrize("traced", [False, True])
-def test_carried_and_stacked_state(bound: bool, traced: bool) -> None:
+@pytest.mark.parametrize("how", WAYS)
+def test_carried_and_stacked_state(how: str) -> None:
     counting = nn.scan(Counting, variable_carry="counts", variable_axes={"own": 0})()
     xs, zero = tf.constant([1.0, 2.0, 3.0]), tf.zeros([])
     start = {"counts": {"n": tf.constant(10.0)}, "own": {"n": tf.zeros([3])}}
-    if bound:
-        module = counting.bind(start)
-        _, ys = (
-            tf.function(lambda xs: module(zero, xs)) if traced else lambda xs: module(zero, xs)
-        )(xs)
-        after = module.state
-    else:
-
-        def run(variables, xs):
-            return counting.apply(variables, zero, xs, mutable=["counts", "own"])
-
-        (_, ys), after = (tf.function(run) if traced else run)(start, xs)
+    (_, ys), after = called(how, counting, start, zero, xs, mutable=["counts", "own"])
     tf.debugging.assert_equal(ys, tf.constant([11.0, 12.0, 13.0]))
     assert float(after["counts"]["n"]) == 13.0
     tf.debugging.assert_equal(tf.convert_to_tensor(after["own"]["n"]), xs)
@@ -246,7 +227,4 @@ def test_gradients_where_the_loop_is_compiled(unroll: int) -> None:
             loss = tf.reduce_sum(carry) + tf.reduce_sum(outputs)
         return tape.gradient(loss, params)
 
-    compiled = tf.function(gradients, jit_compile=True)(params)
-    tf.nest.map_structure(
-        lambda a, b: tf.debugging.assert_near(a, b, atol=1e-4), compiled, gradients(params)
-    )
+    near(tf.function(gradients, jit_compile=True)(params), gradients(params), atol=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
+from tests.modules import nets
 
 X = tf.random.stateless_normal([3, 4], nn.key(9))
 XS = tf.random.stateless_normal([7, 3, 4], nn.key(8))
@@ -25,10 +27,8 @@ class Cell(nn.Module):
         return carry, {"y": 2.0 * carry}
 
 
-def near(a: Any, b: Any) -> None:
-    tf.nest.assert_same_structure(a, b)
-    for x, y in zip(tf.nest.flatten(a), tf.nest.flatten(b), strict=True):
-        tf.debugging.assert_near(x, y, atol=1e-5, rtol=1e-4)  # processors round differently
+# Processors round differently.
+near = functools.partial(nets.near, rtol=1e-4)
 
 
 def cells(**options: Any) -> Any:
@@ -56,7 +56,7 @@ def run(module: Any, xs: Any) -> Any:
 
 @pytest.mark.parametrize("how", ["eager", "traced", "unknown length"])
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("unroll", [2, 3, 5, 6, 7, 12, True])
+@pytest.mark.parametrize("unroll", [2, 5, 12, True])
 def test_unrolled_steps_compute_the_same(unroll: Any, reverse: bool, how: str) -> None:
     expected = run(cells(reverse=reverse), XS)
     module = cells(reverse=reverse, unroll=unroll)

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
-from tests.modules.nets import near
+from tests.modules.nets import WAYS, called, near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 RNGS = {"dropout": nn.key(1)}
@@ -72,33 +72,14 @@ def trained(module: Any, variables: Any, how: str) -> Any:
     return y, tf.nest.flatten(grads), stats
 
 
-@pytest.mark.parametrize("how", ["apply", "apply traced", "bound", "bound traced"])
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("transform", [nn.remat, nn.jit])
 def test_outputs_gradients_state_and_draws_are_the_same(transform: Any, how: str) -> None:
     variables = Two(Net).init(nn.key(0), X)
     plain = trained(Two(Net), variables, how)
     changed = trained(Two(transform(Net)), variables, how)
-    near(list(plain[1]), list(changed[1]))
-    near(plain[0], changed[0])
-    near(plain[2], changed[2])
+    near(plain, changed)
     assert all(g is not None for g in changed[1])
-
-
-def test_remat_recomputes() -> None:
-    calls = []
-
-    class Counted(nn.Module):
-        def __call__(self, x):
-            calls.append(1)
-            return tf.tanh(x)
-
-    for module, expected in ((Counted(), 1), (nn.remat(Counted)(), 2)):
-        calls.clear()
-        x = tf.Variable(2.0)
-        with tf.GradientTape() as tape:
-            y = module.bind({})(x * 1.0)
-        tape.gradient(y, x)
-        assert len(calls) == expected
 
 
 def test_a_second_call_of_a_transformed_bound_module_draws_anew() -> None:
@@ -107,43 +88,6 @@ def test_a_second_call_of_a_transformed_bound_module_draws_anew() -> None:
         bound = Two(block).bind(variables, rngs=RNGS)
         first, second = (bound(X, training=True) for _ in range(2))
         assert bool(tf.reduce_any((first == 0.0) != (second == 0.0)))
-
-
-def test_jit_traces_once_for_each_configuration_and_shape() -> None:
-    traces = []
-
-    class Traced(nn.Module):
-        width: int
-
-        @nn.compact
-        def __call__(self, x, flag=True):
-            traces.append(self.width)
-            return nn.Dense(self.width)(x)
-
-    jitted = nn.jit(Traced)
-    variables = {n: jitted(n).init(nn.key(0), X) for n in (2, 3)}
-    traces.clear()
-    for _ in range(3):
-        for width in (2, 3):
-            y = jitted(width).apply(variables[width], X)
-            near(y, Traced(width).bind(variables[width])(X))
-            traces.pop()
-    assert sorted(traces) == [2, 3]
-    jitted(2).apply(variables[2], X, flag=False)
-    jitted(2).apply(variables[2], X[:1])
-    jitted(2).apply(variables[2], X[:1])
-    assert traces.count(2) == 3
-
-
-def test_jit_sees_other_weights_and_assigned_ones() -> None:
-    jitted = nn.jit(nn.Dense)(2)
-    one, two = (jitted.init(nn.key(i), X) for i in range(2))
-    near(jitted.apply(one, X), nn.Dense(2).apply(one, X))
-    near(jitted.apply(two, X), nn.Dense(2).apply(two, X))
-    bound = jitted.bind(one)
-    bound(X)
-    bound["kernel"].assign(two["params"]["kernel"])
-    near(bound(X), nn.Dense(2).apply(two, X))
 
 
 class Branches(nn.Module):
@@ -170,31 +114,22 @@ class Branches(nn.Module):
         self.dense = nn.Dense(3)
 
 
-@pytest.mark.parametrize("how", ["apply", "apply traced", "bound", "bound traced"])
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("chosen", [0, 1, 2, 7])
 def test_switch(how: str, chosen: int) -> None:
     rngs = {"noise": nn.key(3)}
     variables = Branches().init({"params": nn.key(0), **rngs}, tf.constant(2))
     assert set(variables["params"]) == {"dense"}
     start = {"params": variables["params"], "counts": {"added": tf.zeros([])}}
-    if how.startswith("bound"):
-        bound = Branches().bind(start, rngs=rngs)
-        y = (tf.function(lambda i: bound(i)) if "traced" in how else bound)(tf.constant(chosen))
-        counts = bound.state["counts"]
-    else:
-
-        def run(i):
-            return Branches().apply(start, i, rngs=rngs, mutable=["counts"])
-
-        y, updated = (tf.function(run) if "traced" in how else run)(tf.constant(chosen))
-        counts = updated["counts"]
+    index = tf.constant(chosen)
+    y, after = called(how, Branches(), start, index, rngs=rngs, mutable=["counts"])
     if chosen == 0:
         near(y, nn.Dense(3).apply({"params": start["params"]["dense"]}, X))
     elif chosen == 1:
         assert bool(tf.reduce_any(y != X))
     else:
         near(y, X * 10.0)
-    assert float(counts["added"]) == (1.0 if chosen == 0 else 0.0)
+    assert float(after["counts"]["added"]) == (1.0 if chosen == 0 else 0.0)
 
 
 def test_gradients_pass_through_the_chosen_branch() -> None:
