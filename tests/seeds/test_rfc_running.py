@@ -5,6 +5,7 @@ Each test is a code sample of the RFC, in its order, and says its section.
 
 from __future__ import annotations
 
+import functools
 import glob
 import os
 import subprocess
@@ -30,71 +31,72 @@ def run(code: str, *arguments: str) -> str:
     return result.stdout.strip()
 
 
+TWO_CPUS = """
+import tensorflow as tf, nbfn
+cpu = tf.config.list_physical_devices("CPU")[0]
+two = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(cpu, two)
+"""
+CONTEXT = """
+@nbfn.function
+def f(x):
+    return tf.add(x, 1.0)
+
+for device in ("CPU:0", "CPU:1", "CPU:0", "CPU:1"):
+    with tf.device(f"/device:{device}"):
+        y = f(tf.constant(2.0))
+        run = f.run(tf.constant(2.0))
+        adds = [op.device for op in run.placement.operations if "Add" in op.type]
+        assert float(y) == 3.0
+        assert set(adds) == {device}, (device, adds)
+assert (len(f.traces), f.calls, f.hits) == (2, 4, 2), f
+assert [cause.code for cause in f.retraces[0].causes] == ["device"], f.retraces
+devices = [
+    {op.device for op in t.graph.get_operations() if "Add" in op.type} for t in f.traces
+]
+assert [sorted(d)[0][-5:] for d in devices] == ["CPU:0", "CPU:1"], devices
+print("pinned")
+"""
+STRATEGY = """
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    w = tf.Variable(1.0)
+data = tf.data.Dataset.from_tensor_slices(tf.ones([8, 1])).batch(4)
+batches = iter(strategy.experimental_distribute_dataset(data))
+
+@nbfn.function
+def train(batch):
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(x * w)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        return loss
+    losses = strategy.run(step, args=(batch,))
+    return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+
+first = float(train(next(batches)))
+second = float(train(next(batches)))
+assert first == 4.0, first
+assert second < first, second
+assert (train.calls, len(train.traces)) == (2, 1), train
+print("distributed")
+"""
+
+
+@functools.cache
+def with_two_cpus() -> str:
+    """What one process says that runs both samples."""
+    return run(TWO_CPUS + CONTEXT + STRATEGY)
+
+
 def test_the_context_is_part_of_the_key() -> None:
     """Section "Trace Caches", last sample; two logical CPUs in place of a CPU and a GPU."""
-    code = """
-        import tensorflow as tf, nbfn
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        two = [tf.config.LogicalDeviceConfiguration()] * 2
-        tf.config.set_logical_device_configuration(cpu, two)
-
-        @nbfn.function
-        def f(x):
-            return tf.add(x, 1.0)
-
-        for device in ("CPU:0", "CPU:1", "CPU:0", "CPU:1"):
-            with tf.device(f"/device:{device}"):
-                y = f(tf.constant(2.0))
-                run = f.run(tf.constant(2.0))
-                adds = [op.device for op in run.placement.operations if "Add" in op.type]
-                assert float(y) == 3.0
-                assert set(adds) == {device}, (device, adds)
-        assert (len(f.traces), f.calls, f.hits) == (2, 4, 2), f
-        assert [cause.code for cause in f.retraces[0].causes] == ["device"], f.retraces
-        devices = [
-            {op.device for op in t.graph.get_operations() if "Add" in op.type} for t in f.traces
-        ]
-        assert [sorted(d)[0][-5:] for d in devices] == ["CPU:0", "CPU:1"], devices
-        print("pinned")
-    """
-    assert run(code) == "pinned"
+    assert "pinned" in with_two_cpus()
 
 
 def test_distribution_strategies_inside_functions() -> None:
     """Section "Distributed Execution": a strategy used inside a function."""
-    code = """
-        import tensorflow as tf, nbfn
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        two = [tf.config.LogicalDeviceConfiguration()] * 2
-        tf.config.set_logical_device_configuration(cpu, two)
-        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-        with strategy.scope():
-            w = tf.Variable(1.0)
-        data = tf.data.Dataset.from_tensor_slices(tf.ones([8, 1])).batch(4)
-        batches = iter(strategy.experimental_distribute_dataset(data))
-
-        @nbfn.function
-        def train(batch):
-            def step(x):
-                with tf.GradientTape() as tape:
-                    loss = tf.reduce_sum(x * w)
-                w.assign_sub(0.1 * tape.gradient(loss, w))
-                return loss
-            losses = strategy.run(step, args=(batch,))
-            return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
-
-        @tf.function
-        def plain(batch):
-            return train.python_function(batch)
-
-        first = float(train(next(batches)))
-        second = float(train(next(batches)))
-        assert first == 4.0, first
-        assert second < first, second
-        assert (train.calls, len(train.traces)) == (2, 1), train
-        print("distributed")
-    """
-    assert run(code).splitlines()[-1] == "distributed"
+    assert "distributed" in with_two_cpus()
 
 
 def test_a_remote_device_inside_a_function() -> None:

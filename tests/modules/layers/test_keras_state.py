@@ -111,16 +111,20 @@ class Words(nn.Module):
         return self.given(texts), self.table.lookup(words), nn.Keras(make)(words)
 
 
-def test_tables_of_modules_are_exported(tmp_path: Any) -> None:
-    texts = tf.constant(TEXTS)
-    bound = Words(text_layer()).bind({})
-    serve = nbfn.function(bound, input_signature=[tf.TensorSpec([None], tf.string)])
-    expected = serve(texts)
-    nbfn.export(tmp_path / "model", [serve])
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    got = next(iter(loaded.signatures.values()))(texts)
-    for one, other in zip((got[k] for k in sorted(got)), expected, strict=True):
-        tf.debugging.assert_equal(one, other)
+def test_tables_of_modules_and_of_plain_keras_layers_are_exported(tmp_path: Any) -> None:
+    bound, layer = Words(text_layer()).bind({}), text_layer()
+    texts, spec = tf.constant(TEXTS), [tf.TensorSpec([None], tf.string)]
+    functions = {
+        "words": nbfn.function(bound, input_signature=spec),
+        "plain": nbfn.function(lambda texts: layer(texts), input_signature=spec),
+    }
+    expected = {"words": functions["words"](texts), "plain": [functions["plain"](texts)]}
+    nbfn.export(tmp_path / "model", list(functions.values()), signatures=functions)
+    signatures = tf.saved_model.load(str(tmp_path / "model")).signatures
+    for name, outputs in expected.items():
+        got = signatures[name](texts)
+        for one, other in zip((got[k] for k in sorted(got)), outputs, strict=True):
+            tf.debugging.assert_equal(one, other)
 
 
 def test_tables_of_modules_are_saved_by_tensorflow(tmp_path: Any) -> None:
@@ -132,18 +136,6 @@ def test_tables_of_modules_are_saved_by_tensorflow(tmp_path: Any) -> None:
     got = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"](texts)
     for one, other in zip((got[k] for k in sorted(got)), expected, strict=True):
         tf.debugging.assert_equal(one, other)
-
-
-def test_tables_of_plain_keras_layers_are_exported(tmp_path: Any) -> None:
-    layer = text_layer()
-    serve = nbfn.function(
-        lambda texts: layer(texts), input_signature=[tf.TensorSpec([None], tf.string)]
-    )
-    expected = serve(tf.constant(TEXTS))
-    nbfn.export(tmp_path / "model", [serve])
-    loaded = tf.saved_model.load(str(tmp_path / "model"))
-    got = next(iter(loaded.signatures.values()))(tf.constant(TEXTS))
-    tf.debugging.assert_equal(next(iter(got.values())), expected)
 
 
 def test_a_built_layer_in_a_model_that_is_not_built_keeps_its_weights() -> None:
