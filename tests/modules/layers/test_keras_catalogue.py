@@ -164,21 +164,21 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("make", "spec"), cases())
-@pytest.mark.parametrize("training", [False, True])
-def test_outputs_losses_and_updates_are_the_layers(make: Any, spec: Any, training: bool) -> None:
+def test_outputs_losses_and_updates_are_the_layers(make: Any, spec: Any) -> None:
     layer, inputs = make(), example(spec)
     args = arguments(layer, inputs)
     layer(*args)  # builds it, so that its weights are the initial values
     module = nn.Keras(layer)
     variables = module.init(nn.key(0), *args)
-    y, updated = module.apply(variables, *args, training=training, mutable=True)
-    # After init and apply the layer is as it was; now it may run by itself.
-    expected = layer(*args, training=training)
-    tf.nest.map_structure(near, y, expected)
-    losses = updated.pop("losses", {"loss": ()})["loss"]
-    near(list(losses), [float(loss) for loss in layer.losses])
-    weights = [w.value for w in layer.weights if "seed_generator" not in w.path]
-    near(total(tf.nest.flatten(updated)), total(weights))
+    for training in (False, True):
+        y, updated = module.apply(variables, *args, training=training, mutable=True)
+        # After init and apply the layer is as it was; now it may run by itself.
+        expected = layer(*args, training=training)
+        tf.nest.map_structure(near, y, expected)
+        losses = updated.pop("losses", {"loss": ()})["loss"]
+        near(list(losses), [float(loss) for loss in layer.losses])
+        weights = [w.value for w in layer.weights if "seed_generator" not in w.path]
+        near(total(tf.nest.flatten(updated)), total(weights))
 
 
 def near(a: Any, b: Any) -> None:

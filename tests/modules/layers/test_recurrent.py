@@ -27,12 +27,12 @@ def near(a: Any, b: Any) -> None:
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
-@pytest.fixture(params=CELLS)
+@pytest.fixture(params=CELLS, scope="module")
 def kind(request: Any) -> Any:
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def variables(kind: str) -> Any:
     return nn.RNN(CELLS[kind][0](4)).init(nn.key(0), X)
 

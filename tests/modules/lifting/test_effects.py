@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
 from nbfn import nn
-from tests.modules.nets import near
+from tests.modules.nets import WAYS, near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 RNGS = {"noise": nn.key(3)}
@@ -86,24 +87,22 @@ START = Thrice("plain").init({"params": nn.key(0), **RNGS}, X)
 EXISTING = {**START, "sums": {"inner": {"total": tf.zeros([]), "last": tf.zeros([])}}}
 
 
-@pytest.mark.parametrize("how", ["apply", "apply traced", "bound", "bound traced"])
+@functools.cache
+def twice(form: str, how: str) -> Any:
+    """The outputs of two calls, and the sums after them; of pure calls, of one."""
+    module = Thrice(form)
+    wrap = tf.function if how.endswith("traced") else lambda call: call
+    if how.startswith("bound"):
+        bound = module.bind(EXISTING, rngs=RNGS)
+        call = wrap(lambda x: (bound(x), bound(x)))
+        return call(X), tf.nest.map_structure(tf.identity, bound.state["sums"])
+    return wrap(lambda: module.apply(EXISTING, X, rngs=RNGS, mutable=["sums"]))()
+
+
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("form", [name for name in FORMS if name != "plain"])
 def test_draws_and_writes_are_those_of_the_plain_call(form: str, how: str) -> None:
-    def run(form: str) -> Any:
-        module = Thrice(form)
-        if how.startswith("bound"):
-            bound = module.bind(EXISTING, rngs=RNGS)
-            twice = tf.function(lambda x: (bound(x), bound(x))) if "traced" in how else None
-            ys = twice(X) if twice else (bound(X), bound(X))
-            counts = bound.state["sums"]
-            return ys, tf.nest.map_structure(tf.identity, counts)
-
-        def once():
-            return module.apply(EXISTING, X, rngs=RNGS, mutable=["sums"])
-
-        return (tf.function(once) if "traced" in how else once)()
-
-    near(run(form), run("plain"))
+    near(twice(form, how), twice("plain", how))
 
 
 @pytest.mark.parametrize("form", ["jit", "remat", "map_variables", "cond", "vjp", "jvp"])

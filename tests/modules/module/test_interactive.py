@@ -27,9 +27,12 @@ class Net(nn.Module):
         return nn.Dropout(0.5)(nn.Dense(2, name="out")(x), training=self.training)
 
 
+VARIABLES = Net().init(nn.key(0), X)
+
+
 @pytest.fixture
 def net() -> Any:
-    return Net().bind(Net().init(nn.key(0), X), rngs={"dropout": nn.key(1)})
+    return Net().bind(VARIABLES, rngs={"dropout": nn.key(1)})
 
 
 # -- views ---------------------------------------------------------------------------------------
