@@ -130,7 +130,9 @@ def test_more_paths_than_counts_at_the_start() -> None:
     class Many(nn.Module):
         @nn.compact
         def __call__(self, x):
-            return tf.stack([nn.remat(call)(Noise(name=f"n{i}"), x[0]) for i in range(150)])
+            # There is room for 64, so the last paths get their counts while a trace is made.
+            each = [call] * 60 + [nn.remat(call)] * 10
+            return tf.stack([draw(Noise(name=f"n{i}"), x[0]) for i, draw in enumerate(each)])
 
     eager = Many().bind({}, rngs={"noise": nn.key(0)})
     traced = Many().bind({}, rngs={"noise": nn.key(0)})
