@@ -105,6 +105,7 @@ class VariableStore(Store):
     """
 
     bound = True
+    rngs: dict[str, Stream]
 
     def __init__(
         self,

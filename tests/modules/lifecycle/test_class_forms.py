@@ -113,20 +113,6 @@ def test_a_class_defined_inside_a_method() -> None:
     assert len(bound.trainable_variables) == 2
 
 
-def test_a_module_in_a_closure_of_setup_is_cloned() -> None:
-    shared = nn.Dense(3)
-
-    class Net(nn.Module):
-        def setup(self):
-            self.dense = shared
-
-        def __call__(self, x):
-            return self.dense(x)
-
-    assert set(Net().init(nn.key(0), X)["params"]) == {"dense"}
-    assert shared.name is None
-
-
 def test_setup_runs_for_a_submodule_that_is_only_asked_for_a_value() -> None:
     log: list[str] = []
 

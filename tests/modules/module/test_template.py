@@ -223,12 +223,6 @@ def test_modules_are_not_iterable() -> None:
         iter(Base(1))
 
 
-def test_unbound_modules_can_be_pickled_and_copied() -> None:
-    module = Base(3)
-    assert pickle.loads(pickle.dumps(module)) == module
-    assert copy.deepcopy(module) == module
-
-
 def test_a_property_that_fails_names_itself() -> None:
     class Hiding(nn.Module):
         @property

@@ -82,14 +82,6 @@ def test_outputs_gradients_state_and_draws_are_the_same(transform: Any, how: str
     assert all(g is not None for g in changed[1])
 
 
-def test_a_second_call_of_a_transformed_bound_module_draws_anew() -> None:
-    variables = Two(Net).init(nn.key(0), X)
-    for block in (nn.remat(Net), nn.jit(Net), Net):
-        bound = Two(block).bind(variables, rngs=RNGS)
-        first, second = (bound(X, training=True) for _ in range(2))
-        assert bool(tf.reduce_any((first == 0.0) != (second == 0.0)))
-
-
 class Branches(nn.Module):
     which: Any = None
 
