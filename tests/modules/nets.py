@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import nn
+from nbfn.modules.variables.tree import leaves
 
 ones = nn.initializers.ones_init()
 X = tf.constant([[1.0, 2.0]])
@@ -68,7 +69,7 @@ def shapes(tree: Any) -> Any:
 
 def put(layer: Any, variables: Any) -> None:
     """Gives a Keras layer the values of a module's variables, by leaf name."""
-    leaves = {k: v for tree in variables.values() for k, v in tree.items()}
+    values = {path[-1]: value for path, value in leaves(variables)}
     for weight in layer.weights:
-        if weight.name in leaves:
-            weight.assign(leaves[weight.name])
+        if weight.name in values:
+            weight.assign(values[weight.name])

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from nbfn import nn
-from tests.modules.nets import WAYS, near
+from tests.modules.nets import WAYS, called, near
 
 X = tf.random.stateless_normal([4, 3], nn.key(9))
 RNGS = {"noise": nn.key(3)}
@@ -227,14 +227,8 @@ def test_variables_are_written_along_their_axis(how: str, axis: int) -> None:
     module = nn.vmap(Adds, {"sums": axis}, {})()
     start = module.init(nn.key(0), X)
     assert start["sums"]["total"].shape == ((4, 3) if axis == 0 else (3, 4))
-    if how == "bound":
-        bound = module.bind(start)
-        bound(X)
-        total = bound["total"]
-    else:
-        apply = lambda: module.apply(start, X, mutable=["sums"])  # noqa: E731
-        total = (tf.function(apply) if "traced" in how else apply)()[1]["sums"]["total"]
-    near(total, X if axis == 0 else tf.transpose(X))
+    _, after = called(how, module, start, X, mutable=["sums"])
+    near(after["sums"]["total"], X if axis == 0 else tf.transpose(X))
 
 
 def test_the_condition_of_a_loop_may_only_read() -> None:
