@@ -44,7 +44,11 @@ class TooMuchError(Exception):
 
 
 def decided_by(*values: Any) -> Hashable:
-    """A key that changes with what code can read from the values; else a `TooMuchError`."""
+    """A key that stays equal as long as nothing has changed that code can read from the values.
+
+    Raises:
+      TooMuchError: it would be too large.
+    """
     return _Walk().all_of(values)
 
 

@@ -13,7 +13,7 @@ from nbfn import nn
 from tests.modules import nets
 
 X = tf.random.stateless_normal([3, 4], nn.key(9))
-XS = tf.random.stateless_normal([7, 3, 4], nn.key(8))
+XS = tf.random.stateless_normal([5, 3, 4], nn.key(8))
 
 
 class Cell(nn.Module):
@@ -55,13 +55,13 @@ def run(module: Any, xs: Any) -> Any:
 
 
 @functools.cache
-def expected(reverse: bool, steps: int = 7) -> Any:
+def expected(reverse: bool, steps: int = 5) -> Any:
     return run(cells(reverse=reverse), XS[:steps])
 
 
 @pytest.mark.parametrize("how", ["eager", "traced", "unknown length"])
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("unroll", [2, 5, 12, True])
+@pytest.mark.parametrize("unroll", [2, 3, 9, True])
 def test_unrolled_steps_compute_the_same(unroll: Any, reverse: bool, how: str) -> None:
     module = cells(reverse=reverse, unroll=unroll)
     if how == "unknown length":
@@ -86,7 +86,7 @@ def test_a_whole_unrolled_scan_has_no_loop() -> None:
     assert operations(cells())["StatelessWhile"] + operations(cells())["While"] > 0
     whole = operations(cells(unroll=True))
     assert whole["While"] == whole["StatelessWhile"] == 0
-    assert whole["Tanh"] == 7
+    assert whole["Tanh"] == 5
 
 
 def test_a_wrong_unroll_is_refused() -> None:
@@ -121,7 +121,7 @@ def gradients(call: Any, variables: Any) -> Any:
 
 
 @pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("lengths", [(3,), (2, 3), (2, 1, 2)])
+@pytest.mark.parametrize("lengths", [(3,), (2, 2), (2, 1, 2)])
 def test_remat_scan_is_a_stack_of_layers(lengths: tuple[int, ...], traced: bool) -> None:
     stack = nn.remat_scan(Layer, lengths)()
     variables = stack.init(nn.key(0), X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -45,8 +46,13 @@ def test_initial_variables_and_names_are_the_same(transform: Any) -> None:
     assert set(Parent().init(nn.key(0), X)["params"]) == {made}
 
 
-def trained(module: Any, variables: Any, how: str) -> Any:
+VARIABLES = Two(Net).init(nn.key(0), X)
+
+
+@functools.cache
+def trained(block: Any, how: str) -> Any:
     """Output, gradients and updated statistics of one training call."""
+    module, variables = Two(block), VARIABLES
     if how.startswith("bound"):
         bound = module.bind(variables, rngs=RNGS)
 
@@ -75,9 +81,7 @@ def trained(module: Any, variables: Any, how: str) -> Any:
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("transform", [nn.remat, nn.jit])
 def test_outputs_gradients_state_and_draws_are_the_same(transform: Any, how: str) -> None:
-    variables = Two(Net).init(nn.key(0), X)
-    plain = trained(Two(Net), variables, how)
-    changed = trained(Two(transform(Net)), variables, how)
+    plain, changed = trained(Net, how), trained(transform(Net), how)
     near(plain, changed)
     assert all(g is not None for g in changed[1])
 
