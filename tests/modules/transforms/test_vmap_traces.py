@@ -326,5 +326,5 @@ def test_what_python_and_numpy_draw_is_drawn_in_each_call() -> None:
             return x + float(source())
 
         bound = nn.Dense(1).bind(nn.Dense(1).init(nn.key(0), X))
-        found = {float(nn.vmap(shifted, **SHARED)(bound, X)[0, 0]) for _ in range(3)}
-        assert len(found) == 3
+        found = {float(nn.vmap(shifted, **SHARED)(bound, X)[0, 0]) for _ in range(2)}
+        assert len(found) == 2
