@@ -116,7 +116,7 @@ class RNN(Module):
     return_carry: bool = False
     reverse: bool = False
     keep_order: bool = False
-    unroll: int = 1
+    unroll: int | bool = 1
     variable_axes: Mapping[Any, int] | None = None
     variable_broadcast: FilterLike = "params"
     variable_carry: FilterLike = False

@@ -118,6 +118,12 @@ def test_each_sequence_ends_at_its_length(kind: str, variables: Any, reverse: bo
     near(tf.nest.map_structure(lambda part: part[1], two[0]), one[0])
 
 
+def test_unroll_is_what_scan_takes(kind: str, variables: Any) -> None:
+    rnn = nn.RNN(CELLS[kind][0](4))
+    config = nn.RNN.Config(cell=rnn.cell, unroll=True)
+    near(nn.RNN(**config).apply(variables, X), rnn.apply(variables, X))
+
+
 def test_gradients_reach_cells_and_inputs(kind: str, variables: Any) -> None:
     model = nn.RNN(CELLS[kind][0](4)).bind(variables)
     with tf.GradientTape() as tape:
