@@ -94,13 +94,27 @@ export class Kept implements Source {
   private _update(): void {
     const now = this._session?.store.state;
     if (now && now.epoch === this._state?.epoch) {
-      this._state = now;
+      this._state = this._isAheadOf(now) ? this._state : now;
       this._wasLive = true;
     } else if (this._wasLive) {
       this._ended = true; // A kernel that starts anew is another one.
       this._wasLive = false;
     }
     this._listeners.tell();
+  }
+
+  /**
+   * Whether what the notebook has kept is newer than what the kernel has told: a function is in
+   * its output as soon as it is displayed, and in the kernel's messages a moment later.
+   */
+  private _isAheadOf(told: KernelState): boolean {
+    const saved = this._saved.state;
+    if (!saved || told.seq > saved.seq) {
+      return false;
+    }
+    const isMissing = (name: 'functions' | 'cells') =>
+      [...saved[name].keys()].some(id => !told[name].has(id));
+    return isMissing('functions') || isMissing('cells');
   }
 
   private readonly _saved = new Store();

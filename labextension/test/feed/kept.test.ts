@@ -50,6 +50,18 @@ describe('Kept', () => {
     expect(calls(kept)).toBe(5);
   });
 
+  it('shows a function that the kernel has not told of yet', () => {
+    const kept = new Kept(saved(0, { seq: 4 }));
+    const own = session('attached');
+    own.store.receive(snapshot({ functions: {} }, { seq: 4 }));
+    kept.follow(own);
+    expect([calls(kept), kept.presence]).toEqual([0, 'live']);
+    own.store.receive(saved(2, { seq: 5 }).snapshot);
+    expect(calls(kept)).toBe(2);
+    own.store.receive(snapshot({ functions: {} }, { seq: 6 }));
+    expect(calls(kept)).toBeUndefined();
+  });
+
   it('keeps the last state when the kernel is restarted', () => {
     const kept = new Kept(saved(3));
     const own = session('attached');
