@@ -82,7 +82,11 @@ class Kernel:
             elif kind == "update_display_data" or (kind == "display_data" and not content["data"]):
                 reply.displays.append(content)
             elif kind in ("stream", "display_data", "execute_result", "error"):
-                reply.outputs.append(content)
+                last = reply.outputs[-1] if reply.outputs else {}
+                if kind == "stream" and last.get("name") == content["name"]:
+                    last["text"] += content["text"]  # one output, as in a notebook
+                else:
+                    reply.outputs.append(content)
 
     def comms(self, target: str) -> list[str]:
         """Ids of the kernel's open comms of a target."""
