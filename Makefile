@@ -36,12 +36,15 @@ lint: setup
 front-test: setup
 	$(NPM) test
 
+# Tests wait for kernels, pages and proofs, so there is a process more than there are cores.
+PROCESSES = $(shell $(BIN)/python -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))')
+
 # Files go to the processes as they come: those of the browser, which take longest, come early.
 # Some wait for other processes, and one in thousands waits too long on a busy machine: a test that
 # fails is run once more, and the summary lists it.
 unit: setup .make/browser .make/environments/made
 	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m pytest --reruns 1 --rerun-show-tracebacks -raR --durations=30 \
-		-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+		-n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # The tests of one more Python and IPython; `make unit` runs those of kernels.
 environments-test: setup .make/environments/made
