@@ -548,8 +548,8 @@ class Walk:
     ) -> Iterator[Effect]:
         """What a function of the user's does."""
         while hasattr(function, "__wrapped__") and not _has_users_code(function):
-            for each in _dispatched_to(function):
-                yield from self._function(node, each, ())
+            for inner in _dispatched_to(function):
+                yield from self._function(node, inner, ())
             function = function.__wrapped__
         code = function.__code__
         given = dict(zip(code.co_varnames[: code.co_argcount], args, strict=False))
@@ -614,9 +614,9 @@ def _init_of(cls: type) -> types.FunctionType | None:
 
 def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
     """The user's functions among which ``singledispatch`` or ``singledispatchmethod`` chooses."""
-    method = closure(function).get("self")
-    is_method = isinstance(method, functools.singledispatchmethod)
-    registry = getattr(method.dispatcher if is_method else function, "registry", None)
+    chooser: Any = closure(function).get("self")
+    is_method = isinstance(chooser, functools.singledispatchmethod)
+    registry = getattr(chooser.dispatcher if is_method else function, "registry", None)
     every = registry.values() if isinstance(registry, MappingProxyType) else ()
     return [each for each in every if isinstance(each, types.FunctionType) and _is_users(each)]
 
