@@ -19,10 +19,9 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from nbfn.notebook.magics.auto import Auto
+from nbfn.notebook.magics.auto import MAGIC, Auto
 from nbfn.notebook.magics.line_arguments import parsed_line
 from nbfn.notebook.magics.telling import TellingMagics
-from nbfn.site import warn
 
 _KEPT = "_nbfn_cells"
 """The notebook's name for what is kept of the cells, so that it goes with the other names."""
@@ -159,7 +158,7 @@ class CellMagics(TellingMagics):
         finally:
             shown = traced_cell if traced_cell.whole is None else traced_cell.whole
             if name in own or namespace.get(name) is not before:
-                warn(f"the code has its own `{name}`, which stays; give the cell another name")
+                print(f"{MAGIC}: the code has a `{name}` of its own; give the cell another name")  # noqa: T201
             elif name is not None:
                 if traced_cell.whole is not None:
                     traced_cell.whole.known_as = name
