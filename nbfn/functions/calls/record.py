@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import itertools
 import threading
 from collections import deque
@@ -242,12 +243,12 @@ class RecordView:
         return captures_in(self.traces)
 
 
-class GroupView:
+class GroupView(abc.ABC):
     """What several observed functions answer together."""
 
+    @abc.abstractmethod
     def observers(self) -> Collection[Any]:
         """The functions, each of which answers as a `TracedFunction` does."""
-        raise NotImplementedError
 
     @property
     def traces(self) -> tuple[Trace, ...]:
