@@ -139,14 +139,10 @@ class CellMagics(TellingMagics):
         """Runs a body cell in segments."""
         __tracebackhide__ = True
         from nbfn.functions.segments.cell import TracedCell
-        from nbfn.functions.segments.text import names_of
         from nbfn.notebook.cells.body import in_segments, surrounded
 
-        namespace, own = (
-            self.shell.user_ns,
-            {each for names in names_of(cell.body) for each in names},
-        )
-        slot = self._slot(cell, None if name in own else name)
+        namespace, is_own = self.shell.user_ns, name is not None and _uses(cell, name)
+        slot = self._slot(cell, None if is_own else name)
         known = self._kept(slot)
         kept = known if isinstance(known, TracedCell) else None
         traced_cell = in_segments(cell, name, options, self.shell, kept)
@@ -157,7 +153,7 @@ class CellMagics(TellingMagics):
                 value = traced_cell()
         finally:
             shown = traced_cell if traced_cell.whole is None else traced_cell.whole
-            if name in own or namespace.get(name) is not before:
+            if is_own or namespace.get(name) is not before:
                 print(f"{MAGIC}: the code has a `{name}` of its own; give the cell another name")  # noqa: T201
             elif name is not None:
                 if traced_cell.whole is not None:
@@ -300,6 +296,13 @@ class CellMagics(TellingMagics):
 
 def _may_name_a_function(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name) and not hasattr(builtins, name)
+
+
+def _uses(cell: Any, name: str) -> bool:
+    """Whether a cell reads or writes a name itself."""
+    from nbfn.functions.segments.text import names_of
+
+    return name in cell.source and any(name in names for names in names_of(cell.body))
 
 
 def _show(function: Any) -> None:
