@@ -6,15 +6,18 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 """Folders of packages, also of another environment that this one sees."""
 
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), range, slice})
 """The types of plain values, which are compared by value."""
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "builtins")
 
@@ -54,6 +57,15 @@ def _libraries() -> tuple[str, ...]:
     folders |= {*site.getsitepackages(), site.getusersitepackages()}
     folders.add(os.path.dirname(os.path.abspath(__file__)))
     return ("<", *(folder + os.sep for folder in folders))
+
+
+def wraps(function: Callable[_P, _R]) -> functools._Wrapper[_P, _R]:
+    """`functools.wraps`, but the wrapper's module stays nbfn's.
+
+    By the module AutoGraph knows that it is to leave the wrapper alone.
+    """
+    assigned = [name for name in functools.WRAPPER_ASSIGNMENTS if name != "__module__"]
+    return functools.wraps(function, assigned)
 
 
 def plain_function(function: Any) -> Any:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
@@ -11,6 +15,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import pytest
 
+import nbfn
 from nbfn import errors
 from tests.programs.wheel import environment, wheel
 
@@ -32,3 +37,27 @@ def _frozen() -> None:
 def _untold() -> None:
     """Each test is told of failures as a fresh process is."""
     errors._told.clear()
+
+
+_OWN = str(Path(nbfn.__file__).parent)
+_converted: set[object] = set()
+
+
+@pytest.fixture(autouse=True)
+def _unconverted() -> Iterator[None]:
+    """No test has AutoGraph convert a function of nbfn's own that the user's code calls.
+
+    It converts one that is itself given to a bare ``tf.function``, and nothing that this one calls.
+    """
+    yield
+    api = sys.modules.get("tensorflow.python.autograph.impl.api")
+    if api is not None:
+        new = set(api._TRANSPILER._cache._cache) - _converted
+        _converted.update(new)
+        own = [code for code in new if code.co_filename.startswith(_OWN)]
+        assert not [code for code in own if not _is_given(api, code)]
+
+
+def _is_given(api: Any, code: object) -> bool:
+    ways = api._TRANSPILER._cache._cache[code]
+    return all(options.user_requested for options in ways)

@@ -9,12 +9,16 @@ cancels, samples, times and collects metadata. What nbfn knows of Keras is where
 """
 
 from nbfn._tensorflow.autograph.redefinition import convert_anew, renew_parameters
-from nbfn._tensorflow.autograph.source_map import Conversion, converting, original_line, origins
+from nbfn._tensorflow.autograph.source_map import (
+    Conversion,
+    call_as_here,
+    leave_alone,
+    original_line,
+    origins,
+)
 from nbfn._tensorflow.base import (
     Function,
     degraded,
-    no_autograph,
-    no_autograph_fast,
     saving,
     tf_function,
 )
@@ -136,3 +140,5 @@ from nbfn._tensorflow.tracing.tracing import (
     schedules,
     unlisted,
 )
+
+leave_alone("nbfn")

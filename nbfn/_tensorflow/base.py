@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import tensorflow as tf
 
@@ -22,7 +21,6 @@ def internal(module: str) -> Any:
 
 
 _save_context = internal("saved_model.save_context")
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 tf_function: Any = tf.function
 """``tf.function`` as nbfn found it, which a notebook may set to `nbfn.function` later."""
@@ -39,24 +37,6 @@ def degraded(what: str) -> None:
         NbfnWarning,
         stacklevel=3,
     )
-
-
-def no_autograph(function: _Function) -> _Function:
-    """Keeps AutoGraph from converting a function, and what that calls."""
-    unconverted: _Function = tf.autograph.experimental.do_not_convert(function)
-    return unconverted
-
-
-def no_autograph_fast(function: _Function) -> _Function:
-    """The same by a mark, which costs nothing when the function is called.
-
-    It is for what is called often, and calls no function of the user's that may be traced.
-    """
-    unconverted = no_autograph(function)
-    if not hasattr(unconverted, "autograph_info__"):  # marks are called something else
-        return unconverted
-    function.autograph_info__ = None  # type: ignore[attr-defined]
-    return function
 
 
 def saving() -> bool:

@@ -298,7 +298,7 @@ def _traced(saved: _Restored, path: str) -> TracedFunction:
     # Its globals are the session's names: there its captures are looked for, and named.
     python_function = FunctionType(code, saved.names, name, None, call.__closure__)
     python_function.__signature__ = saved.signature  # type: ignore[attr-defined]
-    traced = function(_tensorflow.no_autograph(python_function), max_traces=None, autograph=False)
+    traced = function(python_function, max_traces=None, autograph=False)
     for args, kwargs in saved.inputs():
         with suppress(Exception):  # it was saved for an object that is not there: a call will tell
             plain_args, plain_kwargs = tf.nest.map_structure(_unnamed, (args, kwargs))

@@ -95,7 +95,7 @@ def _converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     module = getattr(function, "__module__", None) or type(function).__module__
     if isinstance(function, type) or str(module).partition(".")[0] in _AS_THEY_ARE:
         return function(*args, **kwargs)
-    return _tensorflow.converting(function, args, kwargs)
+    return _tensorflow.Conversion(always=True).call(function, args, kwargs)
 
 
 def _all_of(keep: Keep) -> Keep:

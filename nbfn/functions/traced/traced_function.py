@@ -179,7 +179,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     # Calls ------------------------------------------------------------------------------
 
-    @_tensorflow.no_autograph_fast
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function: as ``tf.function``'s, and recorded."""
         __tracebackhide__ = True
@@ -323,15 +322,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
         __tracebackhide__ = True
-
-        @_tensorflow.no_autograph_fast
-        def told(*args: Any, **kwargs: Any) -> Any:
-            __tracebackhide__ = True
-            return python(*args, **kwargs)
-
         if self.strategy is None:
-            return told(*args, **kwargs)
-        return self.strategy.run(told, tuple(args), dict(kwargs))
+            return python(*args, **kwargs)
+        return self.strategy.run(python, tuple(args), dict(kwargs))
 
     def run_under(self, strategy: Any) -> None:
         """Has the calls that follow run under a strategy; under none if it is None.
@@ -364,12 +357,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     # Traces on request ------------------------------------------------------------------
 
-    @_tensorflow.no_autograph_fast
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
         """As ``tf.function``'s: the concrete function for these values or specifications."""
         return self.request(args, kwargs, counts=_tensorflow.schedules())
 
-    @_tensorflow.no_autograph_fast
     def request(
         self, args: Any, kwargs: Any, reason: Cause | None = None, counts: bool = False
     ) -> Any:
@@ -394,7 +385,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             del calls[depth:]
             self.recorder.end(call)
 
-    @_tensorflow.no_autograph_fast
     def trace_served(self, args: Sequence[Any]) -> Trace | None:
         """Makes the trace of a call that Python has served, as the call would have made it.
 
@@ -409,7 +399,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         finally:
             self._evict_excess(call)
 
-    @_tensorflow.no_autograph_fast
     def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
         """The trace for these values or specifications, made now if it is not there.
 
@@ -423,7 +412,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = self.request(tuple(map(long_form, args)), named)
         return self.recorder.traces[id(concrete)]
 
-    @_tensorflow.no_autograph_fast
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Says which trace would serve a call, or why none would; traces and runs nothing.
 
@@ -456,7 +444,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = None if looked_up is None else looked_up.concrete
         return None if concrete is None else self.recorder.traces.get(id(concrete))
 
-    @_tensorflow.no_autograph_fast
     def run(self, *args: Any, metadata: bool = False, **kwargs: Any) -> Run:
         """Makes a call and records on which device each operation ran.
 
@@ -480,7 +467,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.placement = watched.placement
         return watched
 
-    @_tensorflow.no_autograph_fast
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
 
@@ -502,7 +488,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def stance(self, name: Stance | None) -> None:
         self.recorder.own_stance = None if name is None else checked(name)
 
-    @_tensorflow.no_autograph_fast
     def suggest(self) -> Cover:
         """The least general signature that covers the newest trace and its relatives.
 
@@ -514,7 +499,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         return relaxing.suggest(self)
 
-    @_tensorflow.no_autograph_fast
     def relax(self) -> Trace:
         """Puts `suggest` to use: one trace instead of those that it covers.
 
@@ -531,7 +515,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         return relaxing.relax(self)
 
-    @_tensorflow.no_autograph_fast
     def evict(self, trace: Trace) -> None:
         """Takes a trace out of the cache; a call that needs it traces again.
 
@@ -540,7 +523,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         eviction.evict(self, trace)
 
-    @_tensorflow.no_autograph_fast
     def renew(self) -> tuple[Trace, ...]:
         """Traces anew, for the same arguments, what has baked in something that has changed since.
 
@@ -552,7 +534,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """
         return relaxing.renew(self)
 
-    @_tensorflow.no_autograph_fast
     def free(self) -> Freed:
         """Drops every trace and gives the memory back; the next call traces again."""
         return eviction.free(self)
@@ -573,7 +554,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     # Methods ----------------------------------------------------------------------------
 
-    @_tensorflow.no_autograph_fast
     def __get__(self, instance: Any, owner: Any) -> Any:
         known = self._descriptor_cache.find(instance)
         if known is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph
+from nbfn._tensorflow import call_as_here
 from nbfn.modules.containers.parts import options_of, takes
 from nbfn.modules.errors import PathNotFoundError, did_you_mean, show_names
 from nbfn.modules.lifecycle.fields import is_module
@@ -41,12 +41,11 @@ class Container(Module):
         for part, chosen in zip(
             parts, options_of(parts, options, type(self).__name__), strict=True
         ):
-            output = part(*args, **{**chosen, **keywords})
+            output = call_as_here(part, args, {**chosen, **keywords})
             args, keywords = _as_arguments(output)
         return output
 
     @nowrap
-    @no_autograph  # which cannot convert a function whose body is a docstring alone
     def _check_parts(self) -> None:
         """Refuses parts with which the module cannot be called."""
 

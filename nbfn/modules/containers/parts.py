@@ -13,7 +13,6 @@ from typing import Any
 
 import keras
 
-from nbfn._tensorflow import no_autograph
 from nbfn.modules.errors import PartError, show_names
 from nbfn.modules.layers.keras_layer import Keras, KerasModule
 from nbfn.modules.lifecycle.fields import is_module
@@ -63,7 +62,6 @@ def _chosen_name(layer: Any) -> str | None:
     return None if re.fullmatch(automatic, plain) else str(layer.name)
 
 
-@no_autograph
 def options_of(parts: Sequence[Any], options: Mapping[str, Any], owner: str) -> list[Any]:
     """The keyword arguments for each part: those that it can take.
 

@@ -16,7 +16,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbfn._tensorflow import constrain, no_autograph
+from nbfn._tensorflow import constrain
 from nbfn.errors import NbfnError, NbfnWarning
 from nbfn.modules.errors import ArgumentError
 from nbfn.modules.layers.flax_names import in_keras
@@ -108,7 +108,6 @@ class KerasModule(Module):
         """A new Keras layer without weights, or a layer whose weights are the initial values."""
         raise NotImplementedError
 
-    @no_autograph
     @wrap
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the layer.
@@ -287,7 +286,6 @@ def _initial_in_graph(
     inputs, options = map_leaves(symbol, list(args)), map_leaves(symbol, dict(kwargs))
     slots = template.slots.values()
 
-    @no_autograph
     def make(key: Any) -> list[Any]:
         made = build(module.make_layer, module.collection, as_number(key), inputs, options)
         return [tf.cast(s.initial(), s.variable.dtype) for s in made.slots.values()]

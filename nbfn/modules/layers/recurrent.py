@@ -8,7 +8,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph
 from nbfn.modules.layers.keras_layer import call_layer
 from nbfn.modules.layers.layers import KerasLayer, layer
 from nbfn.modules.lifecycle.methods import nowrap, wrap
@@ -28,7 +27,6 @@ class Cell(KerasLayer):
     states = (0,)
     num_feature_axes = 1
 
-    @no_autograph
     @wrap
     def __call__(self, carry: Any, inputs: Any, **options: Any) -> tuple[Any, Any]:
         """One step.

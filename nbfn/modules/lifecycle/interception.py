@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from nbfn._tensorflow import call_as_here
 from nbfn.modules.lifecycle import context
 from nbfn.modules.variables.tree import leaves
 
@@ -58,7 +59,7 @@ def around(module: Any, fn: Callable[..., Any], name: str) -> Callable[..., Any]
     """The method with everything that is to happen around it, called in the same way."""
 
     def original(*args: Any, **kwargs: Any) -> Any:
-        return fn(module, *args, **kwargs)
+        return call_as_here(fn, (module, *args), kwargs)
 
     told = Intercepted(module, name, original)
     chain: Callable[..., Any] = original
@@ -77,7 +78,7 @@ def _step(
     interceptor: Interceptor, following: Callable[..., Any], told: Intercepted
 ) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return interceptor(following, args, kwargs, told)
+        return call_as_here(interceptor, (following, args, kwargs, told), {})
 
     return call
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
+from nbfn._tensorflow import call_as_here
 from nbfn.modules.lifecycle import context
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.tree import leaves
@@ -38,14 +38,13 @@ def noted(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The method, which also notes what it takes and gives."""
 
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-        output = fn(module, *args, **kwargs)
+        output = call_as_here(fn, (module, *args), kwargs)
         note(module, args, kwargs, output)
         return output
 
     return call
 
 
-@no_autograph_fast
 def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
     """Keeps what a module took and gave."""
     noting, scope = context.here.noting, module._life.scope

@@ -1,7 +1,6 @@
 """What is put around a module's methods: context, lazy setup, compact declarations.
 
-The wrapper is one ``try`` statement around the call, so that AutoGraph converts it together with
-the user's method; everything behind it is closed to AutoGraph.
+AutoGraph leaves the wrapper alone, as all of nbfn, and converts the user's method inside.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from typing import Any, TypeVar, cast
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
+from nbfn._tensorflow import call_as_here
+from nbfn.code import wraps
 from nbfn.modules.errors import PropertyError, UnboundModuleError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.interception import around
@@ -69,11 +69,11 @@ def wrap(
 
     # IPython's autoreload changes attributes of functions, but not what a closure holds: so what
     # is called is always `__wrapped__`.
-    @functools.wraps(fn)
+    @wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         call = enter(self, label, compact, method.__wrapped__, args, kwargs)
         try:
-            return call[0](self, *args, **kwargs)
+            return call_as_here(call[0], (self, *args), kwargs)
         finally:
             leave(self, call)
 
@@ -88,7 +88,6 @@ def wrap(
 Entered = tuple[Callable[..., Any], Any, bool, "context.Table | None"]
 
 
-@no_autograph_fast
 def enter(
     module: Any, label: str, compact: bool | None, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Entered:
@@ -138,7 +137,6 @@ def enter(
     return fn, scope_name, opened, previous
 
 
-@no_autograph_fast
 def leave(module: Any, call: Entered) -> None:
     """After a method has run, or failed: undoes ``enter``."""
     here = context.here
@@ -168,13 +166,13 @@ def _name_scope(module: Any, label: str) -> Any:
 def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
     """``setup`` (or ``declare``) as a module runs it: once, and only when it is due."""
 
-    @functools.wraps(fn)
+    @wraps(fn)
     def method(self: Any) -> None:
         table = context.table_of(self)
         if table is not None and table.kind == kind:
             run = method.__wrapped__
             run = around(self, run, kind) if context.here.interceptors else run
-            run(self)
+            call_as_here(run, (self,), {})
         elif self._life.scope is not None:
             prepare(self)
         else:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nbfn._tensorflow import no_autograph
+from nbfn._tensorflow import call_as_here
 from nbfn.modules.errors import InstanceError, MethodError, UnknownAttributeError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import attach, check_built, clone, unbound
@@ -81,10 +81,9 @@ class Run:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function; AutoGraph converts it as if it were called by itself."""
         with self:
-            output = self.function(*args, **kwargs)
+            output = call_as_here(self.function, args, kwargs)
         return self._result(output)
 
-    @no_autograph
     def _result(self, output: Any) -> Any:
         # With the mutable collections if the caller named any.
         return output if self._pure else (output, self.store.result())

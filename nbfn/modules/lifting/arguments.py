@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nbfn._tensorflow import call_as_here
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.variables.scope import Variable
 
@@ -30,7 +31,7 @@ class Partial:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""
-        return self.fn(*self.args, *args, **kwargs)
+        return call_as_here(self.fn, (*self.args, *args), kwargs)
 
 
 def has_place(value: Any) -> bool:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn._tensorflow import no_autograph_fast
+from nbfn.code import wraps
 from nbfn.modules.errors import TransformError, show_names
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.methods import enters, nowrap
@@ -38,7 +38,7 @@ def transformed(
       TransformError: the target is neither, for instance a module instance; there is no such
         method or option.
     """
-    call, options = no_autograph_fast(call), options or {}
+    options = options or {}
     if isinstance(target, type) and hasattr(target, "__field_names__"):
         return _class(target, label, prefix, call, methods, options)
     if isinstance(target, functools.partial) and isinstance(target.func, type):
@@ -62,8 +62,7 @@ def transformed(
 def _function(
     fn: Callable[..., Any], call: Transformation, options: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    @no_autograph_fast
-    @functools.wraps(fn)
+    @wraps(fn)
     def lifted(*args: Any, **kwargs: Any) -> Any:
         return call(fn, options, *args, **kwargs)
 

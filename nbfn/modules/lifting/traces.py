@@ -14,7 +14,6 @@ import tensorflow as tf
 from nbfn._tensorflow import (
     Conversion,
     flat_call,
-    no_autograph_fast,
     plain_eager_device,
     tensor_keys,
     tf_function,
@@ -197,7 +196,6 @@ class _Call:
         self.lift.user = Conversion(by_default=options.get("autograph", True))
         counts = [len(self.variables), len(self.arrays), len(self.streams)]
 
-        @no_autograph_fast
         def body(*tensors: Any) -> Any:
             rest = iter(tensors)
             variables, arrays, keys = ([next(rest) for _ in range(n)] for n in counts)
@@ -220,7 +218,9 @@ class _Call:
             ]
             return [as_tensor(leaf) for leaf in flatten(results)]
 
-        concrete = tf_function(body, **options).get_concrete_function(*self.inputs)
+        # AutoGraph converts the user's function, by `lift.user`, and nothing around it.
+        traced = tf_function(body, **{**options, "autograph": False})
+        concrete = traced.get_concrete_function(*self.inputs)
         return _Trace(concrete, flat_call(concrete), *told)
 
     def finish(self, trace: _Trace) -> Any:

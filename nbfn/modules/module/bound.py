@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph
 from nbfn.modules.errors import (
     AssignmentError,
     PathNotFoundError,
@@ -132,7 +131,6 @@ class Bound(Members, library=True):
         """A ``tf.name_scope`` with the module's name."""
         return tf.name_scope(self.name or type(self).__name__)
 
-    @no_autograph
     def reseed(self, rngs: Any) -> None:
         """Restarts random streams of a bound module, also for functions traced before.
 
@@ -248,7 +246,6 @@ class Bound(Members, library=True):
         carried: Carried | None = self._life.carried
         return carried
 
-    @no_autograph
     def snapshot(self) -> Snapshot:
         """The present values of a bound module, for ``restore``.
 
@@ -260,7 +257,6 @@ class Bound(Members, library=True):
         rngs = {} if scope.path else as_tensors(store.rng_variables())
         return Snapshot(scope.path, variables, rngs)
 
-    @no_autograph
     def restore(self, snapshot: Snapshot) -> None:
         """Assigns the values of a snapshot; variables that were made since then stay.
 

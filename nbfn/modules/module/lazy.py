@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import tf_function
+from nbfn._tensorflow import Conversion, call_as_here, tf_function
 from nbfn.errors import NbfnError
 from nbfn.modules.errors import LazyInitError, show_path
 from nbfn.modules.lifecycle.run import Run
@@ -24,15 +24,16 @@ from nbfn.modules.variables.variable_store import VariableStore
 def in_graph(call: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Traces a call into a graph that never runs; a ``tf.TensorSpec`` stands for a tensor."""
     given = [list(args), dict(kwargs)]
+    user = Conversion(by_default=True)
     specs: list[tf.TypeSpec] = []
     map_leaves(lambda v, _: specs.append(v) if isinstance(v, tf.TypeSpec) else None, given)
 
     def trace(*tensors: Any) -> None:
         rest = iter(tensors)
         filled = map_leaves(lambda v, _: next(rest) if isinstance(v, tf.TypeSpec) else v, given)
-        call(*filled[0], **filled[1])
+        user.call(call, filled[0], filled[1])
 
-    tf_function(trace).get_concrete_function(*specs)
+    tf_function(trace, autograph=False).get_concrete_function(*specs)
 
 
 def lazy_run(
@@ -52,7 +53,7 @@ def lazy_run(
     def call(*args: Any, **kwargs: Any) -> None:
         with run:
             try:
-                run.function(*args, **kwargs)
+                call_as_here(run.function, args, kwargs)
             except NbfnError as error:
                 found.append(error)  # on its way out AutoGraph would put a stack into its message
             else:

@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import (
     PlacementError,
     UnboundModuleError,
@@ -40,7 +39,6 @@ class Members(Template, library=True):
         scope.store.note_place()
         return scope.path
 
-    @no_autograph_fast
     def param(self, name: str, init_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Declares a parameter, in ``setup`` or a compact method.
 
@@ -79,7 +77,6 @@ class Members(Template, library=True):
             return stored
         return scope.ensure("params", name, lambda: init_fn(scope.draw("params"), *args, **kwargs))
 
-    @no_autograph_fast
     def variable(
         self,
         collection: str,
@@ -115,12 +112,10 @@ class Members(Template, library=True):
             scope.ensure(collection, name, lambda: init_fn(*args, **kwargs))
         return Variable(scope, collection, name)
 
-    @no_autograph_fast
     def get_variable(self, collection: str, name: str, default: Any = None) -> Any:
         """The present value of a variable (tensors), or ``default`` if it does not exist."""
         return self._scope("get_variable").read(collection, name, default)
 
-    @no_autograph_fast
     def put_variable(self, collection: str, name: str, value: Any) -> None:
         """Writes a variable, in any method; a dict updates the entries that it has.
 
@@ -145,7 +140,6 @@ class Members(Template, library=True):
         """Whether ``init`` is running; false in ``apply``, even if everything is mutable."""
         return self._scope("is_initializing").store.initializing
 
-    @no_autograph_fast
     def make_rng(self, name: str = "params") -> Any:
         """Draws a new key from a random stream.
 
@@ -168,7 +162,6 @@ class Members(Template, library=True):
         """Whether the stream itself was passed."""
         return name in self._scope("has_rng").store.rngs
 
-    @no_autograph_fast
     def sow(
         self,
         collection: str,
@@ -206,7 +199,6 @@ class Members(Template, library=True):
         scope.write(collection, name, reduce_fn(before, value))
         return True
 
-    @no_autograph_fast
     def perturb(self, name: str, value: Any, collection: str = "perturbations") -> Any:
         """Adds a variable that is zero, so that gradients of an intermediate value can be taken.
 

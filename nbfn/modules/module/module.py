@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from nbfn._tensorflow import no_autograph
 from nbfn.modules.lifecycle import binding, context
 from nbfn.modules.lifecycle.fields import init_fields
 from nbfn.modules.lifecycle.run import INIT_MUTABLE, Run, check_instance
@@ -232,7 +231,6 @@ class Module(Bound, library=True):
             binding.attach(module, Scope(VariableStore(checked, streams, Filter.of(mutable))))
         return module  # type: ignore[no-any-return]
 
-    @no_autograph
     def unbind(self) -> tuple[Self, dict[str, Any]]:
         """The template of a bound module, and its present variables as tensors.
 

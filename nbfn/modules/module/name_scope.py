@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from nbfn._tensorflow import no_autograph_fast
+from nbfn.code import wraps
 from nbfn.modules.errors import UnboundModuleError
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.methods import wrap
@@ -26,7 +25,7 @@ def compact_name_scope(fn: F) -> F:
     """
     inside = wrap(fn, compact=True)
 
-    @functools.wraps(fn)
+    @wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         # As in wrap, and the function inside has the attribute too.
         inside.__wrapped__ = method.__wrapped__  # type: ignore[attr-defined]
@@ -35,7 +34,6 @@ def compact_name_scope(fn: F) -> F:
     return cast("F", method)
 
 
-@no_autograph_fast
 def _twin(module: Any, name: str) -> Any:
     """The module as it is, except for its place, which is one below."""
     life = module._life

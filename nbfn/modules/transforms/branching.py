@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast, tf_function
+from nbfn._tensorflow import tf_function
 from nbfn.modules.errors import ParamShapeError, TransformError
 from nbfn.modules.lifting.axes import flat_tensors, pack
 from nbfn.modules.lifting.inner_store import Inner
@@ -16,7 +16,6 @@ from nbfn.modules.lifting.lifting import Leaf, Lift, describe
 from nbfn.modules.variables.store import Path
 
 
-@no_autograph_fast
 def cond(
     pred: Any,
     true_fun: Callable[..., Any],
@@ -46,7 +45,6 @@ def cond(
     return _branch("nn.cond", index, [false_fun, true_fun], (module, *operands))
 
 
-@no_autograph_fast
 def switch(index: Any, branches: Sequence[Callable[..., Any]], module: Any, *operands: Any) -> Any:
     """``branches[index](module, *operands)``; an index outside counts as the nearest inside.
 
@@ -100,7 +98,6 @@ def _traced(
     variables = lift.variables
     runs: list[tuple[Any, Inner, dict[Leaf, Any]]] = []
 
-    @no_autograph_fast
     def body(fn: Callable[..., Any]) -> Any:
         output, inner = lift.run(fn, values, {})
         runs.append((output, inner, inner.writes()))
@@ -149,7 +146,7 @@ def _traced(
 def _concrete(call: Callable[[], Any]) -> Callable[[], Any]:
     # Not as a default argument or a partial: of functions among arguments TensorFlow takes what is
     # inside a decorator, so that a transformed function would be called untransformed.
-    made = tf_function(no_autograph_fast(lambda: call()), autograph=False)
+    made = tf_function(lambda: call(), autograph=False)
     return made.get_concrete_function()  # type: ignore[no-any-return]
 
 

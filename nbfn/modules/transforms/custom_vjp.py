@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
+from nbfn.code import wraps
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.methods import nowrap
 from nbfn.modules.lifting.axes import flat_tensors, flatten, pack
@@ -17,7 +16,6 @@ from nbfn.modules.lifting.trees import Leaf, Trees
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 
-@no_autograph_fast
 def custom_vjp(
     fn: Callable[..., Any],
     forward_fn: Callable[..., Any],
@@ -58,8 +56,7 @@ def custom_vjp(
     """
     wanted = Filter.of(grad_vars)
 
-    @no_autograph_fast
-    @functools.wraps(fn)
+    @wraps(fn)
     def call(module: Any, *args: Any) -> Any:
         lift = Lift("nn.custom_vjp", (module,))
         if lift.is_creating():
@@ -69,7 +66,6 @@ def custom_vjp(
         told: list[Any] = []
 
         @tf.custom_gradient
-        @no_autograph_fast
         def body(*tensors: Any) -> Any:
             held = {**lift.variables, **dict(zip(watched, tensors, strict=False))}
             inputs = pack(list(args), tensors[len(watched) :])

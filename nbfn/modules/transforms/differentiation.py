@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flat_tensors, flatten, pack
 from nbfn.modules.lifting.inner_store import Inner
@@ -16,7 +15,6 @@ from nbfn.modules.lifting.trees import Leaf, Trees
 from nbfn.modules.variables.filters import EVERYTHING, Filter, FilterLike
 
 
-@no_autograph_fast
 def vjp(
     fn: Callable[..., Any],
     module: Any,
@@ -52,7 +50,6 @@ def vjp(
     output, aux = _parted(once.lift.keep(result, inner), has_aux, "nn.vjp")
     targets = flat_tensors(output)
 
-    @no_autograph_fast
     def backward(cotangent: Any) -> tuple[Any, ...]:
         found = tape.gradient(
             targets,
@@ -66,7 +63,6 @@ def vjp(
     return (output, backward, aux) if has_aux else (output, backward)
 
 
-@no_autograph_fast
 def value_and_grad(
     fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False
 ) -> tuple[Any, Any]:
@@ -109,7 +105,6 @@ def value_and_grad(
     return ((value, aux) if has_aux else value), gradients
 
 
-@no_autograph_fast
 def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False) -> Any:
     """The gradients of the scalar ``fn(module, *primals)`` with respect to the primals.
 
@@ -128,7 +123,6 @@ def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = Fal
     return (gradients, value[1]) if has_aux else gradients
 
 
-@no_autograph_fast
 def jvp(
     fn: Callable[..., Any],
     module: Any,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.lifting.target import transformed
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 
-@no_autograph_fast
 def fold_rngs(target: Any, variables: FilterLike = True, rngs: FilterLike = True) -> Any:
     """The same module: its random draws are what they are without the transformation.
 

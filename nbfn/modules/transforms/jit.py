@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn._tensorflow import no_autograph_fast, tf_function
+from nbfn._tensorflow import tf_function
 from nbfn.modules.errors import TransformError, show_names
 from nbfn.modules.lifting.axes import flatten, is_array
 from nbfn.modules.lifting.lifting import Lift
@@ -17,7 +17,6 @@ _DEFAULT = object()
 _OPTIONS = tuple(inspect.signature(tf_function).parameters.keys() - {"func", "input_signature"})
 
 
-@no_autograph_fast
 def jit(
     target: Any,
     methods: Sequence[str] | Mapping[str, Any] | None = None,

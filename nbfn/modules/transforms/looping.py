@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flat_tensors, pack
 from nbfn.modules.lifting.inner_store import Inner, own_streams, split_streams
@@ -15,7 +14,6 @@ from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.variables.filters import NOTHING, Filter, FilterLike
 
 
-@no_autograph_fast
 def while_loop(
     cond_fn: Callable[..., Any],
     body_fn: Callable[..., Any],
@@ -60,13 +58,11 @@ def while_loop(
         values = (module, pack(init, flat))
         return lift.run(fn, values, {}, variables, {**fixed, **own}, mutable)
 
-    @no_autograph_fast
     def condition(turn: Any, flat: Any, state: Any) -> Any:
         result, inner = run(cond_fn, turn, flat, state, NOTHING)
         drawn["condition"] = inner.drawn
         return result
 
-    @no_autograph_fast
     def body(turn: Any, flat: Any, state: Any) -> Any:
         carry, inner = run(body_fn, turn, flat, state, carried)
         drawn["body"] = inner.drawn

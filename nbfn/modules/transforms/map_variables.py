@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.lifting.inner_store import Inner
 from nbfn.modules.lifting.lifting import Lift
 from nbfn.modules.lifting.target import transformed
@@ -17,7 +16,6 @@ def _same(variables: Any) -> Any:
     return variables
 
 
-@no_autograph_fast
 def map_variables(
     target: Any,
     mapped_collections: FilterLike = "params",

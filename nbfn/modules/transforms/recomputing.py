@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast, record_gradient
+from nbfn._tensorflow import record_gradient
 from nbfn.modules.lifecycle.interception import Intercepted, intercept_methods
 from nbfn.modules.lifting.axes import flatten, is_array, pack
 
@@ -30,7 +30,6 @@ def recomputed(
     """
 
     @tf.custom_gradient
-    @no_autograph_fast
     def call(*tensors: Any) -> Any:
         kept: list[Any] = []
         with _around(policy, _keep, kept):

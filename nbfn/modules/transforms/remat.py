@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import COMPOSITE, flatten, is_array, pack
 from nbfn.modules.lifting.lifting import Lift, tensors_of
@@ -15,7 +14,6 @@ from nbfn.modules.lifting.target import transformed
 from nbfn.modules.transforms.recomputing import Policy, recomputed
 
 
-@no_autograph_fast
 def remat(
     target: Any,
     policy: Policy | None = None,
@@ -82,7 +80,6 @@ def remat(
         passed = [i for i, value in enumerate(inputs) if _is_differentiable(value)]
         told: list[Any] = []
 
-        @no_autograph_fast
         def body(*tensors: Any) -> Any:
             values = list(inputs)
             for i, tensor in zip(passed, tensors, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from nbfn._tensorflow import no_autograph_fast
+from nbfn._tensorflow import call_as_here
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifecycle.methods import enters, is_entered
 from nbfn.modules.lifting.target import transformed
@@ -15,7 +15,6 @@ from nbfn.modules.transforms.scan import scan
 from nbfn.modules.variables.filters import FilterLike
 
 
-@no_autograph_fast
 def remat_scan(
     target: Any,
     lengths: Sequence[int],
@@ -76,7 +75,7 @@ def _repeated(
         fn = remat(_repeated(fn, lengths[1:], policy, options), policy)
 
     def step(module: Any, x: Any) -> Any:
-        return fn(module, x), None
+        return call_as_here(fn, (module, x), {}), None
 
     loop = scan(enters(step) if is_entered(fn) else step, length=lengths[0], **options)
 

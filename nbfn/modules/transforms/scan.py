@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import no_autograph_fast
 from nbfn.modules.errors import TransformError
 from nbfn.modules.lifting.axes import flat_tensors, flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
@@ -17,7 +16,6 @@ from nbfn.modules.lifting.target import transformed
 from nbfn.modules.variables.filters import Filter, FilterLike
 
 
-@no_autograph_fast
 def scan(
     target: Any,
     variable_axes: Mapping[Any, int] | None = None,
@@ -202,7 +200,6 @@ class _Loop(Runs):
         turned: tuple[Any, ...] = (tf.constant(1), *state)
         for steps in sorted({int(unroll), 1}, reverse=True):  # what is left over goes one by one
 
-            @no_autograph_fast
             def turns(*state: Any, steps: int = steps) -> Any:
                 for _ in range(steps):
                     state = body(*state)

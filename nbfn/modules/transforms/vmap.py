@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from nbfn._tensorflow import Conversion, no_autograph_fast, plain_eager_device
+from nbfn._tensorflow import Conversion, plain_eager_device
 from nbfn.modules.lifecycle.methods import enters
 from nbfn.modules.lifting.axes import flatten, move_axis, pack, spread, stack
 from nbfn.modules.lifting.inner_store import Inner
@@ -18,7 +18,6 @@ from nbfn.modules.lifting.target import transformed
 from nbfn.modules.lifting.traces import call_traced
 
 
-@no_autograph_fast
 def vmap(
     target: Any,
     variable_axes: Mapping[Any, int | None] | None = None,
@@ -84,11 +83,10 @@ def vmap(
     return transformed(target, "nn.vmap", "Vmap", call, methods, options)
 
 
-_EAGER = Conversion(by_default=True)
+_EAGER = Conversion(always=True)
 """How the user's functions are called where no trace is around them: as by a tf.function."""
 
 
-@no_autograph_fast
 def _mapped(fn: Any, options: Mapping[str, Any], module: Any, *args: Any, **kwargs: Any) -> Any:
     """A mapped call inside of a trace that is kept."""
     lift = Lift("nn.vmap", (module, args, kwargs))
@@ -128,7 +126,6 @@ class _Mapping(Runs):
         """The output, all slices at once."""
         told: list[Any] = []
 
-        @no_autograph_fast
         def body(slices: Any) -> Any:
             told[:] = self.run(slices[1:], self.others, self.own)
             return tensors_of(*told)

@@ -81,7 +81,7 @@ def _collectives() -> Iterator[list[str]]:
             asked.append(name)
             return method(*args, **kwargs)
 
-        return _tensorflow.no_autograph_fast(call)
+        return call
 
     names = ("all_reduce", "all_gather", "merge_call")
     for name in names:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn import _tensorflow
 from nbfn.sessions.cluster.errors import StrategyError
 
 
@@ -47,7 +46,6 @@ class Spread:
         given = tf.nest.map_structure(_as_tensor, (tuple(args), dict(kwargs or {})))
         batch = Batch(tf.nest.flatten(given), self.strategy.num_replicas_in_sync, self.splits)
 
-        @_tensorflow.no_autograph_fast
         def on_replica() -> Any:
             replica = tf.distribute.get_replica_context()
             _average_gradients(replica)
