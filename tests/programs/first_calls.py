@@ -142,7 +142,7 @@ def main(workload: str, kind: str) -> None:
     function(lambda x: x)(1.0)
     started = time.process_time()
     WORKLOADS[workload](function)
-    print(time.process_time() - started)  # noqa: T201
+    print(time.process_time() - started)
 
 
 if __name__ == "__main__":
