@@ -31,6 +31,7 @@ from nbfn._tensorflow.graphs.captures import (
     captured,
     changing_resource_operations,
     drawn_in,
+    line_in,
     reached,
     stateful_random_operations,
     trackable_children,
@@ -46,6 +47,7 @@ from nbfn._tensorflow.graphs.capturing import (
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
+from nbfn._tensorflow.graphs.ordering import keep_order, unordered_loops
 from nbfn._tensorflow.graphs.python_calls import graph_time_functions
 from nbfn._tensorflow.graphs.recording import is_recording, record_gradient
 from nbfn._tensorflow.graphs.saved_model import (

@@ -13,8 +13,8 @@ from typing import Any
 from nbfn._tensorflow.autograph import conversion
 from nbfn._tensorflow.base import internal
 
-_ag_ctx = internal("autograph.core.ag_ctx")
-_api = internal("autograph.impl.api")
+_ag_ctx: Any = internal("autograph.core.ag_ctx")
+_api: Any = internal("autograph.impl.api")
 _config = internal("autograph.core.config")
 
 _KNOWN = all(hasattr(_api, name) for name in ("converted_call", "converter")) and all(
@@ -56,9 +56,11 @@ class Conversion:
             by_default: Whether to convert where nothing says so, as a tf.function does.
             always: Whether to convert also where the code around the call is not converted.
         """
-        self._context: Any = _ag_ctx.control_status_ctx() if _KNOWN else None
-        if _KNOWN and (always or (by_default and self._context.status is _status.UNSPECIFIED)):
-            self._context = _ag_ctx.ControlStatusCtx(_status.ENABLED)
+        self._context: Any = None
+        if _KNOWN:
+            here: Any = _ag_ctx.control_status_ctx()
+            is_on = always or (by_default and here.status is _status.UNSPECIFIED)
+            self._context = _ag_ctx.ControlStatusCtx(_status.ENABLED) if is_on else here
 
     def call(self, fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """Calls the user's function as if it were called at that place, on this thread."""

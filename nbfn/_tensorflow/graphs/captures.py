@@ -103,6 +103,13 @@ def drawn_in(graph: Any, code: CodeType) -> int | None:
     return None
 
 
+def line_in(op: Any, code: CodeType) -> int | None:
+    """The line of some code that an operation comes from; None if it comes from elsewhere."""
+    here = code.co_filename, code.co_name
+    lines = [each.lineno for each in op.traceback or () if (each.filename, each.name) == here]
+    return int(lines[-1]) if lines else None
+
+
 _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 

@@ -104,7 +104,6 @@ class Finder:
     Attributes:
         reads: Names of the namespace that functions read which the code calls; complete when
             the walk has ended.
-        objects: Objects of libraries that are called: layers, optimizers, losses; likewise.
         seen: The functions of the user's that were walked. It keeps what the keys name by id.
         strict: Whether a ``try`` in a function, and what cannot be told, count too.
         skipped: Functions that run elsewhere, as those do that ``tf.py_function`` is given.
@@ -122,7 +121,6 @@ class Finder:
         # AutoGraph has made other functions of those that are nested, with their names.
         self.skipped_names = {each.__name__ for each in self.skipped if _is_nested(each)}
         self.reads: set[str] = set()
-        self.objects: dict[int, Any] = {}
         self.seen: dict[Any, Any] = {}
         self._namespace = namespace
 
@@ -361,7 +359,6 @@ class Walk:
             cls = type(owner)
             if isinstance(owner, types.ModuleType | type):
                 continue
-            self._note(owner)
             if is_of_a_library(cls):
                 continue
             found = next((vars(c)[node.attr] for c in cls.__mro__ if node.attr in vars(c)), None)
@@ -483,10 +480,8 @@ class Walk:
             reason = rules.reason_of_function(value, text, is_own=self.is_own)
             if value is next and not self._finder.strict and not _is_iterator(args):
                 reason = None
-            if is_method:
-                self._note(value.__self__)
-                if reason is None and value.__name__ in ("__call__", "call"):
-                    yield from self._instance(node, value.__self__, args, keywords)
+            if is_method and reason is None and value.__name__ in ("__call__", "call"):
+                yield from self._instance(node, value.__self__, args, keywords)
         else:
             yield from self._instance(node, value, args, keywords)
         if reason is not None:
@@ -505,7 +500,6 @@ class Walk:
     ) -> Iterator[Effect]:
         """What calling an object of a class does."""
         cls, text = type(value), shown(node.func)
-        self._note(value)
         reason = rules.reason_of_state(value)
         if reason is not None:
             yield self._found(reason, node)
@@ -534,10 +528,6 @@ class Walk:
                 reason = Reason("unknown", f"calls {text}()")
             if reason is not None:
                 yield self._found(reason, node)
-
-    def _note(self, value: Any) -> None:
-        if rules.is_built_on_library(type(value)):
-            self._finder.objects[id(value)] = value
 
     def _function(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -30,12 +30,10 @@ class Verdict:
     Attributes:
         reason: Why it is Python's; None if it may be part of a segment.
         reads: Names of the namespace that functions read which it calls.
-        objects: Objects of libraries that it calls, by id.
     """
 
     reason: str | None
     reads: frozenset[str] = frozenset()
-    objects: Mapping[int, Any] = field(default_factory=dict)
 
 
 def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
@@ -70,7 +68,7 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
         return Verdict("builds a Keras model")
     if not _has_tensor(node, before, read):
         return Verdict(NO_TENSOR)
-    return Verdict(None, frozenset(finder.reads), finder.objects)
+    return Verdict(None, frozenset(finder.reads))
 
 
 def _has_tensor(node: ast.stmt, scope: Scope, read: Sequence[Value]) -> bool:

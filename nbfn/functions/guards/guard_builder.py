@@ -54,6 +54,7 @@ from nbfn.functions.guards.introspection import (
     undressed,
 )
 from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
+from nbfn.functions.guards.settings import Settings, config_checks, part_name, setting_names
 from nbfn.functions.guards.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 from nbfn.serial import serial
 
@@ -105,6 +106,7 @@ class GuardBuilder:
                 self._functions(name, route, value, functions)
             else:
                 self._attributes_of(name, route, value, fetch)
+                self._settings_of(name, route, value)
 
     def _is_new(self, *key: Any) -> bool:
         """Whether this is looked at for the first time."""
@@ -219,6 +221,8 @@ class GuardBuilder:
         read = reads(function.__code__, self._graph_time, _loggers(function), _libraries(function))
         self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
         namespace = function.__globals__
+        if "keras" in self.named or "keras" in read.globals:
+            self._config()
         if any(not _is_library(namespace.get(root)) for root in read.roots):
             self.named |= {ANY}
         module = namespace.get("__name__", "")
@@ -241,6 +245,46 @@ class GuardBuilder:
             if name not in read.written and (name in read.used or name == "__class__"):
                 source = Source("closure", name, f"{route}<{name}>")
                 self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
+
+    # Keras ------------------------------------------------------------------------------
+
+    def _settings_of(self, name: str, route: str, value: Any) -> None:
+        """Visits the settings of an object of Keras, and follows its layers and variables."""
+        names = setting_names(type(value))
+        if not names or self._objects_left < 0 or not self._is_new("settings", id(value)):
+            return
+        self._objects_left -= 1
+        self._config()
+        settings = Settings(value, names)
+        known = self.guards.fingerprints
+        for each, plain in settings.plain.items():
+            known[self._setting(name, route, each)] = fingerprint(plain)
+        for each, parts in settings.parts.items():
+            is_list = isinstance(vars(value)[each], list)
+            if is_list:
+                text = f"{len(parts)} {each.lstrip('_')}"
+                known[self._setting(name, route, each)] = Fingerprint(content_of(parts), text)
+            for i, part in enumerate(parts):
+                path = part_name(value, each, part, i)
+                at = Source("attribute", name + path, f"{route}.{each}[{i}]")
+                if not is_list:
+                    known[at] = fingerprint(part)
+                self.follow(at.name, at.route, part, late(part))
+        reference = weakref.ref(value)
+        for each, other in settings.others.items():
+            found = functools.partial(member, reference, each)
+            self._visit(self._setting(name, route, each), found, other)
+        self.guards.settings.append(settings.check(value))
+
+    @staticmethod
+    def _setting(name: str, route: str, attribute: str) -> Source:
+        return Source("attribute", f"{name}.{attribute.lstrip('_')}", f"{route}.{attribute}")
+
+    def _config(self) -> None:
+        """Visits the settings of Keras as a whole."""
+        if self._is_new("config", 0):
+            for name, fetch in config_checks():
+                self._visit(Source("setting", name, name), fetch, fetch())
 
     # Objects, classes and modules ---------------------------------------------------------
 

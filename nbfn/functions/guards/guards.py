@@ -81,7 +81,6 @@ class Guards:
         self._state = 0
         self._exempt: frozenset[Source] = frozenset()
         self._graph_time = NOTHING
-        self._also: Fingerprints = {}
         self._numbers: Numbers = {}
         self._lock = threading.RLock()
 
@@ -95,7 +94,7 @@ class Guards:
                 with self._lock:
                     own = [("self", self._owner()), ("", self._python_function)]
                     now = guard_set_of(own, self._graph_time)
-                    now.fingerprints.update({**self._own_code(), **self._also})
+                    now.fingerprints.update(self._own_code())
                     self._guard_set, self._state = now, self._number(now.fingerprints)
         except Exception as error:  # the user's objects may do anything when they are looked at
             self._give_up(error)
@@ -109,12 +108,6 @@ class Guards:
             return {}
         source = Source("code", functions[-1].__name__)
         return {source: fingerprint_of_functions(functions, self._python_function)}
-
-    def also(self, fingerprints: Fingerprints) -> None:
-        """Guards these too; the caller compares them, and calls this when they change."""
-        if fingerprints != self._also:
-            with self._lock:
-                self._also, self._guard_set = fingerprints, None
 
     def _give_up(self, error: Exception) -> None:
         """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""

@@ -77,21 +77,17 @@ class Loop(Segment):
             value = tf.range(value.start, value.stop, value.step, tf.int32)
         return ChainMap({_ITEMS: value, _COUNT: tf.constant(count)}, dict(namespace))
 
-    def run(self, namespace: Mapping[str, Any], epoch: int) -> dict[str, Any] | None:
+    def run(self, namespace: Mapping[str, Any]) -> dict[str, Any] | None:
         """Runs the trace that serves the loop as it is now."""
         __tracebackhide__ = True
         beginning = None if self.function is None else self.beginning(namespace)
-        values = None if beginning is None else super().run(beginning, epoch)
+        values = None if beginning is None else super().run(beginning)
         if values is not None and self._over_range:
             values[self._target] = self._last
         return values
 
     def learn(
-        self,
-        before: Mapping[str, Any],
-        after: Mapping[str, Any],
-        objects: Mapping[int, Any],
-        surroundings: Surroundings,
+        self, before: Mapping[str, Any], after: Mapping[str, Any], surroundings: Surroundings
     ) -> None:
         """Traces the loop for the names as they were before Python ran it."""
         known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
@@ -101,7 +97,7 @@ class Loop(Segment):
         elif len(known) < len(self.writes):
             self.reason = "leaves something that is not a tensor"
         else:
-            super().learn(before, known, objects, surroundings)
+            super().learn(before, known, surroundings)
 
 
 def may_be_loop(statement: Statement) -> bool:
@@ -156,10 +152,13 @@ def _loop(test: Any, body: Any, *state: Any) -> Any:
         nonlocal following
         following = body(*state)
         idle = _tensorflow.unused_operations(following)
+        _tensorflow.keep_order(tf.compat.v1.get_default_graph())
         with tf.control_dependencies(idle):
             return tuple(tf.identity(each) for each in following)
 
-    results = list(tf.while_loop(test, kept, (tf.constant(state[0]), *state[1:])))
+    # A turn may not begin before all of the one before has been done.
+    start = (tf.constant(state[0]), *state[1:])
+    results = list(tf.while_loop(test, kept, start, parallel_iterations=1))
     for i, one in enumerate(state):
         if following[i] is one:  # from outside the loop
             results[i] = one

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbfn.functions.segments.loops import Loop, may_be_loop
@@ -54,7 +53,6 @@ class Plan:
         self.source = self.file = ""
         self.runs = 0
         self.saved = 0.0
-        self._epochs: Iterator[int] = itertools.count(1) if known is None else known._epochs
         self._is_edited = known is not None
         for texts, segment in {} if known is None else known.segments.items():
             self._take_over(texts, segment)
@@ -70,10 +68,6 @@ class Plan:
                     if segment.function is not None:
                         segment.function.recorder.name = segment.label
                     self.beginning[statements[0]] = self.segments[texts] = segment
-
-    def next_epoch(self) -> int:
-        """A number that was not given before."""
-        return next(self._epochs)
 
     def begin(self) -> None:
         """Says that the cell begins to run; now and then looks again at what was too short."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import GeneratorType
 from typing import Any
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
-from nbfn.functions.effects.statement import Verdict
 from nbfn.functions.recording.stance import stance_of
 from nbfn.functions.segments import times
 from nbfn.functions.segments.loops import Loop
@@ -40,7 +38,6 @@ class CellRun:
         self._plan = plan
         self._namespace = plan.surroundings.namespace
         self._blocks = [_BlockRun(each) for each in plan.cell.blocks]
-        self._epoch = plan.next_epoch()
         self._inside: _BlockRun | None = None  # the block of the tape's `with` that is learnt
         self._failed: tuple[Segment, str] | None = None
         self._is_eager = stance_of("", plan.stance) == "eager" or tf.config.functions_run_eagerly()
@@ -76,9 +73,6 @@ class CellRun:
         __tracebackhide__ = True
         statement = block.statements[index]
         block.decided, block.is_python = index + 1, True
-        after = statement.after
-        if after is not None and (after.may_change_objects or self._runs_generator(after)):
-            self._epoch = self._plan.next_epoch()
         if block.lesson is not None or self._inside is not None:
             if self._is_learnt(block, statement):
                 return
@@ -105,7 +99,7 @@ class CellRun:
         if not segment.times.may_find_a_trace():
             return False
         try:
-            values = segment.run(self._namespace, self._epoch)
+            values = segment.run(self._namespace)
         except NotKeptError as failed:
             self._failed = segment, failed.reason
             return False
@@ -148,12 +142,10 @@ class CellRun:
             verdict = statement.verdict(self._namespace, frozenset())
             if verdict.reason is None:
                 block.lesson = lesson = _Lesson(is_recording=self._is_recording())
-                self._take(block, lesson, statement, verdict)
+                self._take(block, lesson, statement)
                 lesson.started = times.clock()
             elif statement.blocks:
                 block.lesson = self._lesson_of_loop(statement)
-            elif statement.may_change_objects:
-                self._epoch = self._plan.next_epoch()
 
     def _lesson_of_loop(self, statement: Statement) -> _Lesson | None:
         """Begins to learn a loop that a graph could have, as it begins now."""
@@ -164,15 +156,9 @@ class CellRun:
         lesson = _Lesson(is_recording=False)
         lesson.loop = loop
         lesson.statements.append(statement)
-        lesson.objects.update(loop.body.objects.alive)
         lesson.before = {name: beginning[name] for name in loop.reads if name in beginning}
         lesson.started = times.clock()
         return lesson
-
-    def _runs_generator(self, statement: Statement) -> bool:
-        """Whether the head of a loop goes on with the code of a generator in each round."""
-        names = map(self._namespace.get, statement.iterated)
-        return any(isinstance(each, GeneratorType) for each in names)
 
     def _is_learnt(self, block: _BlockRun, statement: Statement) -> bool:
         """Whether a statement belongs to what is being learnt, here or around the block."""
@@ -194,14 +180,12 @@ class CellRun:
         verdict = statement.verdict(self._namespace, lesson.tapes)
         is_part = verdict.reason is None and not verdict.reads & lesson.writes
         if is_part:
-            self._take(block, lesson, statement, verdict)
+            self._take(block, lesson, statement)
         lesson.started += times.clock() - paused
         return is_part
 
-    def _take(
-        self, block: _BlockRun, lesson: _Lesson, statement: Statement, verdict: Verdict
-    ) -> None:
-        lesson.add(statement, verdict, self._namespace)
+    def _take(self, block: _BlockRun, lesson: _Lesson, statement: Statement) -> None:
+        lesson.add(statement, self._namespace)
         if statement.tape is not None:
             self._inside = block
 
@@ -212,7 +196,6 @@ class CellRun:
             lesson.spoilt = lesson.spoilt or verdict.reason
         elif verdict.reads & lesson.writes:
             lesson.spoilt = "calls a function that reads a name written here"
-        lesson.objects.update(verdict.objects)
 
     def _finish(self, block: _BlockRun) -> None:
         """Traces what a block has learnt, if that is worth it."""
@@ -248,7 +231,7 @@ class CellRun:
         plan, statements = self._plan, lesson.statements
         started = times.clock()
         try:
-            segment.learn(lesson.before, after, lesson.objects, plan.surroundings)
+            segment.learn(lesson.before, after, plan.surroundings)
         except NbfnError:
             raise
         except NotKeptError as broken:
@@ -307,7 +290,6 @@ class _Lesson:
         before: The values of the names that they read, from before they were written.
         writes: The names that they write.
         tapes: The tapes that they open.
-        objects: Objects of libraries that they call, by id.
         started: When they began, less the time that nbfn itself took.
         spoilt: Why there is no segment after all; None if nothing is against it.
         is_recording: Whether a tape of Python's sees them.
@@ -319,7 +301,6 @@ class _Lesson:
         self.before: dict[str, Any] = {}
         self.writes: set[str] = set()
         self.tapes: frozenset[str] = frozenset()
-        self.objects: dict[int, Any] = {}
         self.started = 0.0
         self.spoilt: str | None = None
         self.is_recording = is_recording
@@ -330,14 +311,13 @@ class _Lesson:
         """Whether no other statement may follow."""
         return self.is_recording or self.loop is not None or self.spoilt is not None
 
-    def add(self, statement: Statement, verdict: Verdict, namespace: Mapping[str, Any]) -> None:
+    def add(self, statement: Statement, namespace: Mapping[str, Any]) -> None:
         """Adds a statement that Python runs next."""
         for name in statement.reads:
             if name not in self.writes and name in namespace:
                 self.before.setdefault(name, namespace[name])
         self.statements.append(statement)
         self.writes |= set(statement.writes)
-        self.objects.update(verdict.objects)
         if statement.tape is not None:
             self.tapes |= {statement.tape}
 

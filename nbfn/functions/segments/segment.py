@@ -23,7 +23,6 @@ from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.body import Surroundings as Surroundings
 from nbfn.functions.segments.body import function_of
 from nbfn.functions.segments.numbers import Numbers
-from nbfn.functions.segments.objects import Objects
 from nbfn.functions.segments.promise import RESULT_NAME, NotKeptError, Promise, Recipe
 from nbfn.functions.segments.text import RESULT, Statement, names_of
 from nbfn.functions.segments.times import Times
@@ -47,7 +46,6 @@ class Segment:
         label: What the function is called.
         function: The function; None before the segment is traced.
         times: How long it took, as Python and as a graph.
-        objects: The objects of libraries that it calls.
         first_cause: Why its first trace is made.
         draws: Whether functions that it calls draw random numbers.
         reason: Why it is Python as a whole; None if it is not.
@@ -60,7 +58,6 @@ class Segment:
         self.label = label
         self.function: TracedFunction | None = None
         self.times = Times()
-        self.objects = Objects()
         self.first_cause = Cause("first_trace", "first run")
         self.draws = False
         self.reason: str | None = None
@@ -83,12 +80,11 @@ class Segment:
 
     # Runs ---------------------------------------------------------------------------------
 
-    def run(self, namespace: Mapping[str, Any], epoch: int) -> dict[str, Any] | None:
+    def run(self, namespace: Mapping[str, Any]) -> dict[str, Any] | None:
         """Runs the trace that serves the names as they are now.
 
         Args:
             namespace: The names.
-            epoch: Grows when Python may have changed objects.
 
         Returns:
             The names that it leaves, and their values; None if there is no trace for them.
@@ -104,7 +100,7 @@ class Segment:
         arguments = {name: namespace[name] for name in self._parameters}
         try:
             given = self._numbers.converted(arguments)
-            trace = self._trace_for(traced, arguments, given, epoch)
+            trace = self._trace_for(traced, arguments, given)
         except NbfnError:
             raise
         except Exception as error:
@@ -124,16 +120,10 @@ class Segment:
             raise NotKeptError(of_error(error, "fails as a graph")) from error
 
     def _trace_for(
-        self,
-        traced: TracedFunction,
-        arguments: Mapping[str, Any],
-        given: Sequence[Any],
-        epoch: int,
+        self, traced: TracedFunction, arguments: Mapping[str, Any], given: Sequence[Any]
     ) -> Trace | None:
         if _arrays(arguments) != self._arrays:  # a tensor's trace would serve an array as well
             return None
-        if not self.objects.hold(epoch):
-            traced.recorder.guards.also(self.objects.fingerprints())
         trace = traced.serving(given)
         if trace is None and traced.traces and traced.recorder.refuses_retraces():
             traced(*given)  # raises
@@ -145,7 +135,6 @@ class Segment:
         self,
         before: Mapping[str, Any],
         after: Mapping[str, Any],
-        objects: Mapping[int, Any],
         surroundings: Surroundings,
     ) -> None:
         """Traces the segment for the names as they were before Python ran it.
@@ -153,7 +142,6 @@ class Segment:
         Args:
             before: The values of the names that it reads, from before the run.
             after: Those of the names that it writes, from after it.
-            objects: Objects of libraries that it calls.
             surroundings: What its function is made in.
 
         Raises:
@@ -173,8 +161,6 @@ class Segment:
             traced = self.function = self._made(parameters, surroundings)
             self._parameters, self._arrays = parameters, arrays
             self._recipes.clear()
-        self.objects.watch(objects)
-        traced.recorder.guards.also(self.objects.fingerprints())
         try:
             self._trace(traced, arguments, after)
         finally:
@@ -216,6 +202,10 @@ class Segment:
             if line is not None:
                 raise NotKeptError("draws random numbers", line=line)
             self.draws = True
+        if _tensorflow.writes(graph):
+            for loop in _tensorflow.unordered_loops(graph):
+                line = _tensorflow.line_in(loop, traced.python_function.__code__)
+                raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
         self._recipes[trace] = promise.recipe
 
     def check(self, before: Mapping[str, Any]) -> Check:

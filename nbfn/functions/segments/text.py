@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import copy
 import dis
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
@@ -49,16 +48,6 @@ PLAIN = {
 }
 """Why a statement of these kinds is Python's, whatever its names stand for."""
 
-_HARMLESS = frozenset(
-    {
-        *("print", "float", "int", "bool", "str", "len", "range", "enumerate", "zip", "repr"),
-        *("append", "numpy", "item", "format", "extend", "display", "join", "items", "keys"),
-        *("round", "min", "max", "sum", "abs", "values", "get", "sorted", "list", "dict", "tuple"),
-        *("from_tensor_slices", "batch", "shuffle", "take", "skip", "repeat", "prefetch", "cache"),
-        *("reversed", "GradientTape", "as_numpy_iterator", "arange", "linspace", "permutation"),
-    }
-)
-
 
 @dataclass(eq=False)
 class Statement:
@@ -70,7 +59,6 @@ class Statement:
         tape: The name of the tape that it opens, if it is a ``with`` that may lie in a segment.
         blocks: The blocks in it.
         following: The one after it in its block.
-        after: A statement whose head, or leaving it, is what runs just before this one.
         has_run: Whether it has run as Python, in a cell in which that is asked.
         text: Its text, the same for the same code on other lines.
         reads: Names that it reads before it writes them.
@@ -83,7 +71,6 @@ class Statement:
     tape: str | None
     blocks: list[list[Statement]] = field(default_factory=list)
     following: Statement | None = None
-    after: Statement | None = None
     has_run: bool = False
 
     def __post_init__(self) -> None:
@@ -105,35 +92,10 @@ class Statement:
         first = self.blocks[0][0].node.lineno
         return range(self.node.lineno, max(first, self.node.lineno + 1))
 
-    @functools.cached_property
-    def may_change_objects(self) -> bool:
-        """Whether running it as Python, without its blocks, may change attributes of objects."""
-        parts = _head_of(self.node) if self.blocks else [self.node]
-        for node in (each for part in parts for each in ast.walk(part)):
-            match node:
-                case ast.Attribute(ctx=ast.Store() | ast.Del()):
-                    return True
-                case ast.Call(ast.Attribute(_, name) | ast.Name(name)) if name in _HARMLESS:
-                    continue
-                case ast.Call():
-                    return True
-        return False
-
-    @functools.cached_property
-    def iterated(self) -> tuple[str, ...]:
-        """The names in what a ``for`` steps through."""
-        if not isinstance(self.node, ast.For):
-            return ()
-        return tuple(each.id for each in ast.walk(self.node.iter) if isinstance(each, ast.Name))
-
     @property
     def is_left_alone(self) -> bool:
         """Whether it is Python whatever there is, and nothing is to be learnt of it."""
-        return self.fixed is not None and not self._may_matter
-
-    @functools.cached_property
-    def _may_matter(self) -> bool:
-        return isinstance(self.node, ast.For) or (not self.blocks and self.may_change_objects)
+        return self.fixed is not None and not isinstance(self.node, ast.For)
 
     def verdict(self, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
         """Whether it may be in a segment now; judged anew when its names stand for other kinds."""
@@ -234,14 +196,11 @@ class _Reader:
         self.blocks: list[list[Statement]] = []
         self._cell = cell
 
-    def asking(
-        self, body: Sequence[ast.stmt], owner: Statement | None = None, *, guarded: bool = False
-    ) -> list[ast.stmt]:
+    def asking(self, body: Sequence[ast.stmt], *, guarded: bool = False) -> list[ast.stmt]:
         """Reads a block; returns its statements, each with the question in front of it.
 
         Args:
             body: The statements.
-            owner: The statement that they are in.
             guarded: Whether the cell catches what is raised directly in them.
         """
         block: list[Statement] = []
@@ -251,11 +210,8 @@ class _Reader:
         for index, node in enumerate(body):
             tape = _closed_tape(body[index:], self._cell)
             statement = Statement(node, _fixed(node, tape, guarded=guarded), tape)
-            statement.after = owner if index == 0 else None
             if block:
                 block[-1].following = statement
-                if isinstance(block[-1].node, ast.With | ast.For | ast.While):
-                    statement.after = block[-1]
             block.append(statement)
             executed = self._executed(statement)
             if not (isinstance(node, ast.Global) or _is_future(node)):
@@ -280,7 +236,7 @@ class _Reader:
                 if getattr(part, name, None):
                     is_caught = part is node and name == "body" and getattr(node, "handlers", None)
                     number = len(self.blocks)
-                    inner = self.asking(getattr(part, name), statement, guarded=bool(is_caught))
+                    inner = self.asking(getattr(part, name), guarded=bool(is_caught))
                     setattr(part, name, inner)
                     statement.blocks.append(self.blocks[number])
         executed: ast.stmt = node
@@ -312,13 +268,6 @@ def same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, _SCOPES):
             yield from same_scope(ast.iter_child_nodes(node))
-
-
-def _head_of(node: ast.stmt) -> Iterator[ast.AST]:
-    """What a compound statement evaluates itself: the context, the iterated, the test."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            yield child
 
 
 def _is_future(node: ast.stmt) -> bool:

@@ -340,7 +340,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
 
-        With ``local_state=True`` the variables that it creates live for one call.
+        With ``local_state=True`` the variables that it creates live for one call. After an
+        operation that fails, no write below it in the program is done.
         """
         __tracebackhide__ = True
         running = self.recorder.current
@@ -353,7 +354,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
             with self._creations.watched(self.label, self.recorder.made == 0):
-                return run()
+                result = run()
+            # Replicas wait for each other: an order across them would never end.
+            if not tf.distribute.has_strategy():
+                _tensorflow.keep_order(tf.compat.v1.get_default_graph())
+            return result
 
     # Traces on request ------------------------------------------------------------------
 

@@ -1,0 +1,147 @@
+"""Writes and operations that may fail, in the order of the program.
+
+TensorFlow orders operations of a graph by data and by resource. An operation that fails ends the
+call at any time: writes below it in the program may have been done by then, and writes above it may
+not. So a check in front of an assignment does not protect the variable, as it does in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+_UNARY = frozenset(
+    {
+        *("Abs", "Acos", "Asin", "Atan", "Ceil", "Cos", "Cosh", "Elu", "Erf", "Exp", "Expm1"),
+        *("Floor", "Inv", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Lgamma", "Log", "Log1p"),
+        *("LogSoftmax", "LogicalNot", "Neg", "Reciprocal", "Relu", "Relu6", "Rint", "Round"),
+        *("Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign"),
+        *("Sqrt", "Square", "Tan", "Tanh", "L2Loss", "Cast", "Identity", "IdentityN", "OnesLike"),
+        *("StopGradient", "PreventGradient", "Snapshot", "ZerosLike", "Shape", "ShapeN", "Size"),
+        *("Rank", "Squeeze"),
+    }
+)
+"""These never fail."""
+_OF_SHAPES = frozenset(
+    {
+        *("Add", "AddN", "AddV2", "Atan2", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "Conv2D"),
+        *("BiasAddGrad", "DivNoNan", "Equal", "FusedBatchNorm", "FusedBatchNormV3", "Greater"),
+        *("FusedBatchNormGradV3", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr"),
+        *("MatMul", "Maximum", "Minimum", "Mul", "MulNoNan", "NotEqual", "Pow", "RealDiv"),
+        *("Select", "SelectV2", "Sub", "SquaredDifference", "Xdivy", "Xlogy", "ClipByValue"),
+        *("Pack", "Unpack", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "MaxPoolGrad"),
+        *("AvgPoolGrad", "SoftmaxCrossEntropyWithLogits", "EluGrad", "LeakyReluGrad", "ReluGrad"),
+        *("Relu6Grad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SqrtGrad"),
+        *("TanhGrad", "BroadcastGradientArgs"),
+    }
+)
+"""These fail by their shapes alone, which is told while they are traced if the shapes are known."""
+_OF_SIZES = frozenset(
+    {
+        *("Reshape", "ConcatV2", "ConcatOffset", "Tile", "Fill", "Pad", "PadV2", "Slice", "Split"),
+        *("StridedSlice", "StridedSliceGrad", "BroadcastTo", "OneHot", "Range", "Transpose"),
+        *("ExpandDims", "Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "ArgMax", "ArgMin"),
+        *("Conv2DBackpropInput", "Conv2DBackpropFilter", "DynamicStitch", "InvertPermutation"),
+    }
+)
+"""These fail by shapes, and by numbers that they are given: sizes, axes, positions."""
+_CANNOT_FAIL = frozenset({"Placeholder", "Const", "NoOp", "ReadVariableOp", "VarHandleOp"})
+_CANNOT_FAIL |= {"VarIsInitializedOp", "VariableShape", "DisableCopyOnRead"}
+_CANNOT_FAIL |= _UNARY
+_WRITES = (
+    *("Assign", "Resource", "Rng", "Print", "EagerPyFunc", "PyFunc", "Save", "Scatter", "Write"),
+    *("LookupTableInsert", "LookupTableImport", "LookupTableRemove", "QueueEnqueue"),
+    *("QueueDequeue", "Stack", "Barrier", "Accumulator", "IteratorGetNext"),
+)
+_READS = frozenset({"ResourceGather", "ResourceGatherNd"})
+_CALLS = frozenset({"StatefulPartitionedCall", "While", "If", "Case"})
+_LOOPS_AND_BRANCHES = {"While": ("body", "cond"), "If": ("then_branch", "else_branch")}
+MAX_EDGES = 8
+"""More operations than these are waited for through one operation that waits for them."""
+
+
+def keep_order(graph: Any) -> None:
+    """Has writes and operations that may fail wait for each other, in the order they were made.
+
+    It adds nothing where no write has an operation that may fail above or below it.
+
+    Args:
+        graph: A graph that is being made.
+    """
+    if not hasattr(tf.Operation, "_add_control_inputs"):
+        return
+    risky: list[Any] = []
+    writing: list[Any] = []
+    for op in graph.get_operations():
+        fails, writes = may_fail(op), _writes(op)
+        if writes and risky:
+            risky = _waited_for(graph, op, risky)
+        if fails and writing:
+            writing = _waited_for(graph, op, writing)
+        if fails:
+            risky.append(op)
+        if writes:
+            writing.append(op)
+
+
+def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
+    """Has an operation wait for those above it; returns what later ones are to wait for."""
+    if len(above) > MAX_EDGES:
+        with graph.control_dependencies(above):
+            above = [tf.no_op().op if tf.executing_eagerly() else tf.no_op()]
+    given = {id(each.op) for each in op.inputs} | {id(op)}
+    op._add_control_inputs([each for each in above if id(each) not in given])
+    return above
+
+
+def may_fail(op: Any) -> bool:
+    """Whether an operation may fail because of the values that it gets, as far as is known."""
+    kind = op.type
+    if kind in _CANNOT_FAIL:
+        return False
+    if kind not in _OF_SHAPES and kind not in _OF_SIZES:
+        return True
+    if kind in _OF_SIZES and any(
+        each.dtype in (tf.int32, tf.int64) and each.op.type != "Const" for each in op.inputs
+    ):
+        return True
+    return not all(each.shape.is_fully_defined() for each in (*op.inputs, *op.outputs))
+
+
+def _writes(op: Any) -> bool:
+    kind = op.type
+    return kind in _CALLS or (kind.startswith(_WRITES) and kind not in _READS)
+
+
+def unordered_loops(graph: Any) -> Iterator[Any]:
+    """Loops and branches of a graph in whose bodies a failure does not stop what comes after it.
+
+    The bodies are complete functions, which `keep_order` cannot reach.
+    """
+    library = {each.signature.name: each for each in graph.as_graph_def().library.function}
+    for op in graph.get_operations():
+        for name in _LOOPS_AND_BRANCHES.get(op.type, ()):
+            if _is_unordered(library, op.get_attr(name).name):
+                yield op
+                break
+
+
+def _is_unordered(library: Any, name: str) -> bool:
+    """Whether a write and an operation that may fail are in no order, here or further inside."""
+    above: dict[str, set[str]] = {}
+    risky, writing, inner = [], [], []
+    for node in library[name].node_def:
+        given = {each.lstrip("^").partition(":")[0] for each in node.input}
+        above[node.name] = given.union(*(above.get(each, ()) for each in given))
+        if node.op not in _CANNOT_FAIL | _OF_SHAPES:
+            risky.append(node.name)
+        if node.op in _CALLS or (node.op.startswith(_WRITES) and node.op not in _READS):
+            writing.append(node.name)
+        inner += [node.attr[key].func.name for key in _LOOPS_AND_BRANCHES.get(node.op, ())]
+    return any(
+        one != other and one not in above[other] and other not in above[one]
+        for one in risky
+        for other in writing
+    ) or any(_is_unordered(library, each) for each in inner)

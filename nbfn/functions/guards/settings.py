@@ -1,0 +1,151 @@
+"""What a trace bakes in of Keras's objects: the attributes that Keras's own code reads.
+
+These are settings such as ``trainable``, ``rate`` or ``clipnorm``, the layers of a model and the
+variables of a layer. Which they are is found once for each class. What a user's subclass adds is
+guarded as attributes of any object are: if the user's code names them.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+from nbfn.code import PLAIN, is_user_module, names_in_code
+from nbfn.functions.guards.fingerprints import is_immutable
+
+_CONFIG = ("floatx", "epsilon", "image_data_format")
+_INTERNAL = frozenset(
+    {
+        *("build", "built", "name", "seed", "backend", "generator", "optimizer", "compiled"),
+        *("train_function", "test_function", "predict_function", "call_signature_parameters"),
+        *("_name", "_path", "_parent_path", "_called", "_tracker", "_tracked", "_lock", "_built"),
+        *("_metrics", "_seed_generators", "_losses", "_loss_ids", "_losses_override", "_variables"),
+        *("_trainable_variables", "_non_trainable_variables", "_trainable_variables_indices"),
+        *("_inbound_nodes", "_operations", "_nodes_by_depth", "_functional", "_input_spec"),
+        *("_inputs", "_outputs", "_inputs_struct", "_outputs_struct", "_saved_model_inputs_spec"),
+        *("_saved_model_arg_spec", "_call_signature", "_build_shapes_dict", "_build_input_shape"),
+        *("_call_has_training_arg", "_call_has_mask_arg", "_call_context_args", "_already_warned"),
+        *("_call_has_context_arg", "_allow_non_tensor_positional_args", "_convert_input_args"),
+        *("_distribution_strategy", "_initial_seed", "_self_setattr_tracking", "_value"),
+        *("_initializer", "_aggregation", "_synchronization", "_shape", "_ndim", "_layout"),
+    }
+)
+"""Attributes that say how an object was made, or what Keras keeps of calls: no call depends on
+them, and Keras itself changes them while it traces."""
+
+_NOT_CALLED = frozenset({"__init__", "__new__", "__repr__", "get_config", "from_config", "export"})
+_names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+def setting_names(cls: type) -> tuple[str, ...]:
+    """The attributes that Keras's code reads of an object; none if its class is not Keras's."""
+    if cls not in _names:
+        own = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "keras"]
+        found = {name for base in own if not _is_trainer(base) for name in _read_by(base)}
+        kept = found - _INTERNAL
+        _names[cls] = tuple(sorted(n for n in kept if not n.endswith("_initializer")))
+    return _names[cls]
+
+
+def _is_trainer(base: type) -> bool:
+    """Whether a class is what gives a model ``fit`` and ``compile``, which no call of it reads."""
+    return "trainer" in base.__module__
+
+
+def _read_by(base: type) -> Iterator[str]:
+    for name, value in vars(base).items():
+        held = value.fget if isinstance(value, property) else value
+        held = getattr(held, "__wrapped__", held)
+        if isinstance(held, FunctionType) and name not in _NOT_CALLED:
+            yield from names_in_code(held.__code__)
+
+
+class Settings:
+    """The settings of one object as they are now, with a cheap look at whether they still are.
+
+    Attributes:
+        plain: Plain values and functions of libraries, by attribute.
+        parts: Objects of Keras, by attribute; and lists of them.
+        others: Everything else, by attribute.
+    """
+
+    def __init__(self, value: Any, names: tuple[str, ...]) -> None:
+        own = vars(value)
+        self.plain: dict[str, Any] = {}
+        self.parts: dict[str, list[Any]] = {}
+        self.others: dict[str, Any] = {}
+        for name in names:
+            if name in own:
+                held = own[name]
+                if _is_plain(held):
+                    self.plain[name] = held
+                elif _is_list_of_parts(held):
+                    self.parts[name] = list(held)
+                elif setting_names(type(held)):
+                    self.parts[name] = [held]
+                else:
+                    self.others[name] = held
+
+    def check(self, value: Any) -> Callable[[], bool]:
+        """A function that says whether the object holds the same; it keeps nothing of it alive.
+
+        The parts are compared by their addresses: the look at a part itself fails once it is gone.
+        """
+        names, values = list(self.plain), list(self.plain.values())
+        ids = [(name, list(map(id, parts))) for name, parts in self.parts.items()]
+        return functools.partial(_holds, weakref.ref(value), names, values, ids)
+
+
+def _holds(
+    reference: weakref.ReferenceType[Any],
+    names: list[str],
+    values: list[Any],
+    parts: list[tuple[str, list[int]]],
+) -> bool:
+    value = reference()
+    if value is None:
+        return False
+    own = value.__dict__
+    if [own.get(name, _holds) for name in names] != values:
+        return False
+    for name, ids in parts:
+        held = own.get(name)
+        now = list(map(id, held)) if isinstance(held, list) else [id(held)]
+        if now != ids:
+            return False
+    return True
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) in PLAIN or is_immutable(value):
+        return True
+    is_function = isinstance(value, FunctionType)
+    return is_function and not is_user_module(value.__globals__.get("__name__"))
+
+
+def _is_list_of_parts(value: Any) -> bool:
+    return isinstance(value, list) and all(setting_names(type(each)) for each in value)
+
+
+def part_name(owner: Any, attribute: str, part: Any, index: int) -> str:
+    """How code gets from an object of Keras to a part, such as ``.layers[2]`` or ``.encoder``."""
+    if isinstance(vars(owner).get(attribute), list):
+        for name, value in vars(owner).items():
+            if value is part and not name.startswith("_"):
+                return f".{name}"
+        if attribute == "_layers" and hasattr(type(owner), "layers"):
+            found = [i for i, each in enumerate(owner.layers) if each is part]
+            return f".layers[{found[0] if found else index}]"
+        return f".{attribute}[{index}]"
+    return f".{attribute.lstrip('_')}"
+
+
+def config_checks() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The settings of Keras as a whole that layers and losses read while they are traced."""
+    keras: Any = sys.modules.get("keras")
+    for name in () if keras is None else _CONFIG:
+        yield f"keras.config.{name}()", getattr(keras.config, name)
