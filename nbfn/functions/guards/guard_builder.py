@@ -274,7 +274,7 @@ class GuardBuilder:
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
             self._visit(self._setting(name, route, each), found, other)
-        self.guards.settings.append(settings.check(value))
+        self.guards.settings.append(settings.look(value))
 
     @staticmethod
     def _setting(name: str, route: str, attribute: str) -> Source:

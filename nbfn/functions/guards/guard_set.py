@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbfn.functions.bytecode.reads import Named
 from nbfn.functions.guards.fingerprints import Fingerprint, content_of
 from nbfn.functions.guards.introspection import Fetch
+from nbfn.functions.guards.settings import Look, hold
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class GuardSet:
         same: How to fetch what must be the same object, and that object, which is immutable.
         weak: The same of an object that is held weakly.
         content: How to fetch what must have the same content, and that content.
-        settings: Checks of objects of Keras, which hold if their settings are the same.
+        settings: Objects of Keras, and the settings that they must have.
     """
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class GuardSet:
     same: list[tuple[Fetch, Any]] = field(default_factory=list)
     weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
     content: list[tuple[Fetch, Any]] = field(default_factory=list)
-    settings: list[Callable[[], bool]] = field(default_factory=list)
+    settings: list[Look] = field(default_factory=list)
 
     def is_valid(self) -> bool:
         """Whether nothing has changed since, by looking as little as possible."""
@@ -58,7 +58,6 @@ class GuardSet:
         for fetch, reference in self.weak:
             if fetch() is not reference():
                 return False
-        for holds in self.settings:
-            if not holds():
-                return False
-        return all(content_of(fetch()) == known for fetch, known in self.content)
+        return hold(self.settings) and all(
+            content_of(fetch()) == known for fetch, known in self.content
+        )

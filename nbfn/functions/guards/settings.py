@@ -7,15 +7,18 @@ guarded as attributes of any object are: if the user's code names them.
 
 from __future__ import annotations
 
-import functools
+import operator
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
 from nbfn.code import PLAIN, is_user_module, names_in_code
 from nbfn.functions.guards.fingerprints import is_immutable
+
+Look = tuple[weakref.ReferenceType[Any], Callable[[Any], Any], tuple[Any, ...], list[Any]]
+"""An object, what gets its plain settings, those, and the addresses of its parts by attribute."""
 
 _CONFIG = ("floatx", "epsilon", "image_data_format")
 _INTERNAL = frozenset(
@@ -37,30 +40,33 @@ _INTERNAL = frozenset(
 """Attributes that say how an object was made, or what Keras keeps of calls: no call depends on
 them, and Keras itself changes them while it traces."""
 
-_NOT_CALLED = frozenset({"__init__", "__new__", "__repr__", "get_config", "from_config", "export"})
+_NOT_CALLS = ("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape")
+_NOT_CALLS += ("build", "config", "lora", "save", "load", "export")
+"""Parts of the names of methods that make, keep or show an object, and do nothing in its calls."""
+
 _names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
 
 def setting_names(cls: type) -> tuple[str, ...]:
     """The attributes that Keras's code reads of an object; none if its class is not Keras's."""
     if cls not in _names:
-        own = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "keras"]
-        found = {name for base in own if not _is_trainer(base) for name in _read_by(base)}
+        found = {name for base in cls.__mro__ if _is_read(base) for name in _read_by(base)}
         kept = found - _INTERNAL
         _names[cls] = tuple(sorted(n for n in kept if not n.endswith("_initializer")))
     return _names[cls]
 
 
-def _is_trainer(base: type) -> bool:
-    """Whether a class is what gives a model ``fit`` and ``compile``, which no call of it reads."""
-    return "trainer" in base.__module__
+def _is_read(base: type) -> bool:
+    """Whether a class is Keras's, and no container and nothing that only ``fit`` needs."""
+    package, _, module = base.__module__.partition(".")
+    return package == "keras" and "trainer" not in module and not module.startswith("src.utils")
 
 
 def _read_by(base: type) -> Iterator[str]:
     for name, value in vars(base).items():
         held = value.fget if isinstance(value, property) else value
         held = getattr(held, "__wrapped__", held)
-        if isinstance(held, FunctionType) and name not in _NOT_CALLED:
+        if isinstance(held, FunctionType) and not any(part in name for part in _NOT_CALLS):
             yield from names_in_code(held.__code__)
 
 
@@ -90,32 +96,34 @@ class Settings:
                 else:
                     self.others[name] = held
 
-    def check(self, value: Any) -> Callable[[], bool]:
-        """A function that says whether the object holds the same; it keeps nothing of it alive.
+    def look(self, value: Any) -> Look:
+        """What `hold` compares; it keeps nothing of the object alive.
 
-        The parts are compared by their addresses: the look at a part itself fails once it is gone.
+        Parts are compared by their addresses. No other object can have one unnoticed: a part has a
+        look of its own, which fails once the part is gone.
         """
-        names, values = list(self.plain), list(self.plain.values())
+        names = [*self.plain, *self.plain][: max(2, len(self.plain))]  # one would give no tuple
+        get = operator.itemgetter(*names) if names else tuple
+        values = tuple(self.plain[name] for name in names)
         ids = [(name, list(map(id, parts))) for name, parts in self.parts.items()]
-        return functools.partial(_holds, weakref.ref(value), names, values, ids)
+        return weakref.ref(value), get, values, ids
 
 
-def _holds(
-    reference: weakref.ReferenceType[Any],
-    names: list[str],
-    values: list[Any],
-    parts: list[tuple[str, list[int]]],
-) -> bool:
-    value = reference()
-    if value is None:
-        return False
-    own = value.__dict__
-    if [own.get(name, _holds) for name in names] != values:
-        return False
-    for name, ids in parts:
-        held = own.get(name)
-        now = list(map(id, held)) if isinstance(held, list) else [id(held)]
-        if now != ids:
+def hold(looks: Iterable[Look]) -> bool:
+    """Whether the settings of all objects are what they were."""
+    for reference, get, values, parts in looks:
+        value = reference()
+        if value is None:
+            return False
+        own = value.__dict__
+        try:
+            if values and get(own) != values:
+                return False
+            for name, ids in parts:
+                held = own[name]
+                if (list(map(id, held)) if isinstance(held, list) else [id(held)]) != ids:
+                    return False
+        except KeyError:
             return False
     return True
 

@@ -1,0 +1,156 @@
+"""Settings of Keras's objects that a trace has baked in: a changed one is a miss that names it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.guards.guard_set import GuardSet
+
+X = tf.random.stateless_normal([4, 3], [1, 2])
+
+
+@pytest.fixture(autouse=True)
+def _epsilon() -> Iterator[None]:
+    kept = keras.config.epsilon()
+    yield
+    keras.config.set_epsilon(kept)
+
+
+def network() -> Any:
+    return keras.Sequential(
+        [
+            keras.layers.Input([3]),
+            keras.layers.Dense(4, activation="relu", name="hidden"),
+            keras.layers.BatchNormalization(name="norm"),
+            keras.layers.Dense(1, name="last"),
+        ]
+    )
+
+
+class Scaled(keras.layers.Layer):
+    """A layer with parts of its own, and what no call reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = keras.layers.Dense(2)
+        self.factor, self.seen, self.note = 1.0, 0, ""
+        self(X)
+
+    def call(self, x: Any) -> Any:
+        self.seen += 1
+        return self.inner(x) * self.factor
+
+
+def steps() -> tuple[Any, Any, Any]:
+    """A model, its optimizer, and a step that trains it."""
+    model, optimizer = network(), keras.optimizers.SGD(0.1)
+    optimizer.build(model.trainable_variables)
+
+    @nbfn.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(x, training=True) ** 2)
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    return model, optimizer, step
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda m, o: setattr(m.layers[0], "trainable", False), "model.layers[0].trainable"),
+        (lambda m, o: setattr(m.layers[0].kernel, "trainable", False), "model.layers[0].kernel"),
+        (lambda m, o: setattr(m.layers[0], "activation", tf.nn.tanh), "model.layers[0].activation"),
+        (lambda m, o: setattr(m.layers[1], "momentum", 0.5), "model.layers[1].momentum"),
+        (lambda m, o: setattr(o, "clipnorm", 0.1), "optimizer.clipnorm"),
+        (lambda m, o: m.pop(), "model.layers"),
+        (lambda m, o: keras.config.set_epsilon(0.1), "keras.config.epsilon()"),
+    ],
+)
+def test_a_changed_setting_is_a_cause(change: Callable[[Any, Any], Any], name: str) -> None:
+    model, optimizer, step = steps()
+    step(X)
+    step(X)
+    assert (len(step.traces), step.hits) == (1, 1)
+    change(model, optimizer)
+    step(X)
+    assert len(step.traces) == 2
+    assert any(str(cause.path).startswith(name) for cause in step.retraces[-1].causes)
+
+
+def test_a_frozen_layer_learns_no_more() -> None:
+    model, _, step = steps()
+    step(X)
+    hidden = model.layers[0]
+    hidden.trainable = False
+    kept = hidden.get_weights()[0]
+    step(X)
+    assert (hidden.get_weights()[0] == kept).all()
+    hidden.trainable = True
+    step(X)
+    assert len(step.traces) == 2  # the first serves again
+    assert (hidden.get_weights()[0] != kept).any()
+
+
+def test_what_no_call_reads_is_no_setting() -> None:
+    layer, model = Scaled(), network()
+    f = nbfn.function(lambda x: layer(x) + model(x))
+    f(X)
+    layer.note, layer.seen = "seen", 7
+    model.compile("sgd", "mse")
+    model.fit(X, tf.zeros([4, 1]), verbose=0)
+    model.optimizer.learning_rate = 0.5
+    layer.inner(X)
+    f(X)
+    assert (len(f.traces), f.hits) == (1, 1)
+
+
+def test_parts_of_layers_and_arguments_are_guarded() -> None:
+    layer = Scaled()
+    f = nbfn.function(lambda layer, x: layer(x))
+    f(layer, X)
+    layer.inner.use_bias = False  # read when the layer is built, and not by its calls
+    f(layer, X)
+    assert len(f.traces) == 1
+    layer.inner.activation = tf.nn.relu
+    assert "layer.inner.activation" in str(f.explain(layer, X))
+    assert (f(layer, X) >= 0.0).numpy().all()
+    assert len(f.traces) == 2
+
+
+def test_settings_keep_nothing_alive() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "model": network()}
+    exec("def f(x):\n    return model(x)", space)
+    f = nbfn.function(space["f"], autograph=False)
+    f(X)
+    gone = weakref.ref(space.pop("model"))
+    space["model"] = network()
+    f(X)
+    for trace in f.traces[:1]:
+        f.evict(trace)
+    del trace
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_unchanged_model_is_looked_at_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, step = steps()
+    step(X)
+    step(X)
+
+    def walked(*_: Any) -> GuardSet:
+        raise AssertionError("a walk")
+
+    monkeypatch.setattr("nbfn.functions.guards.guards.guard_set_of", walked)
+    step(X)
+    assert step.hits == 2
