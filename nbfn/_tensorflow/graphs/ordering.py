@@ -34,7 +34,9 @@ _OF_SHAPES = frozenset(
         *("Pack", "Unpack", "DepthwiseConv2dNative", "MaxPool", "AvgPool", "MaxPoolGrad"),
         *("AvgPoolGrad", "SoftmaxCrossEntropyWithLogits", "EluGrad", "LeakyReluGrad", "ReluGrad"),
         *("Relu6Grad", "RsqrtGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SqrtGrad"),
-        *("TanhGrad", "BroadcastGradientArgs"),
+        *("TanhGrad", "BroadcastGradientArgs", "AssignVariableOp", "AssignAddVariableOp"),
+        *("AssignSubVariableOp", "ResourceApplyGradientDescent", "ResourceApplyMomentum"),
+        *("ResourceApplyKerasMomentum", "ResourceApplyAdam"),
     }
 )
 """These fail by their shapes alone, which is told while they are traced if the shapes are known."""
