@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from argparse import Namespace
 from collections import ChainMap, UserDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,10 +17,15 @@ from nbfn import _tensorflow
 from nbfn.code import PLAIN, closure, is_user_module, plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions.guards.introspection import own_attributes
+from nbfn.functions.traces.keras_parts import is_keras_variable, keras_parts
+from nbfn.site import cells_namespace
 
 MAX_DEPTH = 50
 MAX_CONTAINERS = 10_000
 """How many containers are looked into to find the names of captures, which delays a trace."""
+
+MAX_CONTAINERS_OF_SESSION = 2_000
+"""How many of the session's, of which a trace may capture nothing; 10 ms."""
 
 MAX_FUNCTIONS = 50
 _MAPPINGS = (dict, UserDict, MappingProxyType, ChainMap)
@@ -28,6 +34,15 @@ _TRACKING = "_self_"
 
 IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 """Names that IPython keeps in a notebook, none of them the user's."""
+
+
+def notebook() -> dict[str, Any]:
+    """The namespace whose names the session has: that of the cell that runs, or else a script's.
+
+    A cell's is not ``__main__`` in a shell that is embedded in a function.
+    """
+    namespace = cells_namespace()
+    return sys.modules["__main__"].__dict__ if namespace is None else namespace
 
 
 def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tuple[str, Any]]:
@@ -87,13 +102,29 @@ def _can_be_looked_at(value: Any) -> bool:
 
 
 def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> dict[int, str]:
-    """Finds names for some variables or tensors, by ``id``; the first name found wins."""
+    """Finds names for some variables or tensors, by ``id``: no two have one name.
+
+    What the notebook names is called what its session calls it, as far as that is found soon; the
+    rest by the first of the given names that leads to it.
+    """
+    names: dict[int, str] = {}
+    session = [item for item in users_names(notebook()) if item[0] not in IPYTHONS]
+    used: set[str] = set()
+    for some, limit in ((session, MAX_CONTAINERS_OF_SESSION), (named, MAX_CONTAINERS)):
+        left = {key: value for key, value in wanted.items() if key not in names}
+        if left:
+            found = _found(left, some, limit)
+            names |= {key: _unused(name, used) for key, name in found.items()}
+    return names
+
+
+def _found(
+    wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]], limit: int
+) -> dict[int, str]:
     names: dict[int, str] = {}
     by_handle = {_handle(value): key for key, value in wanted.items()}
     by_handle.pop(None, None)
-    for name, leaf, _ in walk(named, limit=MAX_CONTAINERS):
-        if not is_leaf(leaf):
-            continue
+    for name, leaf, _ in named_once(named, limit):
         for part_name, part in _parts(name, leaf):
             # A strategy's variable dresses the one that a trace captures.
             key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
@@ -122,13 +153,29 @@ def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
 
 def named_leaves(named: Iterable[tuple[str, Any]], limit: int | None = None) -> dict[str, Any]:
     """Every variable and tensor that some names lead to, each under the first name found."""
-    leaves: dict[str, Any] = {}
-    found: set[int] = set()
-    for name, leaf, _ in walk(named, limit=limit):
+    return {name: leaf for name, leaf, _ in named_once(named, limit)}
+
+
+def named_once(
+    named: Iterable[tuple[str, Any]], limit: int | None = None
+) -> Iterator[tuple[str, Any, Any]]:
+    """Each variable and tensor once, under a name that no other has, and its owner; see `walk`."""
+    found: dict[int, Any] = {}
+    used: set[str] = set()
+    for name, leaf, owner in walk(named, limit=limit):
         if is_leaf(leaf) and id(leaf) not in found:
-            found.add(id(leaf))
-            leaves.setdefault(name, leaf)
-    return leaves
+            found[id(leaf)] = leaf
+            yield _unused(name, used), leaf, owner
+
+
+def _unused(name: str, used: set[str]) -> str:
+    """The name, or with the first number that makes it another; it is used from then on."""
+    unique, number = name, 0
+    while unique in used:
+        number += 1
+        unique = f"{name}_{number}"
+    used.add(unique)
+    return unique
 
 
 def resource_owners(named: Iterable[tuple[str, Any]]) -> dict[int, Any]:
@@ -157,7 +204,7 @@ def walk(
 
     Yields:
         The path, the value, and the object that owns it: for the handle of a lookup table, the
-        table.
+        table; for the variable that a Keras variable holds, that.
     """
     # The values are kept while this goes on: the id of one that was made only to be looked at, and
     # is gone, would soon be another's.
@@ -174,8 +221,11 @@ def walk(
                 yield name, value, value
                 continue
             if limit is not None and len(seen) > limit:
-                return
+                break  # what the names themselves stand for is still found
             seen[id(value)] = value
+            if is_keras_variable(value):
+                yield name, value.value, value
+                continue
             handle = value.resource_handle if hasattr(type(value), "resource_handle") else None
             if isinstance(handle, tf.Tensor):
                 yield name, handle, value
@@ -190,37 +240,33 @@ def walk(
 
 
 def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
-    """What is directly below a value, by the part that it adds to the path; see `walk`."""
+    """What is directly below a value, by the part that it adds to the path; see `walk`.
+
+    No two have one part.
+    """
     if isinstance(value, type):
         return
     if isinstance(value, _MAPPINGS) or (
         isinstance(value, Mapping) and is_user_module(type(value).__module__)
     ):
         if not _are_plain(value.values()):
-            yield from ((str(key), item) for key, item in list(value.items()))
+            yield from _distinct((str(key), item) for key, item in list(value.items()))
         return
     if isinstance(value, (list, tuple, deque)):
         if not _are_plain(value):
             yield from ((str(i), item) for i, item in enumerate(value))
         return
-    if is_keras_variable(value):
-        yield "", value.value
-        return
     named = getattr(type(value), "named_variables", None)
     if named is not None and isinstance(value, tf.Module):
+        below = _tensorflow.trackable_children(value) if whole else {}
         with contextlib.suppress(NbfnError):  # an unbound module has none
-            yield from value.named_variables().items()
-        if whole:
-            yield from _tensorflow.trackable_children(value).items()
+            below = value.named_variables() | below
+        yield from below.items()
         return
-    weights = _keras_variables(value)
-    if weights is not None:
-        yield from weights
-        optimizer = getattr(value, "optimizer", None)
-        if _keras_variables(optimizer):
-            yield "optimizer", optimizer
-        if whole:
-            yield from _tensorflow.trackable_children(value).items()
+    parts = keras_parts(value)
+    if parts is not None:
+        below = _tensorflow.trackable_children(value) if whole else {}
+        yield from _distinct([*parts, *below.items()])
         return
     if isinstance(value, tf.Module):
         yield from _public_first(vars(value))
@@ -235,6 +281,25 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
         yield from _public_first(held)
 
 
+def _distinct(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The same, each value once, and each under a name that no other has.
+
+    The first of a name keeps it, whatever names the others are given.
+    """
+    found: dict[int, tuple[str, Any]] = {}
+    for name, value in named:
+        found.setdefault(id(value), (name, value))
+    names = {name for name, _ in found.values()}
+    if len(names) == len(found):
+        return list(found.values())
+    first: set[str] = set()
+    distinct = []
+    for name, value in found.values():
+        distinct.append((_unused(name, names) if name in first else name, value))
+        first.add(name)
+    return distinct
+
+
 def _are_plain(values: Iterable[Any]) -> bool:
     """Whether there is nothing but numbers and text in a container, however large it is."""
     return set(map(type, values)) <= PLAIN
@@ -243,29 +308,3 @@ def _are_plain(values: Iterable[Any]) -> bool:
 def _public_first(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     items = [each for each in attributes.items() if not each[0].startswith(_TRACKING)]
     yield from sorted(items, key=lambda item: item[0].startswith("_"))
-
-
-def is_keras_variable(value: Any) -> bool:
-    """Whether it is a Keras variable, which holds the tf.Variable as ``value``."""
-    return type(value).__module__.startswith("keras.") and isinstance(
-        getattr(value, "value", None), tf.Variable
-    )
-
-
-def _keras_variables(value: Any) -> list[tuple[str, Any]] | None:
-    """Variables of a Keras layer, model or optimizer by their path without its own name."""
-    if not any(base.__module__.startswith("keras.") for base in type(value).__mro__):
-        return None
-    if not hasattr(type(value), "variables"):
-        return None
-    try:
-        variables = list(value.variables)
-    except Exception:  # a property of the user's class may raise anything
-        return None
-    if not all(is_keras_variable(variable) for variable in variables):
-        return None
-    return [(_without_first(variable.path), variable.value) for variable in variables]
-
-
-def _without_first(path: str) -> str:
-    return path.split("/", 1)[1] if "/" in path else path

@@ -29,6 +29,11 @@ def is_optimizer(value: Any) -> bool:
     return _is_keras(value, "Optimizer")
 
 
+def is_metric(value: Any) -> bool:
+    """Whether it is a Keras metric."""
+    return _is_keras(value, "Metric")
+
+
 def is_table(value: Any) -> bool:
     """Whether it is a lookup table."""
     return all(hasattr(type(value), each) for each in ("lookup", "key_dtype", "value_dtype"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -214,7 +214,7 @@ def _sum(one: float | None, other: float | None) -> float | None:
 
 def _rows(value: Any) -> tuple[Row, ...]:
     if not hasattr(type(value), "describe"):
-        return tuple(_walked(value, (), {}, {}))
+        return tuple(row for row, _ in _Tree().rows(value, ()))
     if is_bound(value):
         return tuple(value.describe())
     # A module that is not bound is a specification that does not change, and `setup`, which may do
@@ -226,57 +226,73 @@ def _rows(value: Any) -> tuple[Row, ...]:
     return known[1]
 
 
-def _walked(
-    value: Any, path: Path, models: dict[int, Path], variables: dict[int, Path]
-) -> Iterator[Row]:
-    label = type(value).__name__
-    if id(value) in models:
-        yield Row(path, "module", label, same_as=models[id(value)], depth=len(path))
-        return
-    models[id(value)] = path
-    parts = dict(_parts(value))
-    takes, gives = _shapes(value)
-    found = variables_of(value)
-    nbytes = total_bytes(found.values())
-    yield Row(path, "module", label, nbytes=nbytes, takes=takes, gives=gives, depth=len(path))
-    owned = {id(leaf) for part in parts.values() for leaf in variables_of(part).values()}
-    for at, leaf in found.items():
-        if id(leaf) not in owned:
-            collection = "params" if leaf.trainable else "state"
-            row = variable_row((*path, at[-1]), collection, leaf, variables)
-            yield replace(row, depth=len(path) + 1)
-    for name, part in parts.items():
-        yield from _walked(part, (*path, name), models, variables)
-
-
 def variables_of(value: Any) -> dict[Path, tf.Variable]:
     """The variables of a model by their paths in its tree."""
-    if kinds.is_layer(value):
-        return {
-            tuple(weight.path.split("/")[1:]) or (weight.name,): weight.value
-            for weight in value.weights
-        }
-    leaves = named_leaves(children(value)) if isinstance(value, tf.Module) else {}
+    if hasattr(type(value), "describe"):
+        leaves = named_leaves(children(value))
+        return {tuple(name.split("/")): leaf for name, leaf in leaves.items()}
     return {
-        tuple(name.split("/")): leaf
-        for name, leaf in leaves.items()
-        if isinstance(leaf, tf.Variable)
+        row.path: variable
+        for row, variable in _Tree().rows(value, ())
+        if variable is not None and row.same_as is None
     }
 
 
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """The modules and layers right below, also those in lists and dicts, by their names."""
-    layers = getattr(value, "layers", None) if kinds.is_layer(value) else None
-    if isinstance(layers, list):
-        yield from ((layer.name, layer) for layer in layers)
-        return
-    waiting = [(name, each) for name, each in vars(value).items() if name[:1] != "_"]
+class _Tree:
+    """Reads the tree of a layer or of a plain module, each part of it once."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, tuple[Path, dict[int, tf.Variable]]] = {}
+        self._variables: dict[int, Path] = {}
+
+    def rows(self, value: Any, path: Path) -> list[tuple[Row, tf.Variable | None]]:
+        """The rows of a part and of all that is in it; those of variables with the variable."""
+        label, depth = type(value).__name__, len(path)
+        if id(value) in self._parts:
+            return [
+                (Row(path, "module", label, same_as=self._parts[id(value)][0], depth=depth), None)
+            ]
+        held: dict[int, tf.Variable] = {}
+        self._parts[id(value)] = path, held
+        parts, others = _split(value)
+        below: list[tuple[Row, tf.Variable | None]] = []
+        for name, part in parts:
+            below += self.rows(part, (*path, name))
+            held |= self._parts[id(part)][1]
+        own: list[tuple[Row, tf.Variable | None]] = []
+        for name, leaf in named_leaves(others).items():
+            if isinstance(leaf, tf.Variable) and id(leaf) not in held:
+                held[id(leaf)] = leaf
+                collection = "params" if leaf.trainable else "state"
+                row = variable_row((*path, *name.split("/")), collection, leaf, self._variables)
+                own.append((replace(row, depth=depth + 1), leaf))
+        takes, gives = _shapes(value)
+        nbytes = total_bytes(held.values())
+        row = Row(path, "module", label, nbytes=nbytes, takes=takes, gives=gives, depth=depth)
+        return [(row, None), *own, *below]
+
+
+def _split(value: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """The modules and layers right below a model, also in lists and dicts; and what else it holds.
+
+    Optimizers and metrics are in neither: they are no part of a model's tree.
+    """
+    parts: list[tuple[str, Any]] = []
+    others: list[tuple[str, Any]] = []
+    waiting = list(children(value))
+    known: set[int] = set()
     while waiting:
         name, each = waiting.pop(0)
         if is_model(each):
-            yield name, each
+            # Keras lists the layers first that its own or the user's attributes hold again.
+            if id(each) not in known or not kinds.is_layer(value):
+                parts.append((name, each))
+            known.add(id(each))
         elif isinstance(each, list | tuple | Mapping):
             waiting[:0] = [(f"{name}/{part}", item) for part, item in children(each)]
+        elif not kinds.is_optimizer(each) and not kinds.is_metric(each):
+            others.append((name, each))
+    return parts, others
 
 
 def _shapes(value: Any) -> tuple[str, str]:
