@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,26 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.interruption import uninterrupted
-from nbfn.functions.traces.variable_names import IPYTHONS, children, is_keras_variable
-from nbfn.sessions.contents.kinds import is_mutable_table
-from nbfn.sessions.session import Session, session
-from nbfn.sessions.snapshot import RestoreError
-from nbfn.site import warn
-from nbfn.text import count, first_line, join
+from nbfn.functions.traces.keras_parts import is_keras_variable
+from nbfn.functions.traces.variable_names import IPYTHONS, children
+from nbfn.sessions.contents.held import (
+    Form,
+    RestoreError,
+    check_forms,
+    held_by,
+    match,
+    shortened,
+    tell_kept,
+    unsaved,
+)
+from nbfn.sessions.contents.kinds import is_layer, is_mutable_table, is_optimizer
+from nbfn.sessions.session import session
+from nbfn.text import first_line, join
+
+_BY_NAME = "_nbfn"
+"""The part of a checkpoint that has every value by its name in the session."""
+
+_WHOSE = "in the checkpoint it is"
 
 
 class CheckpointError(NbfnError, ValueError):
@@ -35,8 +49,9 @@ class Checkpoint:
         names: The names of the notebook whose values are in it.
         nbytes: Size on disk.
         kept: Variables of the notebook that it does not have; they keep their values.
-        waiting: What it has and the notebook has not; given to the objects of these names when
-            they are made, as TensorFlow does.
+        waiting: What layers and optimizers will have that are there, but have yet to make their
+            variables: TensorFlow gives it to them then. Metrics of ``compile`` begin at zero.
+        left_out: What it has and the notebook has not, if it was restored with ``partial=True``.
     """
 
     path: Path
@@ -44,6 +59,7 @@ class Checkpoint:
     nbytes: int
     kept: tuple[str, ...] = field(default=(), kw_only=True)
     waiting: tuple[str, ...] = field(default=(), kw_only=True)
+    left_out: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         return f"<nbfn checkpoint {self.path}: {join(self.names)}, {self.nbytes:,} bytes>"
@@ -53,8 +69,10 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
     """Writes the values of all variables and tables that the notebook's names lead to.
 
     It is a checkpoint of ``tf.train.Checkpoint``, with one part for each name of the notebook, so
-    that plain TensorFlow can read one of them: ``tf.train.Checkpoint(model=model).read(path)``. It
-    is written beside `path` and moved there when it is complete. Iterators are left out.
+    that plain TensorFlow can read one of them: ``tf.train.Checkpoint(model=model).read(path)``. One
+    more part has every value by its name in the session, also those that TensorFlow does not track:
+    layers in a list, metrics, the state of random generators. It is written beside `path` and moved
+    there when it is complete. Iterators are left out.
 
     Args:
         path: Where to write it; TensorFlow adds ``.index`` and ``.data-00000-of-00001``.
@@ -65,15 +83,16 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
     if "://" in os.fspath(path):
         raise CheckpointError(f"`{path}` is on no file system of this machine; save to one that is")
     target = Path(path)
-    parts = _parts(session())
-    if not parts:
+    here = _Notebook()
+    if not here.held.values:
         raise CheckpointError(
             "there is nothing to save: no name of the notebook leads to a variable or a table"
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        tf.train.Checkpoint(**parts).write(str(beside))
+        parts = {**here.parts(), _BY_NAME: _holder(_numbered(here.held.owners))}
+        tf.train.Checkpoint.write(_holder(parts), str(beside))
         with uninterrupted():
             # The index last: without it the values are no checkpoint.
             for file in sorted(_files(beside), key=lambda file: file.suffix == ".index"):
@@ -82,23 +101,28 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
     finally:
         for file in _files(beside):
             file.unlink(missing_ok=True)
-    return Checkpoint(target, tuple(parts), sum(file.stat().st_size for file in _files(target)))
+    nbytes = sum(file.stat().st_size for file in _files(target))
+    return Checkpoint(target, here.roots(here.held.values), nbytes)
 
 
-def restore(path: str | os.PathLike[str]) -> Checkpoint:
+def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoint:
     """Gives the notebook's variables and tables the values of a checkpoint.
+
+    A model that was made again is restored if it has the same structure, as with a snapshot. What
+    has yet to make its variables, as an optimizer before its first step, is given them when it
+    does.
 
     Args:
         path: What `save` was given; or another checkpoint of ``tf.train.Checkpoint``, or the folder
             of some, of which the newest is taken. Its parts are matched with the notebook's names.
+        partial: Whether to restore the rest if the notebook has not all that is in it.
 
     Returns:
-        What was restored, with what of the notebook it does not have, and the other way round;
-        a warning says the first.
+        What was restored, with what of the notebook it does not have; a warning says that too.
 
     Raises:
-        RestoreError: If there is no checkpoint, nothing of it has a name of the notebook, or a
-            variable has another shape or dtype; nothing is restored then.
+        RestoreError: If there is no checkpoint, or something of it is not in the notebook or has
+            another shape or dtype there; nothing is restored then.
     """
     prefix = str(tf.train.latest_checkpoint(str(path)) or path)
     try:
@@ -110,60 +134,131 @@ def restore(path: str | os.PathLike[str]) -> Checkpoint:
             f"`{path}` is a checkpoint of TensorFlow 1, which names no objects; read it with "
             "tf.compat.v1.train.Saver"
         )
-    here = session()
-    named = {id(each): name for name, each in here.variables.items()}
-    parts = {name: part for name, part in _parts(here).items() if name in saved.children}
-    root = tf.train.Checkpoint(**parts)
-    matched = dict(_matched(root, saved))
-    if not parts or not matched:
-        listed = join([f"`{name}`" for name in saved.children if name != "save_counter"])
-        raise RestoreError(f"the checkpoint has {listed}, which the notebook does not name")
-    for variable, value in matched.values():
-        is_now, was = variable, value.value
-        if not isinstance(is_now, tf.Variable) or was is None:
-            continue
-        if is_now.dtype != was.dtype or not is_now.shape.is_compatible_with(was.shape):
-            name = named.get(id(variable), value.key)
-            raise RestoreError(
-                f"`{name}` is {is_now.dtype.name}{is_now.shape}, "
-                f"in the checkpoint it is {was.dtype.name}{was.shape}"
-            )
-    with uninterrupted():
-        root.read(prefix).expect_partial()
-    found = {id(variable) for variable, _ in matched.values()}
-    kept = tuple(
-        name
-        for key, name in named.items()
-        if key not in found and name.partition("/")[0] not in IPYTHONS
-    )
-    if kept:
-        more = ", ..." if len(kept) > 3 else ""
-        warn(
-            f"the checkpoint {path} has no value for {', '.join(kept[:3])}{more} "
-            f"({count(len(kept), 'variable')}), which keep what they have"
+    here = _Notebook()
+    by_name = saved.children.get(_BY_NAME)
+    found = _by_place(here, saved) if by_name is None else _by_name(here, saved, by_name)
+    if found.missing and not partial:
+        listed = shortened([f"`{name}`" for name in found.missing])
+        raise RestoreError(
+            f"the checkpoint has {listed}, which the notebook has not; nothing was restored "
+            "(partial=True restores the rest)"
         )
-    waiting = [each.key for each in saved.values() if each.id not in matched]
-    nbytes = sum(file.stat().st_size for file in _files(Path(prefix)))
+    with uninterrupted():
+        for parts in found.reads:
+            tf.train.Checkpoint.read(_holder(parts), prefix).expect_partial()
+    tell_kept(f"the checkpoint {path}", found.kept)
     return Checkpoint(
         Path(prefix),
-        tuple(parts),
-        nbytes,
-        kept=kept,
-        waiting=tuple(each for each in waiting if each not in ("", "save_counter")),
+        found.names,
+        sum(file.stat().st_size for file in _files(Path(prefix))),
+        kept=found.kept,
+        waiting=found.waiting,
+        left_out=found.missing,
     )
 
 
-def _parts(here: Session) -> dict[str, Any]:
-    """What a checkpoint tracks for each name of the notebook that leads to a value to save."""
-    found: dict[str, Any] = {}
-    for name, value in here.named():
-        part = None if name in IPYTHONS else _trackable(value, {})
-        if part is not None:
-            found[name] = part
-    return found
+@dataclass(frozen=True)
+class _Found:
+    """What of the notebook a checkpoint is for.
+
+    Attributes:
+        reads: What to read, one after the other: objects by their names in the checkpoint.
+        names: As in `Checkpoint`, and so `waiting` and `kept`.
+        missing: What is nowhere in the notebook.
+    """
+
+    reads: list[dict[str, Any]]
+    names: tuple[str, ...]
+    missing: tuple[str, ...]
+    waiting: tuple[str, ...]
+    kept: tuple[str, ...]
 
 
-def _trackable(value: Any, seen: dict[int, Any]) -> Any | None:
+def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
+    """What a checkpoint of `save` is for."""
+    saved_values = by_name.children
+    numbered = sorted(saved_values, key=lambda name: int(name.partition(" ")[0]))
+    places = {name.partition(" ")[2]: name for name in numbered}
+    nodes = {name: saved_values[place] for name, place in places.items()}
+    found = match({name: _form(each) for name, each in nodes.items()}, here.held, _WHOSE)
+    parts = here.parts(here.roots(found.missing))
+    unbuilt = _Places(_holder(parts), saved).waiting
+    waiting = [name for name in found.missing if nodes[name].id in unbuilt]
+    now = {places[name]: here.held.owners[at] for name, at in found.names.items()}
+    reads = [{_BY_NAME: _holder(now)}]
+    if waiting:  # before what is there already, which TensorFlow may find at another place
+        late = {root: parts[root] for root in here.roots(waiting)}
+        here.check(_Places(_holder(late), saved))
+        reads.insert(0, late)
+    return _Found(
+        reads,
+        here.roots([*found.names, *waiting]),
+        tuple(name for name in found.missing if name not in waiting),
+        (*waiting, *found.later),
+        found.kept,
+    )
+
+
+def _by_place(here: _Notebook, saved: Any) -> _Found:
+    """What a checkpoint of TensorFlow is for: what stands at the same place as it did."""
+    parts = here.parts(saved.children)
+    places = _Places(_holder(parts), saved)
+    here.check(places)
+    values = {each.id: each.key for each in saved.values()}
+    left = {id: key for id, key in values.items() if id not in places.found}
+    return _Found(
+        [parts],
+        tuple(parts),
+        tuple(
+            key
+            for id, key in left.items()
+            if id not in places.waiting and key not in ("", "save_counter")
+        ),
+        tuple(key for id, key in left.items() if id in places.waiting),
+        unsaved(here.held, (_variable(each) for each, _ in places.found.values())),
+    )
+
+
+class _Notebook:
+    """What the notebook names, without what only IPython does.
+
+    Attributes:
+        held: The variables and the mutable tables.
+    """
+
+    def __init__(self) -> None:
+        here = session()
+        self._named = {name: each for name, each in here.named() if name not in IPYTHONS}
+        tables = {n: each for n, each in here.tables.items() if n.partition("/")[0] in self._named}
+        self.held = held_by(self._named.items(), tables)
+
+    def roots(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """The names of the notebook that some paths begin with."""
+        first = {path.partition("/")[0] for path in paths}
+        return tuple(name for name in self._named if name in first)
+
+    def parts(self, names: Iterable[str] | None = None) -> dict[str, Any]:
+        """What TensorFlow tracks below some names; by default below all that lead to a value."""
+        names = None if names is None else set(names)
+        found = {
+            name: _trackable(value, {}, names is not None)
+            for name, value in self._named.items()
+            if names is None or name in names
+        }
+        return {name: part for name, part in found.items() if part is not None}
+
+    def check(self, places: _Places) -> None:
+        """Refuses objects of another dtype or shape than those at their places.
+
+        Raises:
+            RestoreError: If there are any.
+        """
+        names = {id(each): name for name, each in self.held.values.items()}
+        pairs = [(_variable(value), there) for value, there in places.found.values()]
+        check_forms(((names.get(id(v), at.key), v, _form(at)) for v, at in pairs), _WHOSE)
+
+
+def _trackable(value: Any, seen: dict[int, Any], is_empty_too: bool) -> Any | None:
     """What TensorFlow can track of a value: itself, or the variables below it; None for nothing."""
     if id(value) in seen:
         return None
@@ -171,16 +266,22 @@ def _trackable(value: Any, seen: dict[int, Any]) -> Any | None:
     if _is_saved(value):
         return value
     if hasattr(type(value), "_trackable_children"):
-        is_empty = isinstance(value, _tensorflow.Function) or not _has_values(value, seen)
-        return None if is_empty else value
-    below = {part: _trackable(child, seen) for part, child in children(value)}
+        if isinstance(value, _tensorflow.Function):
+            return None
+        return value if is_empty_too or _has_values(value, seen) else None
+    below = {part: _trackable(child, seen, is_empty_too) for part, child in children(value)}
     kept = {part: child for part, child in below.items() if part and child is not None}
-    if not kept:
-        return None
-    holder = tf.Module()
-    for part, child in kept.items():
-        setattr(holder, part, child)
-    return holder
+    return _holder(kept) if kept else None
+
+
+def _numbered(named: Mapping[str, Any]) -> dict[str, Any]:
+    """The same by number and name: TensorFlow does not keep the order of what it saves."""
+    return {f"{number} {name}": each for number, (name, each) in enumerate(named.items())}
+
+
+def _holder(parts: Mapping[str, Any]) -> Any:
+    """An object with these parts that TensorFlow tracks, whatever their names are."""
+    return tf.train.Checkpoint(**parts)
 
 
 def _is_saved(value: Any) -> bool:
@@ -198,18 +299,50 @@ def _has_values(value: Any, seen: dict[int, Any]) -> bool:
     return False
 
 
-def _matched(root: Any, saved: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """Each object with the saved one that stands at the same place, by the number of that."""
-    waiting, seen = [(root, saved)], set[int]()
-    while waiting:
-        value, there = waiting.pop()
-        if there.id in seen:
-            continue
-        seen.add(there.id)
-        if _is_saved(value):
-            yield there.id, (value.value if is_keras_variable(value) else value, there)
-        below: Mapping[str, Any] = _tensorflow.trackable_children(value)
-        waiting += [(below[name], each) for name, each in there.children.items() if name in below]
+class _Places:
+    """Which objects stand, seen from a root, where saved ones stood.
+
+    Attributes:
+        found: Each variable or table with the saved one, by the number of that.
+        waiting: The numbers of those that nothing stands for, below what has yet to be built.
+    """
+
+    def __init__(self, root: Any, saved: Any) -> None:
+        self.found: dict[int, tuple[Any, Any]] = {}
+        self.waiting: set[int] = set()
+        below_unbuilt: list[Any] = []
+        waiting, seen = [(root, saved, False)], set[int]()
+        while waiting:
+            value, there, is_unbuilt = waiting.pop()
+            if there.id in seen:
+                continue
+            seen.add(there.id)
+            if _is_saved(value):
+                self.found[there.id] = value, there
+            if is_layer(value) or is_optimizer(value):
+                is_unbuilt = not getattr(value, "built", True)
+            below: Mapping[str, Any] = _tensorflow.trackable_children(value)
+            for name, each in there.children.items():
+                if name in below:
+                    waiting.append((below[name], each, is_unbuilt))
+                elif is_unbuilt:
+                    below_unbuilt.append(each)
+        while below_unbuilt:
+            each = below_unbuilt.pop()
+            if each.id not in seen:
+                seen.add(each.id)
+                self.waiting.add(each.id)
+                below_unbuilt += each.children.values()
+
+
+def _variable(value: Any) -> Any:
+    return value.value if is_keras_variable(value) else value
+
+
+def _form(saved: Any) -> Form:
+    """The form of a saved variable or table."""
+    table, variable = saved.table, saved.value
+    return Form(table) if table is not None else Form((variable.dtype,), variable.shape)
 
 
 def _files(prefix: Path) -> list[Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -19,18 +18,24 @@ from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
 from nbfn.functions.graphs.wrap import WrappedFunction
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.traces.variable_names import children, named_leaves, users_names, walk
+from nbfn.functions.traces.variable_names import (
+    children,
+    named_leaves,
+    notebook,
+    users_names,
+    walk,
+)
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
+from nbfn.sessions.contents.held import Held, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
-from nbfn.site import cells_namespace
 from nbfn.text import count, join
 
 _MAX_NAMES = 5
@@ -53,14 +58,11 @@ class Session:
     ``model/hidden/kernel``. What only IPython keeps (``Out[3]``) is named last.
 
     Args:
-        namespace: The namespace whose names the session has; by default that of the cell that runs,
-            which is not ``__main__`` in a shell embedded in a function, or else a script's.
+        namespace: The namespace whose names the session has; by default the notebook's.
     """
 
     def __init__(self, namespace: dict[str, Any] | None = None) -> None:
-        if namespace is None:
-            namespace = cells_namespace()
-        self._namespace = sys.modules["__main__"].__dict__ if namespace is None else namespace
+        self._namespace = notebook() if namespace is None else namespace
 
     def named(self) -> list[tuple[str, Any]]:
         """The notebook's public names and what they stand for."""
@@ -246,6 +248,8 @@ class Session:
         if found:
             return found[0]
         leaves = named_leaves(self.named())
+        if name in leaves:  # several have this path, and a number tells them apart
+            return leaves[name]
         last = name.rpartition("/")[2]
         near = [each for each in leaves if each.rpartition("/")[2] == last]
         if not near:
@@ -311,15 +315,28 @@ class Session:
 
     def snapshot(self) -> Snapshot:
         """A copy of the values of all variables and of the entries of all tables now, by name."""
-        return snapshot_of(self.variables, self.tables)
+        return snapshot_of(self.held())
 
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
+    def restore(self, snapshot: Mapping[str, Any], *, partial: bool = False) -> None:
         """Gives variables and tables back what a snapshot has of them.
 
+        A model that was made again is restored if it has the same structure: the numbers that Keras
+        adds to the names of layers need not be the same. A warning names what has no value in the
+        snapshot, such as variables that an optimizer has made since.
+
+        Args:
+            snapshot: What `snapshot` returned, or a part of it.
+            partial: Whether to restore the rest if something of the snapshot is not there.
+
         Raises:
-            RestoreError: If one is gone, or has another shape or dtype; nothing is changed then.
+            RestoreError: If something of the snapshot is not there, or has another shape or dtype;
+                nothing is changed then.
         """
-        put_back(snapshot, self.variables, self.tables)
+        put_back(snapshot, self.held(), partial)
+
+    def held(self) -> Held:
+        """What can be saved: the variables and the mutable tables."""
+        return held_by(self.named(), self.tables)
 
     def __repr__(self) -> str:
         held = (

@@ -9,13 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnError
 from nbfn.functions.calls.interruption import uninterrupted
+from nbfn.sessions.contents.held import Form, Held, form_of, match, refuse_missing, tell_kept
 from nbfn.sessions.contents.kinds import is_mutable_table
-
-
-class RestoreError(NbfnError, ValueError):
-    """What was saved does not fit the session; nothing was restored."""
 
 
 @dataclass(frozen=True)
@@ -29,48 +25,43 @@ class Entries:
 Snapshot = dict[str, tf.Tensor | Entries]
 
 
-def snapshot_of(variables: Mapping[str, tf.Variable], tables: Mapping[str, Any]) -> Snapshot:
+def snapshot_of(held: Held) -> Snapshot:
     """A copy of what variables and mutable tables hold, by name."""
-    found: Snapshot = {name: tf.identity(each.read_value()) for name, each in variables.items()}
-    for name, table in tables.items():
-        if is_mutable_table(table):
-            found[name] = Entries(*_tensorflow.entries(table))
-    return found
+    return {name: _copy(each) for name, each in held.values.items()}
 
 
-def put_back(
-    snapshot: Mapping[str, Any], variables: Mapping[str, tf.Variable], tables: Mapping[str, Any]
-) -> None:
+def put_back(snapshot: Mapping[str, Any], held: Held, partial: bool) -> None:
     """Gives variables and tables back what a snapshot has of them.
 
     Raises:
-        RestoreError: If one is gone, or has another shape or dtype; nothing is changed then.
+        RestoreError: If one has another shape or dtype, or, unless `partial`, is not there;
+            nothing is changed then.
     """
-    for name, value in snapshot.items():
-        held = (tables if isinstance(value, Entries) else variables).get(name)
-        if held is None:
-            kind = "table" if isinstance(value, Entries) else "variable"
-            raise RestoreError(f"the session has no {kind} `{name}` any more")
-        if isinstance(value, Entries):
-            is_now, was = (
-                f"{keys.name} to {values.name}"
-                for keys, values in (
-                    (held.key_dtype, held.value_dtype),
-                    (value.keys.dtype, value.values.dtype),
-                )
-            )
-        else:
-            is_now, was = f"{held.dtype.name}{held.shape}", f"{value.dtype.name}{value.shape}"
-            if held.dtype == value.dtype and held.shape.is_compatible_with(value.shape):
-                continue
-        if is_now != was:
-            raise RestoreError(f"`{name}` is {is_now}, its snapshot is {was}")
+    saved = {name: _form(value) for name, value in snapshot.items()}
+    found = match(saved, held, "its snapshot is")
+    if not partial:
+        refuse_missing(found)
     with uninterrupted():
-        for name, value in snapshot.items():
+        for name, here in found.names.items():
+            value, to = snapshot[name], held.values[here]
             if isinstance(value, Entries):
-                fill(tables[name], value)
+                fill(to, value)
             else:
-                variables[name].assign(value)
+                to.assign(value)
+    roots = {name.partition("/")[0] for name in snapshot}
+    tell_kept("the snapshot", [n for n in found.kept if n.partition("/")[0] in roots])
+
+
+def _copy(value: Any) -> tf.Tensor | Entries:
+    if is_mutable_table(value):
+        return Entries(*_tensorflow.entries(value))
+    return tf.identity(value.read_value())
+
+
+def _form(value: Any) -> Form:
+    if isinstance(value, Entries):
+        return Form((value.keys.dtype, value.values.dtype))
+    return form_of(tf.convert_to_tensor(value))
 
 
 def fill(table: Any, entries: Entries) -> None:

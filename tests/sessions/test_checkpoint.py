@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
+import numpy as np
 import pytest
 import tensorflow as tf
 
 import nbfn
 from nbfn.sessions.checkpoint import CheckpointError
-from nbfn.sessions.snapshot import RestoreError
+from nbfn.sessions.contents.held import RestoreError
 
 keras = pytest.importorskip("keras")
 
@@ -86,12 +89,105 @@ def test_a_checkpoint_of_plain_tensorflow_is_restored(notebook, tmp_path) -> Non
 def test_what_it_does_not_have_is_kept_and_told(full, tmp_path) -> None:
     nbfn.save(tmp_path / "run")
     full["new"] = tf.Variable(5.0)
-    del full["weight"]
+    full["agent"].policy.assign([1.0])
     with pytest.warns(nbfn.NbfnWarning, match="has no value for new"):
         restored = nbfn.restore(tmp_path / "run")
     assert full["new"].numpy() == 5.0
-    assert restored.kept == ("new",)
-    assert restored.waiting == ("weight",)
+    assert full["agent"].policy.numpy() == [9.0]
+    assert (restored.kept, restored.waiting, restored.left_out) == (("new",), (), ())
+
+
+def test_what_the_notebook_has_no_more_is_refused_or_left_out(full, tmp_path) -> None:
+    nbfn.save(tmp_path / "run")
+    weight = full.pop("weight")
+    full.pop("Out")
+    full["agent"].policy.assign([1.0])
+    with pytest.raises(RestoreError, match="has `weight`, which the notebook has not"):
+        nbfn.restore(tmp_path / "run")
+    assert full["agent"].policy.numpy() == [1.0]
+    restored = nbfn.restore(tmp_path / "run", partial=True)
+    assert full["agent"].policy.numpy() == [9.0]
+    assert restored.left_out == ("weight",)
+    assert "weight" not in restored.names
+    assert weight.numpy() == 2.0
+
+
+def compiled(names):
+    """A model whose optimizer and metrics make their variables with the first step."""
+    inputs = keras.Input((3,))
+    hidden = keras.layers.Dense(2)(keras.layers.Dense(4)(inputs))
+    names["model"] = model = keras.Model(inputs, hidden)
+    model.compile("adam", "mse", metrics=["mae"], run_eagerly=True)
+    return model
+
+
+def values_of(variables):
+    return [variable.numpy().tolist() for variable in variables]
+
+
+def test_what_an_optimizer_has_yet_to_make_is_given_it_then(notebook, tmp_path) -> None:
+    x, y = np.ones((4, 3)), np.ones((4, 2))
+    model = compiled(notebook)
+    model.fit(x, y, epochs=2, verbose=0)
+    trained = values_of(model.variables), values_of(model.optimizer.variables)
+    nbfn.save(tmp_path / "run")
+    model = compiled(notebook)
+    restored = nbfn.restore(tmp_path / "run")
+    assert values_of(model.variables) == trained[0]
+    assert model.optimizer.iterations.numpy() == 2
+    slots = [name for name in restored.waiting if "/optimizer/" in name]
+    assert len(slots) == 2 * 4
+    metrics = set(restored.waiting) - set(slots)
+    assert metrics == {
+        f"model/metrics/compile_metrics/mean_absolute_error/{each}" for each in ("total", "count")
+    }
+    assert (restored.kept, restored.left_out) == ((), ())
+    del restored
+    gc.collect()
+    model.optimizer.build(model.trainable_variables)
+    assert values_of(model.optimizer.variables) == trained[1]
+
+
+def test_a_model_that_is_not_built_yet_is_given_its_weights_then(notebook, tmp_path) -> None:
+    def make():
+        notebook["nets"] = [keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(2)])]
+        return notebook["nets"][0]
+
+    net = make()
+    net(tf.ones([1, 3]))
+    nbfn.save(tmp_path / "run")
+    before = values_of(net.variables)
+    net = make()
+    assert len(nbfn.restore(tmp_path / "run").waiting) == 4
+    net(tf.ones([1, 3]))
+    assert values_of(net.variables) == before
+
+
+def test_a_model_without_its_optimizer_is_a_part_of_it(notebook, tmp_path) -> None:
+    model = compiled(notebook)
+    model.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
+    nbfn.save(tmp_path / "run")
+    before = values_of(model.variables)
+    inputs = keras.Input((3,))
+    hidden = keras.layers.Dense(2)(keras.layers.Dense(4)(inputs))
+    notebook["model"] = model = keras.Model(inputs, hidden)
+    fresh = values_of(model.variables)
+    with pytest.raises(RestoreError, match=r"has `model/optimizer/iteration`.* and 11 more, which"):
+        nbfn.restore(tmp_path / "run")
+    assert values_of(model.variables) == fresh
+    assert len(nbfn.restore(tmp_path / "run", partial=True).left_out) == 14
+    assert values_of(model.variables) == before
+
+
+def test_each_value_is_written_once(notebook, tmp_path) -> None:
+    inputs = keras.Input((100,))
+    notebook["model"] = keras.Model(inputs, keras.layers.Dense(1000)(inputs))
+    notebook["write"] = tf.Variable(1.0)  # a name that TensorFlow's own method has
+    saved = nbfn.save(tmp_path / "run")
+    assert 4 * 101_001 <= saved.nbytes < 1.1 * 4 * 101_001
+    notebook["write"].assign(2.0)
+    assert nbfn.restore(tmp_path / "run").names == ("model", "write")
+    assert notebook["write"].numpy() == 1.0
 
 
 def test_what_does_not_fit_changes_nothing(full, tmp_path) -> None:
@@ -108,7 +204,9 @@ def test_there_is_none_or_another(notebook, tmp_path) -> None:
     with pytest.raises(RestoreError, match="there is no checkpoint at"):
         nbfn.restore(tmp_path / "none")
     tf.train.Checkpoint(other=tf.Variable(1.0)).write(str(tmp_path / "other"))
-    with pytest.raises(RestoreError, match="has `other`, which the notebook does not name"):
+    with pytest.raises(
+        RestoreError, match="has `other`, which the notebook has not; nothing was restored"
+    ):
         nbfn.restore(tmp_path / "other")
 
 

@@ -16,8 +16,8 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.watching.watch import observe
+from nbfn.sessions.contents.held import RestoreError
 from nbfn.sessions.session import Session
-from nbfn.sessions.snapshot import RestoreError
 from nbfn.views.session import session_outline
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -19,14 +19,15 @@ def saved_objects(path: str) -> Saved | None:
         graph = TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH))
     except (ImportError, ValueError, tf.errors.OpError):
         return None
-    return Saved(graph, 0, reader)
+    shapes, dtypes = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+    return Saved(graph, 0, {key: tf.TensorSpec(shapes[key], dtypes[key]) for key in shapes})
 
 
 class Saved:
     """One saved object: a node of the checkpoint's graph of objects."""
 
-    def __init__(self, graph: Any, node: int, reader: Any) -> None:
-        self._graph, self._node, self._reader = graph, node, reader
+    def __init__(self, graph: Any, node: int, tensors: Mapping[str, tf.TensorSpec]) -> None:
+        self._graph, self._node, self._tensors = graph, node, tensors
 
     @property
     def id(self) -> int:
@@ -37,16 +38,24 @@ class Saved:
     def children(self) -> dict[str, Saved]:
         """The objects below it, by the names that they are tracked by."""
         listed = self._graph.nodes[self._node].children
-        return {each.local_name: Saved(self._graph, each.node_id, self._reader) for each in listed}
+        return {each.local_name: Saved(self._graph, each.node_id, self._tensors) for each in listed}
 
     @property
     def value(self) -> tf.TensorSpec | None:
         """Shape and dtype, if it is a variable."""
         for attribute in self._graph.nodes[self._node].attributes:
-            key = attribute.checkpoint_key
-            if attribute.name == "VARIABLE_VALUE" and self._reader.has_tensor(key):
-                shapes = self._reader.get_variable_to_shape_map()
-                return tf.TensorSpec(shapes[key], self._reader.get_variable_to_dtype_map()[key])
+            if attribute.name == "VARIABLE_VALUE":
+                return self._tensors.get(attribute.checkpoint_key)
+        return None
+
+    @property
+    def table(self) -> tuple[tf.DType, tf.DType] | None:
+        """The dtypes of its keys and of their values, if it is a lookup table."""
+        for attribute in self._graph.nodes[self._node].attributes:
+            place = attribute.checkpoint_key
+            keys, values = (self._tensors.get(f"{place}-{each}") for each in ("keys", "values"))
+            if keys is not None and values is not None:
+                return keys.dtype, values.dtype
         return None
 
     @property
@@ -58,6 +67,6 @@ class Saved:
     def values(self) -> Iterator[Saved]:
         """Every saved object that has a value."""
         for number in range(len(self._graph.nodes)):
-            each = Saved(self._graph, number, self._reader)
+            each = Saved(self._graph, number, self._tensors)
             if each._graph.nodes[number].attributes:
                 yield each

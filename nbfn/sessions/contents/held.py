@@ -1,0 +1,223 @@
+"""What of the notebook can be saved, by name, and which of it something saved belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.errors import NbfnError
+from nbfn.functions.traces.keras_parts import is_keras_variable
+from nbfn.functions.traces.variable_names import named_once, walk
+from nbfn.sessions.contents import kinds
+from nbfn.site import warn
+from nbfn.text import count
+
+_NUMBER = re.compile(r"_\d+(?=_|/|$)")
+"""The number by which Keras tells names apart that it makes itself, as in ``dense_1/kernel``."""
+
+_MAX_ITEMS = 3
+
+
+class RestoreError(NbfnError, ValueError):
+    """What was saved does not fit the session; nothing was restored."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The dtype and shape of a variable, or the dtypes of a table's keys and values."""
+
+    dtypes: tuple[tf.DType, ...]
+    shape: tf.TensorShape | None = None
+
+    @property
+    def kind(self) -> str:
+        """``variable`` or ``table``."""
+        return "table" if self.shape is None else "variable"
+
+    def fits(self, other: Form) -> bool:
+        """Whether a value of the other form can be restored to this one."""
+        if self.dtypes != other.dtypes or self.kind != other.kind:
+            return False
+        return self.shape is None or self.shape.is_compatible_with(other.shape)
+
+    def __str__(self) -> str:
+        names = " to ".join(each.name for each in self.dtypes)
+        return names if self.shape is None else f"{names}{self.shape}"
+
+
+def form_of(value: Any) -> Form:
+    """The form of a variable or tensor, or of a table."""
+    if kinds.is_table(value):
+        return Form((value.key_dtype, value.value_dtype))
+    return Form((value.dtype,), value.shape)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What can be saved.
+
+    Attributes:
+        values: The variables and the mutable tables by name.
+        owners: What TensorFlow saves of each: itself, or the Keras variable that holds it.
+        by_keras: The names that have a part of Keras's in them, of a layer or a weight.
+        metrics: The names of the Keras metrics.
+        unbuilt: The names of those metrics that have yet to make their variables.
+    """
+
+    values: Mapping[str, Any]
+    owners: Mapping[str, Any]
+    by_keras: frozenset[str]
+    metrics: tuple[str, ...]
+    unbuilt: tuple[str, ...]
+
+
+def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Held:
+    """What can be saved of what some names lead to, and of these tables."""
+    named = list(named)
+    values = {name: each for name, each in tables.items() if kinds.is_mutable_table(each)}
+    owners = dict(values)
+    for name, leaf, owner in named_once(named):
+        if isinstance(leaf, tf.Variable):
+            values[name], owners[name] = leaf, owner if is_keras_variable(owner) else leaf
+    walked = [(name, each) for name, each, _ in walk(named)]
+    layers = [name for name, each in walked if kinds.is_layer(each)]
+    metrics = {name: each for name, each in walked if kinds.is_metric(each)}
+    below = tuple(f"{name}/" for name in layers)
+    return Held(
+        values,
+        owners,
+        frozenset(n for n in values if is_keras_variable(owners[n]) or n.startswith(below)),
+        tuple(metrics),
+        tuple(name for name, each in metrics.items() if getattr(each, "built", True) is False),
+    )
+
+
+@dataclass(frozen=True)
+class Match:
+    """Which of what is held each saved value belongs to.
+
+    Attributes:
+        names: The name of what is held for each saved name.
+        missing: The saved names for which nothing is held.
+        later: Those of metrics of ``compile`` that have no variables yet: they make them, and
+            begin at zero, when the model is fitted.
+        kept: The names of what is held for which nothing was saved; not those of metrics.
+    """
+
+    names: Mapping[str, str]
+    missing: tuple[str, ...]
+    later: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def match(saved: Mapping[str, Form], held: Held, whose: str) -> Match:
+    """Finds what each saved value belongs to.
+
+    It is what has its name. Keras numbers the layers that it names itself through the whole
+    process, so that those of a model that was made again have other numbers. So where the names
+    below a first part are not all there, Keras's that differ by numbers only are matched in their
+    order, if they are as many.
+
+    Args:
+        saved: The form of each saved value by name.
+        held: What is held now.
+        whose: Where it was saved, in words, such as ``its snapshot is``.
+
+    Raises:
+        RestoreError: If what is held has another dtype or shape than was saved.
+    """
+    names: dict[str, str] = {}
+    for root, group in _by(_first_part, saved).items():
+        if all(name in held.values for name in group):
+            names |= {name: name for name in group}
+            continue
+        alike = _by(_without_numbers, (name for name in held.values if _first_part(name) == root))
+        for form, some in _by(_without_numbers, group).items():
+            others = alike.get(form, [])
+            is_part = set(some) <= set(others) or set(some) >= set(others)
+            if is_part or not held.by_keras.issuperset(others):
+                names |= {name: name for name in some if name in held.values}
+            elif len(some) == len(others):
+                names |= dict(zip(some, others, strict=True))
+    check_forms(((here, held.values[here], saved[name]) for name, here in names.items()), whose)
+    missing = [name for name in saved if name not in names]
+    return Match(
+        names,
+        tuple(name for name in missing if not _is_below(name, held.unbuilt)),
+        tuple(name for name in missing if _is_below(name, held.unbuilt)),
+        unsaved(held, (held.values[here] for here in names.values())),
+    )
+
+
+def unsaved(held: Held, restored: Iterable[Any]) -> tuple[str, ...]:
+    """The names of the rest, without metrics, of which those of ``compile`` are reset anyway."""
+    found = {id(each) for each in restored}
+    rest = (name for name, each in held.values.items() if id(each) not in found)
+    return tuple(name for name in rest if not _is_below(name, held.metrics))
+
+
+def check_forms(pairs: Iterable[tuple[str, Any, Form]], whose: str) -> None:
+    """Refuses what is held in another form than it was saved.
+
+    Raises:
+        RestoreError: If a variable or table, which comes with its name, does not fit.
+    """
+    wrong = [
+        f"`{name}` is {form_of(value)}, {whose} {saved}"
+        for name, value, saved in pairs
+        if not form_of(value).fits(saved)
+    ]
+    if wrong:
+        raise RestoreError(shortened(wrong, "; "))
+
+
+def refuse_missing(match: Match) -> None:
+    """Refuses to restore only a part of what was saved.
+
+    Raises:
+        RestoreError: If something of it is missing.
+    """
+    if match.missing:
+        listed = shortened([f"`{name}`" for name in match.missing])
+        raise RestoreError(
+            f"the session no longer has {listed}; nothing was restored (partial=True restores the "
+            "rest)"
+        )
+
+
+def tell_kept(what: str, kept: Sequence[str]) -> None:
+    """Warns that some variables keep what they have, since nothing was saved of them."""
+    if kept:
+        warn(
+            f"{what} has no value for {shortened(kept)} ({count(len(kept), 'variable')}), which "
+            "keep what they have"
+        )
+
+
+def shortened(items: Sequence[str], between: str = ", ") -> str:
+    """The first few items, and how many more there are."""
+    more = len(items) - _MAX_ITEMS
+    return between.join([*items[:_MAX_ITEMS], *([f"and {more:,} more"] if more > 0 else [])])
+
+
+def _by(part: Callable[[str], str], names: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(part(name), []).append(name)
+    return found
+
+
+def _first_part(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _without_numbers(name: str) -> str:
+    return _NUMBER.sub("", name)
+
+
+def _is_below(name: str, parts: Iterable[str]) -> bool:
+    return any(name.startswith(f"{part}/") for part in parts)
