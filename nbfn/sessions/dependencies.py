@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbfn.functions import Trace
-from nbfn.functions.retraces.explain import stale
+from nbfn.functions.retraces.explain import stale_now
 from nbfn.sessions.contents.cells import CellLog, RanCell, cells
 from nbfn.site import Cell
 
@@ -150,20 +150,12 @@ def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Chang
     if guards is None:  # of a function that nbfn has not made nobody knows what it reads
         return
     now = guards.fingerprints()
-    found = [
-        stale({s: f for s, f in trace.fingerprints.items() if s in now or _is_rooted(s)}, now)
-        for trace in traces
-    ]
+    found = [stale_now(trace.fingerprints, now) for trace in traces]
     if all(found):
         for cause in found[-1]:
             root = (cause.path or "").split(".")[0]
             giver = log.giver(root)
             yield Change(cause.path or "", cause.sentence, None if giver is None else giver.cell)
-
-
-def _is_rooted(source: Any) -> bool:
-    """Whether a source is reached from the function alone, and not from an argument."""
-    return source.kind in ("global", "closure", "code", "module")
 
 
 def _once(found: Iterable[Cell | None]) -> list[Cell]:

@@ -13,6 +13,7 @@ from nbfn import protocol
 from nbfn.functions import live_functions
 from nbfn.modules.module.rows import Row, show_tensor
 from nbfn.sessions.contents.model import Model, Norms, model_of
+from nbfn.sessions.contents.reach import past_captures
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.sessions.timeline.records import record_of
@@ -23,11 +24,14 @@ MODEL_ROWS = 400
 PATIENCE = 50
 """A tree that has taken a second to read is read again when so many have passed."""
 
+_PAST = 0
+"""Stands for no model, but for what is past."""
+
 _read_at: dict[int, float] = {}
 
 
 def tell_environment(session: Session) -> None:
-    """Tells the feed of the devices, if a trace exists, and of the models.
+    """Tells the feed of the devices, if a trace exists, of the models, and of what is past.
 
     Listing devices initialises TensorFlow's context, after which devices cannot be configured; a
     trace has done so already.
@@ -40,6 +44,21 @@ def tell_environment(session: Session) -> None:
         }
         environment.tensorflow = tf.__version__
     environment.models = _models(session, environment.models)
+    environment.past = _past(session, environment.past)
+
+
+def _past(session: Session, known: frozenset[str]) -> frozenset[str]:
+    """The captures that are no part of the session any more; those known if it takes long to see.
+
+    What only traces know is looked at as seldom as a tree that takes as long to read.
+    """
+    began = time.monotonic()
+    if began < _read_at.get(_PAST, 0):
+        return known
+    past = past_captures(session.named(), live_functions())
+    ended = time.monotonic()
+    _read_at[_PAST] = ended + PATIENCE * (ended - began)
+    return past
 
 
 def _models(
@@ -58,7 +77,7 @@ def _models(
             _read_at[id(value)] = ended + PATIENCE * (ended - began)
         left -= len(rows[name].rows)
     alive = {id(value) for value in named.values()}
-    for key in _read_at.keys() - alive:
+    for key in _read_at.keys() - alive - {_PAST}:
         del _read_at[key]
     return rows
 

@@ -60,12 +60,14 @@ class Environment:
         tensorflow: The version of TensorFlow, once it is imported.
         devices: The devices, once there is a trace.
         models: The models' trees, by the notebook's names.
+        past: Ids of captures that are no part of the session any more; they are not listed.
         work: What is under way, by id.
     """
 
     tensorflow: str | None = None
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
     models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
+    past: frozenset[str] = frozenset()
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
 
 
@@ -106,6 +108,7 @@ class Feed:
         self._seen: dict[str, int] = {}
         self._known: dict[str, KnownRows] = {}
         self._captured = Captured()
+        self._past: frozenset[str] = frozenset()
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
         self._watchers: dict[Subscriber, _Watcher] = {}
@@ -245,13 +248,15 @@ class Feed:
         for id in [id for id in self._seen if id not in alive]:
             del self._seen[id]
             self._forget(id, removed)
-        removed.variables.extend(self._captured.gone() & self._sent.variables.keys())
+        gone = self._captured.gone()
+        self._put_past(put)
+        removed.variables.extend((gone | self._past) & self._sent.variables.keys())
         self._limit(put, removed)
         totals = totals_of(
             (known.row for known in self._known.values() if known.row is not None),
             cells=len(cells),
-            variables=len(self._captured),
-            variable_nbytes=self._captured.nbytes,
+            variables=len(self._captured) - len(self._past),
+            variable_nbytes=self._captured.nbytes - self._captured.nbytes_of(self._past),
         )
         told = (self._totals, self._tensorflow)
         if told == (totals, self.environment.tensorflow) and not any(
@@ -273,6 +278,23 @@ class Feed:
             put=put,
             removed=removed,
         )
+
+    def _put_past(self, put: protocol.State) -> None:
+        """Takes the rows of captures that are past out, and puts those in that are not any more."""
+        from nbfn.sessions.records import variable_rows
+
+        before, self._past = (
+            self._past,
+            frozenset(id for id in self.environment.past if id in self._captured),
+        )
+        for id in self._past & put.variables.keys():
+            del put.variables[id]
+        again = {id for id in before - self._past if id in self._captured}
+        if again:
+            traces = (known.traces for known in self._known.values())
+            put.variables.update(
+                variable_rows(chain.from_iterable(t.values() for t in traces), again)
+            )
 
     def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Adds the runs of cells that are new or have been merged."""

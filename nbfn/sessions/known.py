@@ -51,6 +51,10 @@ class Captured:
     def __len__(self) -> int:
         return len(self._counts)
 
+    def nbytes_of(self, ids: Iterable[str]) -> int:
+        """Size of some of them in bytes."""
+        return sum(self._sizes.get(id, 0) for id in ids)
+
     def add(self, captures: Iterable[Capture]) -> None:
         """Counts what a new trace captures."""
         for each in captures:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from nbfn import protocol
-from nbfn.functions import Cause, Retrace, Trace, TracedFunction
+from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
@@ -137,6 +137,18 @@ def add_rows(
             if id not in is_known:
                 rows.retraces[id] = _retrace(function, retrace, numbers)
     return now
+
+
+def variable_rows(
+    captures: Iterable[Iterable[Capture]], wanted: Collection[str]
+) -> dict[str, protocol.VariableRecord]:
+    """The rows of some captures, by id, of all that several traces have."""
+    return {
+        each.id: record_of(protocol.VariableRecord, each)
+        for some in captures
+        for each in some
+        if each.id in wanted
+    }
 
 
 def _name(function: Observed) -> str:

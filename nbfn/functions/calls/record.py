@@ -239,8 +239,16 @@ class RecordView:
 
     @property
     def captures(self) -> Captures:
-        """What the traces captured, each thing once, under the user's names."""
-        return captures_in(self.traces)
+        """What the traces captured, each thing once, under the user's names.
+
+        What only stale traces captured, such as the weights of a model that was made again, comes
+        last and says so.
+        """
+        return captures_in(self.traces, self.stale_traces())
+
+    def stale_traces(self) -> frozenset[int]:
+        """The numbers of the traces that no call finds, as things are now."""
+        return frozenset(trace.number for trace in self.traces if trace.lost or not trace.is_keyed)
 
 
 class GroupView(abc.ABC):

@@ -35,6 +35,10 @@ _MAX_SIDE = 200
 """Characters that a sentence shows of what was, and of what is."""
 
 
+_ROOTS = frozenset({"global", "closure", "code", "module"})
+"""The kinds of sources that are reached from the function alone, and not from an argument."""
+
+
 def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
     """Compares what was not found with every trace in the cache, oldest first.
 
@@ -86,6 +90,15 @@ def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
         kind: Kind = "function" if is_function(new) else "number" if is_number(new) else None
         causes.append(Cause("stale", sentence, source.name, old.text, new.text, source.kind, kind))
     return tuple(causes)
+
+
+def stale_now(before: Fingerprints, now: Fingerprints) -> tuple[Cause, ...]:
+    """What a trace read that differs from what its function's guards say now, without a call.
+
+    What is reached from an argument alone is left out.
+    """
+    known = {s: each for s, each in before.items() if s in now or s.kind in _ROOTS}
+    return stale(known, now)
 
 
 def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:

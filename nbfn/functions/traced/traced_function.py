@@ -33,6 +33,7 @@ from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import define
+from nbfn.functions.retraces.explain import stale_now
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.pattern import (
@@ -158,6 +159,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if owner is not None and value is owner and name != "self":
                 return f"{name}.{self.name}"
         return None if owner is not None else self.known_as
+
+    def stale_traces(self) -> frozenset[int]:
+        """The numbers of the traces that no call finds, as things are now."""
+        found, guards = super().stale_traces(), self.recorder.guards
+        if guards.on_stale != "retrace":
+            return found
+        now = guards.fingerprints()
+        return found | {trace.number for trace in self.traces if stale_now(trace.fingerprints, now)}
 
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""

@@ -5,9 +5,10 @@ RFC "Functions, not Sessions", section "Captured state".
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow as tf
@@ -15,6 +16,9 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions.traces.variable_names import names_for
 from nbfn.text import count, sizes
+
+_numbers = itertools.count(1)
+_numbered: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
 
 _MAX_LISTED = 50
 """So many captures a ``repr`` lists."""
@@ -34,7 +38,8 @@ class Capture:
         device: Device that holds it, in short form such as ``CPU:0``.
         nbytes: Size in bytes; None where it is not known.
         trainable: Whether gradients are taken for it by default.
-        id: Stable while the captured thing lives.
+        id: The captured thing's own: it has one in all traces, and no other has it later.
+        is_current: Whether a trace captures it that calls can still find, as things are now.
     """
 
     name: str
@@ -45,6 +50,7 @@ class Capture:
     nbytes: int | None
     trainable: bool
     id: str
+    is_current: bool = True
     _target: weakref.ReferenceType[Any] | None = field(default=None, repr=False)
 
     @property
@@ -67,7 +73,10 @@ class Capture:
     def __str__(self) -> str:
         shape = sizes(self.shape)
         kind = "" if self.kind == "variable" else f" ({self.kind})"
-        return f"{self.name}: {self.dtype}{shape} on {self.device}{kind}"
+        past = "" if self.is_alive else ", no longer exists"
+        if not past and not self.is_current:
+            past = ", in traces only that are stale"
+        return f"{self.name}: {self.dtype}{shape} on {self.device}{kind}{past}"
 
 
 class Captures(tuple[Capture, ...]):
@@ -81,13 +90,20 @@ class Captures(tuple[Capture, ...]):
         return "\n".join([*lines, f"  ... and {left:,} more"] if left > 0 else lines)
 
 
-def captures_in(traces: Iterable[Any]) -> Captures:
-    """What some traces captured, each thing once, under the first of its names."""
+def captures_in(traces: Iterable[Any], stale: Collection[int] = ()) -> Captures:
+    """What some traces captured, each thing once, under the first of its names.
+
+    What only stale traces captured, given by their numbers, comes last and is marked.
+    """
     found: dict[str, Capture] = {}
+    past: dict[str, Capture] = {}
     for trace in traces:
         for capture in trace.captures:
-            found.setdefault(capture.id, capture)
-    return Captures(found.values())
+            if trace.number in stale:
+                past.setdefault(capture.id, replace(capture, is_current=False))
+            else:
+                found.setdefault(capture.id, capture)
+    return Captures({**found, **past, **found}.values())
 
 
 def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:
@@ -124,9 +140,25 @@ def _capture(target: Any, name: str | None) -> Capture:
         device=short_device(getattr(target, "device", None)),
         nbytes=nbytes_of(shape, dtype),
         trainable=bool(getattr(target, "trainable", False)),
-        id=f"{kind}-{id(target):x}",
+        id=f"{kind}-{_number_of(target)}",
         _target=weakref.ref(target),
     )
+
+
+def _number_of(target: Any) -> int:
+    """A number that no other object has had: one that is made later may have the address."""
+    known = _numbered.get(id(target))
+    if known is None or known[0]() is not target:
+        known = _numbered[id(target)] = weakref.ref(target, _forget(id(target))), next(_numbers)
+    return known[1]
+
+
+def _forget(address: int) -> Callable[[Any], None]:
+    def forget(dead: Any) -> None:
+        if _numbered.get(address, (None,))[0] is dead:
+            del _numbered[address]
+
+    return forget
 
 
 def _own_name(target: Any, kind: str) -> str:

@@ -105,6 +105,12 @@ class Trace:
                 self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
 
     @property
+    def is_keyed(self) -> bool:
+        """Whether the objects that it was made for still exist."""
+        leaves = self.key.leaves.values()
+        return all(each.alive for each in leaves if isinstance(each, ObjectLeaf) and each.reference)
+
+    @property
     def signature(self) -> str:
         """The key as text, such as ``images: float32[64, 10], training: True``."""
         return self.key.text(_MAX_LEAVES)

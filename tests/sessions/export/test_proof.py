@@ -240,7 +240,7 @@ def test_random_operations_do_not_hide_a_variable(notebook, tmp_path, monkeypatc
         lambda notebook: notebook["weight"].assign([2.0]),
         lambda notebook: notebook["weight"].assign([1.0]),
     )(notebook, monkeypatch)
-    with pytest.raises(VerificationError, match="variable `notebook/weight`"):
+    with pytest.raises(VerificationError, match="variable `weight`"):
         nbfn.export(tmp_path / "model", f)
 
 

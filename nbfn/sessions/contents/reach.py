@@ -1,0 +1,87 @@
+"""Which captured variables are past: no name of the notebook leads there, and no trace needs them.
+
+Keras's models are in reference cycles: one whose name has another value now, and its variables,
+live on until the collector runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.code import closure, is_user_module, plain_function
+from nbfn.functions.traces.key import ObjectLeaf
+from nbfn.functions.traces.trace import Trace
+from nbfn.functions.traces.variable_names import users_names, walk
+from nbfn.sessions.contents import kinds
+
+
+def past_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]) -> frozenset[str]:
+    """The ids of captures that are no part of the session any more.
+
+    They have died, or nothing that the notebook names leads to them, and each trace that captured
+    them is stale or was made for a model that the notebook does not name either.
+    """
+    functions = list(functions)
+    uses: dict[str, list[tuple[Any, Trace, Any]]] = {}
+    for function in functions:
+        for trace in function.traces:
+            for capture in trace.captures:
+                value = capture.value if capture.is_alive else None
+                uses.setdefault(capture.id, []).append((function, trace, value))
+    if not uses:
+        return frozenset()
+    reached = _reached([*named, *_beyond(named, functions)])
+    stale: dict[str, frozenset[int]] = {}
+
+    def is_needed(function: Any, trace: Trace, value: Any) -> bool:
+        if value is None or id(value) in reached:
+            return value is not None
+        if function.id not in stale:
+            stale[function.id] = function.stale_traces()
+        return trace.number not in stale[function.id] and _can_be_called(function, trace, reached)
+
+    return frozenset(id for id, some in uses.items() if not any(is_needed(*use) for use in some))
+
+
+def _can_be_called(function: Any, trace: Trace, reached: set[int]) -> bool:
+    """Whether the models that a trace was made for are still there for the notebook."""
+    leaves = trace.key.leaves.values()
+    targets = [
+        leaf.reference() for leaf in leaves if isinstance(leaf, ObjectLeaf) and leaf.reference
+    ]
+    targets.append(getattr(function, "owner", None))
+    return all(id(each) in reached for each in targets if _is_walked(each))
+
+
+def _is_walked(value: Any) -> bool:
+    return isinstance(value, tf.Module) or kinds.is_layer(value) or kinds.is_optimizer(value)
+
+
+def _beyond(
+    named: Iterable[tuple[str, Any]], functions: Iterable[Any]
+) -> Iterator[tuple[str, Any]]:
+    """What functions close over, and what the user's modules and classes hold."""
+    for _, value in named:
+        if inspect.isfunction(value):
+            yield from closure(value).items()
+        elif (inspect.ismodule(value) and is_user_module(value.__name__)) or (
+            isinstance(value, type) and is_user_module(value.__module__)
+        ):
+            yield from users_names(vars(value))
+    for function in functions:
+        yield from closure(plain_function(function.python_function)).items()
+
+
+def _reached(named: Iterable[tuple[str, Any]]) -> set[int]:
+    """The ids of all that some names lead to; of a strategy's variables, of each replica's too."""
+    found: set[int] = set()
+    for _, value, owner in walk(named):
+        found |= {id(value), id(owner)}
+        replicas = getattr(value, "values", None) if isinstance(value, tf.Variable) else None
+        if isinstance(replicas, tuple):
+            found.update(map(id, replicas))
+    return found
