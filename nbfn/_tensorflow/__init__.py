@@ -96,6 +96,7 @@ from nbfn._tensorflow.tracing.calls import (
     AsWritten,
     EagerTensor,
     call_in_progress,
+    calls_back,
     canonical,
     flat_call,
     flat_inputs,

@@ -101,6 +101,11 @@ plain_eager_device: Callable[[], str | None] = (
 """The device asked for, empty if none is; None unless calls run plainly, as `is_plain_eager`."""
 
 
+def calls_back() -> bool:
+    """Whether TensorFlow calls functions of the user's with each operation that runs eagerly."""
+    return bool(getattr(_context.context(), "op_callbacks", ())) if _context else False
+
+
 def canonical(function: Any, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
     """The arguments of a call in the order of the parameters, defaults filled in.
 

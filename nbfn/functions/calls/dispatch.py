@@ -99,6 +99,8 @@ class Dispatch:
             return
         if trace.context.summaries is not None:  # the writer is not in the cheap key
             return
+        if _tensorflow.calls_back():  # what runs below would be seen as the user's
+            return
         tensors: list[Any] = []
         key = cheap_key(args, kwargs, tensors, state, device)
         guards, known = function.recorder.guards, self._entries.get(key)

@@ -15,6 +15,7 @@ from nbfn.functions.recording.limit import OnLimit
 from nbfn.functions.signatures.pattern import read_signature
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.text import shorten
 
 
 @overload
@@ -84,7 +85,10 @@ def function(
             "above its methods"
         )
     if not callable(func):
-        raise TypeError(f"expected a function to trace, found {type(func).__name__} {func!r}")
+        raise TypeError(
+            f"expected a function to trace, found {type(func).__name__} {shorten(repr(func))}, "
+            "which is not a callable object"
+        )
     if local_state and not _tensorflow.CAN_SCOPE:
         raise NotImplementedError(
             "local_state=True does not work with this version of TensorFlow; create the variables "

@@ -15,6 +15,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, tell_failure
 from nbfn.functions.calls.record import RecordView
+from nbfn.functions.guards.introspection import Fetch
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.origin import origin_of
@@ -28,7 +29,9 @@ class WatchError(NbfnError, TypeError):
 
 
 _lock = threading.RLock()
-_observers: weakref.WeakKeyDictionary[Any, WatchedFunction] = weakref.WeakKeyDictionary()
+_observers: weakref.WeakKeyDictionary[Any, Fetch] = weakref.WeakKeyDictionary()
+"""Fetches the observer of each function. One that keeps its function is held weakly here: else
+neither would ever be freed."""
 _groups: weakref.WeakSet[WatchedObject] = weakref.WeakSet()
 _discovering = False
 
@@ -43,13 +46,24 @@ def watch(obj: Any) -> Any:
 
     Returns:
         An observer that answers ``.traces``, ``.retraces``, ``.calls``, ``.hits``, ``.captures``
-        and ``.explain`` as a `TracedFunction` does. For an object with several tf.functions,
-        ``.functions`` holds an observer of each by name. What nbfn itself observes is returned as
-        it is.
+        and ``.explain`` as a `TracedFunction` does. The observer of a tf.function is called as the
+        function is, and keeps it alive, so that ``f = nbfn.watch(f)`` works. For an object with
+        several tf.functions, ``.functions`` holds an observer of each by name. What nbfn itself
+        observes is returned as it is.
 
     Raises:
         WatchError: If there is no tf.function in it.
     """
+    observer = _observer_of(obj)
+    function = observer.function if isinstance(observer, WatchedFunction) else None
+    if function is not None:
+        observer.keep()
+        with _lock:
+            _observers[function] = weakref.ref(observer)
+    return observer
+
+
+def _observer_of(obj: Any) -> Any:
     if isinstance(obj, (TracedFunction, RecordView, WatchedObject)):
         return obj
     if isinstance(obj, _tensorflow.Function):
@@ -82,7 +96,7 @@ def watched(obj: Any) -> Any | None:
             if group.object is obj:
                 return group
     try:
-        return watch(obj)
+        return _observer_of(obj)
     except WatchError:
         return None
 
@@ -92,13 +106,19 @@ def observe(
 ) -> WatchedFunction:
     """The observer of a tf.function, one for each."""
     with _lock:
-        observer = _observers.get(function)
+        observer = _known(function)
         if observer is None:
-            observer = _observers[function] = WatchedFunction(function, name, owner)
+            made = observer = WatchedFunction(function, name, owner)
+            _observers[function] = lambda: made
             enlist(observer)
     if hits:
         observer.count_hits()
     return observer
+
+
+def _known(function: Any) -> WatchedFunction | None:
+    fetch = _observers.get(function)
+    return None if fetch is None else fetch()
 
 
 def _observe_hits(function: Any, name: str, owner: Any) -> WatchedFunction:
@@ -144,7 +164,7 @@ def _see(concrete: Any) -> None:
         groups = [group for group in _groups if group.is_late]
     for group in groups:
         group.look()
-    observer = _observers.get(function)
+    observer = _known(function)
     if observer is None:
         if not _discovering:
             return

@@ -44,8 +44,8 @@ _UNNAMED = (
 class WatchedFunction(RecordView):
     """What `watch` returns for a tf.function: what a `TracedFunction` answers, from outside.
 
-    It holds the function weakly, and changes nothing that a call does. Traces that were there
-    before are listed with an unknown cause.
+    It changes nothing that a call does, and holds the function weakly until `keep`. Traces that
+    were there before are listed with an unknown cause.
 
     Attributes:
         id: Unique in this process.
@@ -62,6 +62,7 @@ class WatchedFunction(RecordView):
         self._tally = WatchedRecord(name or _label(function, owner))
         self._tally.function_id = self.id
         self._function = weakref.ref(function)
+        self._kept: Any = None
         self._owner = reference_to(owner) or (lambda: None)
         self._pending: tuple[Trace, float] | None = None
         self._running = threading.local()
@@ -88,6 +89,10 @@ class WatchedFunction(RecordView):
         """Its Python function; None if it is gone."""
         function = self._function()
         return None if function is None else function.python_function
+
+    def keep(self) -> None:
+        """Keeps the function alive from now on, as a user who has the observer may call it."""
+        self._kept = self._function()
 
     def count_hits(self) -> None:
         """Counts every call from now on."""

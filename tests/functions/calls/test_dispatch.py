@@ -37,6 +37,37 @@ def test_a_repeated_call_takes_the_cheap_way(monkeypatch: pytest.MonkeyPatch) ->
     assert [trace.hits for trace in f.traces] == [2, 2]
 
 
+def test_operation_callbacks_see_what_they_see_of_a_tf_function() -> None:
+    op_callbacks = pytest.importorskip("tensorflow.python.framework.op_callbacks")
+    seen: list[Any] = []
+
+    def called_back(kind, inputs, attributes, outputs, op_name=None, graph=None):
+        seen.append((kind.encode(), op_name, graph))
+
+    f = nbfn.function(lambda x: tf.square(x))
+    one, two = tf.constant(2.0), tf.constant(2.0, tf.float64)
+    for x in (one, two):
+        f(x)
+    names = [(f.get_concrete_function(x).name, None, None) for x in (one, two)]
+    op_callbacks.add_op_callback(called_back)
+    try:
+        for _ in range(3):
+            f(one)
+            f(two)
+    finally:
+        op_callbacks.remove_op_callback(called_back)
+    assert seen == names * 3
+    for _ in range(2):
+        f(one)
+    assert cheap(f) == 1
+    op_callbacks.add_op_callback(called_back)
+    try:
+        f(one)
+    finally:
+        op_callbacks.remove_op_callback(called_back)
+    assert seen == [*names * 3, names[0]]
+
+
 def test_inputs_go_to_their_own_places() -> None:
     f = nbfn.function(lambda a, b, *rest, **named: a - b + rest[0] * named["y"] / named["x"])
     a, b, c, x, y = (tf.constant(float(n)) for n in (9, 4, 6, 3, 5))

@@ -14,6 +14,7 @@ import nbfn
 from nbfn import _tensorflow
 from nbfn.functions.recording.registry import live_functions
 from nbfn.functions.watching import watch as watching
+from nbfn.sessions.session import Session
 
 weight = tf.Variable(3.0, name="weight")
 
@@ -131,9 +132,10 @@ def test_initialisers_of_variables_are_no_functions_of_the_users(discovering) ->
 def test_no_function_and_no_model_is_kept_alive(discovering) -> None:
     f = tf.function(lambda x: x + 1)
     model, x, y = model_and_data()
-    watched, of_model = nbfn.watch(f), nbfn.watch(model)
+    of_model = nbfn.watch(model)
     f(tf.constant(1))
     model.fit(x, y, verbose=0)
+    watched = Session({"f": f}).functions["f"]
     alive = [weakref.ref(f), weakref.ref(f.python_function), weakref.ref(model)]
     del f, model
     keras.backend.clear_session()

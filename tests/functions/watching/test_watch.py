@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import pytest
 import tensorflow as tf
@@ -73,6 +75,31 @@ def test_the_function_stays_what_it_was() -> None:
     assert f.experimental_get_tracing_count() == 1
     assert nbfn.watch(f) is watched
     assert nbfn.watch(watched) is watched
+
+
+def test_the_observer_takes_the_name_of_the_function() -> None:
+    @tf.function
+    def f(x):
+        return x + 1
+
+    dead = weakref.ref(f)
+    for _ in range(2):
+        f = nbfn.watch(f)
+        gc.collect()
+        assert f(tf.constant(1)).numpy() == 2
+        assert f.explain(tf.constant(1)).trace.number == 1
+    assert (f.calls, f.hits) == (2, 1)
+    del f
+    gc.collect()
+    assert dead() is None
+
+
+def test_who_drops_the_observer_finds_it_again() -> None:
+    f = tf.function(lambda x: x + 1)
+    nbfn.watch(f)
+    gc.collect()
+    f(tf.constant(1))
+    assert nbfn.watch(f).calls == 1
 
 
 def test_traces_from_before_are_listed_and_serve() -> None:
