@@ -52,6 +52,11 @@ def join(items: Sequence[str], word: str = "and") -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
+def with_article(noun: str) -> str:
+    """A noun with its article: ``a Sequential object``, ``an Adam object``."""
+    return f"{'an' if noun[:1] in 'AEIOUaeio' else 'a'} {noun}"
+
+
 def visible(text: str) -> str:
     """A text in which controls of direction, and others that nothing shows, are seen as codes.
 

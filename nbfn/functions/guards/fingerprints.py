@@ -16,13 +16,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from types import MemberDescriptorType, SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.guards.arrays import fingerprint_of_array, fingerprint_of_buffer
 from nbfn.serial import serial
+from nbfn.text import with_article
 
 MAX_PARTS = 2000
 MAX_DEPTH = 32
@@ -44,12 +46,24 @@ _CONTAINERS: tuple[Any, ...] = (OrderedDict, dict, *_SEQUENCES, *_SETS)
 _BUFFERS = (bytearray, array, memoryview)
 
 
+Kind = Literal["function", "number", "object", "variable", "tensor"] | None
+
+
 @dataclass(frozen=True)
 class Fingerprint:
-    """A fingerprint, and the value in words for when it differs."""
+    """A fingerprint, and the value in words for when it differs.
+
+    Attributes:
+        content: What is compared.
+        text: The value in words.
+        kind: What the value is, where its remedy depends on it: a ``"function"`` of the user's, a
+            Python ``"number"``; a ``"variable"``, a ``"tensor"`` or another ``"object"``, which
+            are the same only as long as they are the same object.
+    """
 
     content: Any
     text: str
+    kind: Kind = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Fingerprint) and self.content == other.content
@@ -61,19 +75,24 @@ class Fingerprint:
 ABSENT = Fingerprint("absent", "absent")
 
 
-def is_function(known: Fingerprint) -> bool:
-    """Whether a fingerprint is that of a function of the user's."""
-    return isinstance(known.content, tuple) and known.content[:1] == ("function",)
-
-
-def is_number(known: Fingerprint) -> bool:
-    """Whether a fingerprint is that of a Python number."""
-    return isinstance(known.content, tuple) and known.content[:1] in ((int,), (float,))
-
-
 def fingerprint(value: Any) -> Fingerprint:
     """The fingerprint of a value."""
-    return Fingerprint(content_of(value), _text(value))
+    return Fingerprint(content_of(value), _text(value), _kind(value))
+
+
+def _kind(value: Any) -> Kind:
+    if type(value) in (int, float):
+        return "number"
+    if is_content(value) or not type(value).__weakrefoffset__:
+        return None
+    if is_a(value, tf.Variable):
+        return "variable"
+    return "tensor" if is_a(value, tf.Tensor) else "object"
+
+
+def another(known: Fingerprint) -> str:
+    """What another object of the same class as a known one is called: ``another Sequential``."""
+    return f"another {known.text.removeprefix('an ').removeprefix('a ').removesuffix(' object')}"
 
 
 def content_of(value: Any) -> Any:
@@ -227,5 +246,6 @@ def _text(value: Any) -> str:
         if isinstance(name, str):
             return f"{type(value).__name__} {name}"
     except Exception:  # a user's class may do anything, also when it is shown
-        return f"a {type(value).__name__}"
-    return f"a {type(value).__name__} object"
+        return with_article(type(value).__name__)
+    known = {"variable": "tf.Variable", "tensor": "tensor"}.get(_kind(value) or "")
+    return with_article(known or f"{type(value).__name__} object")

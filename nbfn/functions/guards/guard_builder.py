@@ -256,14 +256,14 @@ class GuardBuilder:
         self._objects_left -= 1
         self._config()
         settings = Settings(value, names)
-        known = self.guards.fingerprints
+        known, here = self.guards.fingerprints, Source("attribute", name, route)
         for each, plain in settings.plain.items():
-            known[self._setting(name, route, each)] = fingerprint(plain)
+            known[self._setting(here, value, each)] = fingerprint(plain)
         for each, parts in settings.parts.items():
             is_list = isinstance(vars(value)[each], list)
             if is_list:
                 text = f"{len(parts)} {each.lstrip('_')}"
-                known[self._setting(name, route, each)] = Fingerprint(content_of(parts), text)
+                known[self._setting(here, value, each)] = Fingerprint(content_of(parts), text)
             for i, part in enumerate(parts):
                 path = part_name(value, each, part, i)
                 at = Source("attribute", name + path, f"{route}.{each}[{i}]")
@@ -273,12 +273,14 @@ class GuardBuilder:
         reference = weakref.ref(value)
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
-            self._visit(self._setting(name, route, each), found, other)
+            self._visit(self._setting(here, value, each), found, other)
         self.guards.settings.append(settings.look(value))
 
-    @staticmethod
-    def _setting(name: str, route: str, attribute: str) -> Source:
-        return Source("attribute", f"{name}.{attribute.lstrip('_')}", f"{route}.{attribute}")
+    def _setting(self, at: Source, owner: Any, attribute: str) -> Source:
+        public = attribute.lstrip("_")
+        is_public = public == attribute or hasattr(type(owner), public)
+        kind = "attribute" if is_public else "internal"
+        return Source(kind, f"{at.name}.{public}", f"{at.route}.{attribute}")
 
     def _config(self) -> None:
         """Visits the settings of Keras as a whole."""

@@ -7,6 +7,7 @@ them. What the traced code changes itself is exempt.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -271,3 +272,26 @@ def changes(
         for source in {**before, **after}
         if before.get(source, ABSENT) != after.get(source, ABSENT)
     ]
+
+
+def changed_roots(
+    before: Fingerprints, after: Fingerprints
+) -> list[tuple[Source, tuple[Fingerprint, Fingerprint]]]:
+    """The changes that the user has made: what follows from another object is left out.
+
+    That is what lies below it, and what only the old or the new one has.
+    """
+    found = changes(before, after)
+    routes = {source.route for source, _ in found}
+    is_another = any(set(_IDENTITIES) & {old.kind, new.kind} for _, (old, new) in found)
+    return [
+        (source, pair)
+        for source, pair in found
+        if source.kind != "internal"
+        and ((source in before and source in after) or not is_another)
+        and not any(source.route[: at.start()] in routes for at in _STEP.finditer(source.route))
+    ]
+
+
+_IDENTITIES = ("function", "object")
+_STEP = re.compile(r"[.\[(/<]")

@@ -40,8 +40,10 @@ _INTERNAL = frozenset(
 """Attributes that say how an object was made, or what Keras keeps of calls: no call depends on
 them, and Keras itself changes them while it traces."""
 
-_NOT_CALLS = ("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape")
-_NOT_CALLS += ("build", "config", "lora", "save", "load", "export")
+_NOT_CALLS = (
+    *("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape"),
+    *("build", "config", "lora", "save", "load", "export"),
+)
 """Parts of the names of methods that make, keep or show an object, and do nothing in its calls."""
 
 _names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()

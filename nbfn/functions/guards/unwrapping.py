@@ -45,7 +45,9 @@ def fingerprint_of_functions(
     """The fingerprint of a function of the user's, bare or dressed: its code and what it binds."""
     text = f"function {functions[-1].__name__}"
     if any(graph_time.runs(f.__code__) for f in functions):
-        return Fingerprint(("function", *(fingerprint(f.__code__) for f in functions)), text)
+        return Fingerprint(
+            ("function", *(fingerprint(f.__code__) for f in functions)), text, "function"
+        )
     parts: list[Any] = [
         (fingerprint(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
         for f in functions
@@ -54,4 +56,4 @@ def fingerprint_of_functions(
         parts.append(content_of((value.args, value.keywords)))
     if is_a(value, MethodType):
         parts.append(content_of(value.__self__))
-    return Fingerprint(("function", *parts), text)
+    return Fingerprint(("function", *parts), text, "function")

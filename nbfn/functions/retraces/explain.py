@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbfn.functions.guards.fingerprints import is_function, is_number
-from nbfn.functions.guards.guards import Fingerprints, changes
+from nbfn.functions.guards.fingerprints import ABSENT, another
+from nbfn.functions.guards.guards import Fingerprints, changed_roots, changes
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
@@ -30,6 +30,9 @@ _WEIGHT = {
     "structure": 4,
 }
 """How far a difference of these kinds takes a trace away; others count 1."""
+
+_TYPE = Cause("context", "a value that the function captures by reference has another type")
+_UNNAMED = Cause("stale", "objects that it calls are others, or set up otherwise, than before")
 
 _MAX_SIDE = 200
 """Characters that a sentence shows of what was, and of what is."""
@@ -52,9 +55,7 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
     nearest = [trace for trace, score in zip(traces, scores, strict=True) if score == best]
     causes = all_differences(nearest[-1], wanted)
     if not causes:
-        causes = (
-            Cause("context", "a value that the function captures by reference has another type"),
-        )
+        causes = (_UNNAMED if changes(nearest[-1].fingerprints, wanted.fingerprints) else _TYPE,)
     return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
 
 
@@ -63,7 +64,7 @@ def _score(trace: Trace, wanted: Wanted) -> int:
     score = sum(_WEIGHT.get(code, 1) for _, code in _codes(trace.key, wanted.key))
     if trace.context != wanted.context:
         score += len(list(_of_context(trace.context, wanted.context)))
-        score += len(changes(trace.fingerprints, wanted.fingerprints))
+        score += len(changed_roots(trace.fingerprints, wanted.fingerprints))
     return score
 
 
@@ -79,16 +80,20 @@ def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
 def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
     """What a trace read that has changed since."""
     causes = []
-    found = changes(before, after)
-    code = any(is_function(old) or is_function(new) for _, (old, new) in found)
-    for source, (old, new) in found:
-        if code and not (source in before and source in after):
-            continue  # other code reads other things
-        sentence = f"{source} was {old.text}, is {new.text}"
-        if old.text == new.text:
-            sentence = f"{source} has changed: {new.text}"
-        kind: Kind = "function" if is_function(new) else "number" if is_number(new) else None
-        causes.append(Cause("stale", sentence, source.name, old.text, new.text, source.kind, kind))
+    for source, (old, new) in changed_roots(before, after):
+        was, now = old.text, new.text
+        sentence = f"{source} was {was}, is {now}"
+        if was == now and new.kind in ("object", "variable", "tensor"):
+            now = another(new)
+            sentence = f"{source} is {now}"
+        elif was == now:
+            sentence = f"{source} has changed: {now}"
+        kind = new.kind
+        if new == ABSENT and old.kind == "object":
+            kind = "object"
+        module, found, _ = source.route.partition(":")
+        at = module if found else None
+        causes.append(Cause("stale", sentence, source.name, was, now, source.kind, kind, at))
     return tuple(causes)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nbfn.functions.retraces.call_text import rewritten_call
-from nbfn.functions.traces.cause import Cause, Remedy
-from nbfn.site import Site
-from nbfn.text import join
+from nbfn.functions.traces.cause import MAX_CAUSES, Cause, Remedy
+from nbfn.site import Site, cells_namespace
+from nbfn.text import count, join
 
+_MAX_SENTENCES = 2
 _RELAXED = ("shape", "rank")
 """Differences that one trace can serve, if `relax` makes it."""
 
@@ -49,7 +51,7 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
     relaxed = [cause for cause in causes if _can_relax(cause)]
     cast = [cause for cause in causes if cause.code == "dtype"]
     others = [cause for cause in causes if cause not in relaxed and cause.code != "dtype"]
-    sentences = list(dict.fromkeys(filter(None, map(_advice, others))))
+    sentences = _advices(others, _MAX_SENTENCES - bool(cast) - bool(relaxed))
     code = [line for line in (_as_variable(called, cause) for cause in others) if line]
     rewritten = None
     if cast:
@@ -73,28 +75,72 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
 _ADVICE = {
     "python_type": "Pass `{path}` always as the same kind of value, as {old}",
     "structure": "Pass `{path}` always with the same structure, as {old}",
-    "object_identity": "Make the object of `{path}` once and pass the same one each time; "
-    "or pass the tensors that it holds",
+    "object_identity": "Make the {object} of {paths} once and pass the same {one} each time; "
+    "or pass the tensors that {it holds}",
     "alias": "Pass the variables in the same pattern each time",
     "device": "Call it in one device scope, or place operations inside it with tf.device",
     "strategy": "Call it under one strategy object, made once: each has a trace of its own",
     "context": "Call it eagerly, outside of `with graph.as_default()`",
     "summaries": "Each summary writer and condition has a trace of its own",
-    "stale": "Pass `{path}` as an argument, or keep it in a tf.Variable that you assign to",
+    "stale": "Pass {paths} as {an argument}, or keep {it} in a tf.Variable that you assign to",
     "xla_compile": "Pad the arguments to a few sizes: XLA compiles for each shape that it meets",
     "python_value": "Pass `{path}` always as {old}, or let each value have a trace of its own, "
     "which is right for a switch with few values",
 }
 
 
+_ANOTHER_VARIABLE = "Assign to {paths}, as in {path}.assign(…), in place of making another"
+_SEQUENCE = (
+    "Pass `{path}` always with the same length, as {old}: pad it; or pass one tensor, "
+    "tf.stack({path}), whose first dimension may differ"
+)
+
+
+def _advices(causes: Sequence[Cause], most: int) -> list[str]:
+    """What to do about causes that need no cast and no signature: at most so many sentences."""
+    is_another = any(cause.code == "stale" and cause.kind == "object" for cause in causes)
+    alike: dict[str, list[Cause]] = {}
+    for cause in causes:
+        advice = _advice(cause)
+        if advice is not None and not (is_another and advice == _ANOTHER_VARIABLE):
+            # One sentence serves all paths where it names nothing else of the cause.
+            key = f"{advice}{cause.path}{cause.old}" if "{old}" in advice else advice
+            alike.setdefault(key, []).append(cause)
+    found = [_of_all(str(_advice(group[0])), group) for group in alike.values()]
+    more = len(found) - max(most, 1)
+    if more > 0:
+        found = [*found[:-more], f"do the same for {count(more, 'other cause')}"]
+        found[-2:] = [" and ".join(found[-2:])]
+    return found
+
+
+def _of_all(advice: str, causes: Sequence[Cause]) -> str:
+    paths = list(dict.fromkeys(f"`{cause.path}`" for cause in causes))
+    more = len(paths) - MAX_CAUSES
+    is_one = len(paths) == 1
+    return advice.format_map(
+        {
+            "path": causes[0].path,
+            "old": causes[0].old,
+            "paths": join([*paths[:MAX_CAUSES], f"{more} more"] if more > 0 else paths),
+            "an argument": "an argument" if is_one else "arguments",
+            "it": "it" if is_one else "each",
+            "object": "object" if is_one else "objects",
+            "one": "one" if is_one else "ones",
+            "it holds": "it holds" if is_one else "they hold",
+        }
+    )
+
+
 def _advice(cause: Cause) -> str | None:
-    advice = _ADVICE.get(cause.code)
+    """The advice on one cause; None where there is nothing to mend, as with a model made again."""
     if cause.kind == "sequence":
-        advice = (
-            "Pass `{path}` always with the same length, as {old}: pad it; or pass one tensor, "
-            "tf.stack({path}), whose first dimension may differ"
-        )
-    return advice and advice.format(path=cause.path, old=cause.old)
+        return _SEQUENCE
+    if cause.code == "stale" and cause.kind == "variable":
+        return _ANOTHER_VARIABLE
+    if cause.code == "stale" and (cause.kind == "object" or cause.path is None):
+        return None
+    return _ADVICE.get(cause.code)
 
 
 def _can_relax(cause: Cause) -> bool:
@@ -144,7 +190,18 @@ def _as_variable(called: Called, cause: Cause) -> str | None:
         return None
     if cause.kind != "number" or not place.replace(".", "").isidentifier():
         return None
-    return f"{place} = tf.Variable({place})"
+    setup, place = _for_cells(cause.module, place)
+    return f"{setup}{place} = tf.Variable({place})"
+
+
+def _for_cells(module: str | None, place: str) -> tuple[str, str]:
+    """How a cell reaches a name of a module: what it must run before, and the expression."""
+    names = cells_namespace()
+    if module not in sys.modules or names is None or names.get("__name__") == module:
+        return "", place
+    held = sys.modules[module]
+    known = next((name for name, value in list(names.items()) if value is held), None)
+    return ("", f"{known}.{place}") if known else (f"import {module}\n", f"{module}.{place}")
 
 
 def _is_of_code(cause: Cause) -> bool:

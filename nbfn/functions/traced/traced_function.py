@@ -24,7 +24,7 @@ from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
 from nbfn.functions.calls.replicas import current as replicas
 from nbfn.functions.checking.check import Check, check
-from nbfn.functions.guards.guards import Guards, changes
+from nbfn.functions.guards.guards import Guards, changed_roots
 from nbfn.functions.recording import eviction
 from nbfn.functions.recording.eviction import Freed
 from nbfn.functions.recording.explanation import Explanation, explanation
@@ -172,7 +172,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Names of what traces in the cache have baked in and that has changed since."""
         now = self.recorder.guards.fingerprints()
         serving = [each for each in self.traces if each.serves_calls]
-        sources = [source for trace in serving for source, _ in changes(trace.fingerprints, now)]
+        sources = [
+            source for trace in serving for source, _ in changed_roots(trace.fingerprints, now)
+        ]
         return list(dict.fromkeys(source.name for source in sources))
 
     def __repr__(self) -> str:

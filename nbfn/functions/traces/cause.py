@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nbfn.documentation import page_of_cause
+from nbfn.functions.guards.fingerprints import Kind as KindOfState
 from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
 from nbfn.site import Site
-from nbfn.text import count
 
-_MAX_CAUSES = 8
+MAX_CAUSES = 3
+"""So many causes of one retrace are shown in a line; the others are counted."""
 
-Kind = Literal["number", "sequence", "function", "field"] | None
+Kind = KindOfState | Literal["sequence", "field"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ class Cause:
         new: What the call brought.
         source: For Python state that has changed, where it was read: ``global``, ``attribute``, ...
         kind: What differs, where the remedy depends on it: a Python ``"number"``, the length of a
-            ``"sequence"``, the code of a ``"function"``, the ``"field"`` of an ExtensionType.
+            ``"sequence"``, the code of a ``"function"``, the ``"field"`` of an ExtensionType,
+            which ``"object"``, ``"variable"`` or ``"tensor"`` it is.
+        module: The module whose global it is, or leads to it.
     """
 
     code: str
@@ -59,6 +62,7 @@ class Cause:
     new: str | None = None
     source: str | None = None
     kind: Kind = None
+    module: str | None = None
 
     @property
     def page(self) -> str | None:
@@ -70,10 +74,10 @@ class Cause:
 
 
 def reasons(causes: Sequence[Cause]) -> str:
-    """Why, in one sentence; of very many causes, such as those of a long tuple, the first."""
-    more = len(causes) - _MAX_CAUSES
-    said = [cause.sentence for cause in causes[:_MAX_CAUSES]]
-    return "; ".join([*said, f"and {count(more, 'more difference')}"] if more > 0 else said)
+    """Why, in one sentence; of many causes, such as those of a long tuple, the first."""
+    more = len(causes) - MAX_CAUSES
+    said = "; ".join(cause.sentence for cause in causes[:MAX_CAUSES])
+    return f"{said}; and {more} more" if more > 0 else said
 
 
 @dataclass(frozen=True)

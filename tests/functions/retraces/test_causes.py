@@ -241,3 +241,62 @@ def test_every_code_is_one_of_the_protocols() -> None:
     assert set(remedy._ADVICE) <= known
     constants = [value for value in vars(causes).values() if isinstance(value, retrace.Cause)]
     assert {cause.code for cause in constants} <= known
+
+
+def test_another_object_is_one_cause_whatever_it_holds() -> None:
+    class Inner:
+        def __init__(self, rate: float) -> None:
+            self.rate = rate
+
+    class Model:
+        def __init__(self, rate: float) -> None:
+            self.inner, self.scale = Inner(rate), tf.Variable(rate)
+
+    class Other:
+        def __init__(self) -> None:
+            self.inner, self.scale, self.kind = Inner(4.0), tf.Variable(1.0), "other"
+
+    model: Any = Model(1.0)
+    f = nbfn.function(lambda x: x * model.inner.rate * model.scale)
+    f(1.0)
+    model = Model(2.0)
+    f(1.0)
+    assert only(f).sentence == "closure `model` is another Model"
+    assert f.retraces[-1].remedy is None
+    model.inner = Inner(3.0)
+    f(1.0)
+    assert only(f).sentence == "attribute `model.inner` is another Inner"
+    model.inner.rate = 4.0
+    f(1.0)
+    assert only(f).sentence == "attribute `model.inner.rate` was 3.0, is 4.0"
+    model = Other()
+    f(1.0)
+    assert only(f).sentence == "closure `model` was a Model object, is an Other object"
+
+
+def test_the_remedies_of_several_causes_are_short() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "nbfn": nbfn}
+    space.update(dict.fromkeys("abcde", 1.0), u=tf.Variable(1.0), w=tf.Variable(1.0))
+    exec("f = nbfn.function(lambda x: x * u * w + a + b + c + d + e)", space)
+    f = space["f"]
+    f(1.0)
+    space.update(dict.fromkeys("abcde", 2.0), u=tf.Variable(1.0), w=tf.Variable(2.0))
+    f(1.0)
+    (retrace,) = f.retraces
+    assert len(retrace.causes) == 7
+    assert "; and 4 more. " in repr(retrace)
+    assert retrace.remedy.sentence == (
+        "Pass `a`, `b`, `c` and 2 more as arguments, or keep each in a tf.Variable that you assign "
+        "to; then assign to `u` and `w`, as in u.assign(…), in place of making another"
+    )
+    model, other = Thing(), Thing()
+    g = nbfn.function(lambda x, y: 1)
+    g(model, other)
+    g(Thing(), Thing())
+    assert g.retraces[-1].remedy.sentence.startswith(
+        "Make the objects of `x` and `y` once and pass"
+    )
+
+
+class Thing:
+    pass
