@@ -256,7 +256,7 @@ class GuardBuilder:
         self._objects_left -= 1
         self._config()
         settings = Settings(value, names)
-        known, here = self.guards.fingerprints, Source("attribute", name, route)
+        known, here = self.guards.fingerprints, Source("setting", name, route)
         for each, plain in settings.plain.items():
             known[self._setting(here, value, each)] = fingerprint(plain)
         for each, parts in settings.parts.items():
@@ -266,7 +266,7 @@ class GuardBuilder:
                 known[self._setting(here, value, each)] = Fingerprint(content_of(parts), text)
             for i, part in enumerate(parts):
                 path = part_name(value, each, part, i)
-                at = Source("attribute", name + path, f"{route}.{each}[{i}]")
+                at = Source("setting", name + path, f"{route}.{each}[{i}]")
                 if not is_list:
                     known[at] = fingerprint(part)
                 self.follow(at.name, at.route, part, late(part))
@@ -279,7 +279,7 @@ class GuardBuilder:
     def _setting(self, at: Source, owner: Any, attribute: str) -> Source:
         public = attribute.lstrip("_")
         is_public = public == attribute or hasattr(type(owner), public)
-        kind = "attribute" if is_public else "internal"
+        kind = "setting" if is_public else "internal"
         return Source(kind, f"{at.name}.{public}", f"{at.route}.{attribute}")
 
     def _config(self) -> None:

@@ -17,8 +17,8 @@ class Source:
 
     Attributes:
         kind: ``global``, ``closure``, ``attribute``, ``module``, one that the code imports, or
-            ``code``, the function's own; ``setting``, one of Keras as a whole; ``internal``, what
-            Keras keeps for itself.
+            ``code``, the function's own; ``setting``, one of an object of Keras, or of Keras as a
+            whole; ``internal``, what Keras keeps for itself.
         name: The name that the user's code has for it.
         route: The way on which it was reached, which tells sources of one name apart.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -279,7 +279,8 @@ def changed_roots(
 ) -> list[tuple[Source, tuple[Fingerprint, Fingerprint]]]:
     """The changes that the user has made: what follows from another object is left out.
 
-    That is what lies below it, and what only the old or the new one has.
+    That is what lies below it, and what only the old or the new one has. An attribute that has
+    changed in an object and in its parts, as ``trainable`` of a model does, is one change.
     """
     found = changes(before, after)
     routes = {source.route for source, _ in found}
@@ -289,8 +290,18 @@ def changed_roots(
         for source, pair in found
         if source.kind != "internal"
         and ((source in before and source in after) or not is_another)
-        and not any(source.route[: at.start()] in routes for at in _STEP.finditer(source.route))
+        and routes.isdisjoint(_above(source.route))
     ]
+
+
+def _above(route: str) -> Iterator[str]:
+    """The routes on the way to one, and those of its attribute in the objects on the way."""
+    attribute = route[route.rfind(".") :] if "." in route else ""
+    for step in _STEP.finditer(route):
+        before = route[: step.start()]
+        yield before
+        if before + attribute != route:
+            yield before + attribute
 
 
 _IDENTITIES = ("function", "object")

@@ -89,7 +89,7 @@ def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
         elif was == now:
             sentence = f"{source} has changed: {now}"
         kind = new.kind
-        if new == ABSENT and old.kind == "object":
+        if source.kind == "setting" or (new == ABSENT and old.kind == "object"):
             kind = "object"
         module, found, _ = source.route.partition(":")
         at = module if found else None

@@ -68,7 +68,7 @@ def test_an_attribute_of_a_layer_has_the_name_by_which_the_user_reaches_it(run) 
     for _ in range(2):
         run(STEP)
     assert causes(run, "step") == [
-        "attribute `model.layers[0].trainable` was True, is False",
-        "attribute `net.hidden.trainable` was True, is False",
+        "setting `model.layers[0].trainable` was True, is False",
+        "setting `net.hidden.trainable` was True, is False",
     ]
     assert run("step.retraces[-1].remedy").result is None
