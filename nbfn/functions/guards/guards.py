@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -84,6 +85,7 @@ class Guards:
         self._graph_time = NOTHING
         self._numbers: Numbers = {}
         self._lock = threading.RLock()
+        self._looking = 0
 
     @property
     def state(self) -> int:
@@ -91,7 +93,7 @@ class Guards:
         if self.on_stale == "ignore":
             return 0
         try:
-            if self._guard_set is None or not self._guard_set.is_valid():
+            if self._guard_set is None or not (self._looking or self._guard_set.is_valid()):
                 with self._lock:
                     own = [("self", self._owner()), ("", self._python_function)]
                     now = guard_set_of(own, self._graph_time)
@@ -101,6 +103,16 @@ class Guards:
             self._give_up(error)
             return 0
         return self._state
+
+    @contextmanager
+    def looked_at_once(self) -> Iterator[None]:
+        """What is asked inside is answered by one look: no code of the user's runs meanwhile."""
+        _ = self.state
+        self._looking += 1
+        try:
+            yield
+        finally:
+            self._looking -= 1
 
     def _own_code(self) -> Fingerprints:
         """The fingerprint of the function itself, whose code autoreload replaces."""

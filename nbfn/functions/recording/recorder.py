@@ -199,8 +199,9 @@ class Recorder(Record):
         return context, functools.partial(renumbered, renewal.numbers)
 
     def _context(self, objects: Iterable[tuple[str, Any]]) -> Context:
-        summaries = summaries_of(self.guards.attributes)
-        return here(self.guards.key(objects), summaries, self.strategy)
+        with self.guards.looked_at_once():
+            summaries = summaries_of(self.guards.attributes)
+            return here(self.guards.key(objects), summaries, self.strategy)
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -279,8 +280,9 @@ class Recorder(Record):
     def wanted(self, function_type: Any) -> Wanted:
         """What a call of this type needs of a trace."""
         objects = tuple(_tensorflow.objects(function_type))
-        context = self._context(objects)
-        return Wanted(key_of(function_type), context, self.guards.fingerprints(objects))
+        with self.guards.looked_at_once():
+            context = self._context(objects)
+            return Wanted(key_of(function_type), context, self.guards.fingerprints(objects))
 
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
+from types import CodeType
+
 from nbfn import _tensorflow
+from nbfn.code import plain_function
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.effects.remarks import remarks
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.definitions import MAX_IN_A_LOOP, Definition
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
+
+_known: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
+"""Code that was looked through, by ``id``: equal code of a cell that ran again is another."""
 
 
 def warn_of_first_trace(function: Recorded, definition: Definition | None, trace: Trace) -> None:
@@ -30,8 +37,19 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         )
     if not function.remarked:
         function.remarked = True
+        if _is_known(getattr(plain_function(function.python_function), "__code__", None)):
+            return
         graph_time = _tensorflow.graph_time_functions(trace.graph)
         said = remarks(function.python_function, function.owner, graph_time)
         if said:
             lines = "\n  ".join(said)
             warn(f"`{function.label}` does this only while it is traced:\n  {lines}")
+
+
+def _is_known(code: CodeType | None) -> bool:
+    """Whether functions of this code were looked through: methods and closures share it."""
+    if code is None:
+        return False
+    is_known = _known.get(id(code)) is code
+    _known[id(code)] = code
+    return is_known
