@@ -11,6 +11,9 @@ from typing import Any
 MAX_TEXT = 60
 """Characters of a value that messages show."""
 
+INTERNAL = "nbfn·"
+"""How the names begin of what nbfn itself passes to a function: they are shown to nobody."""
+
 _BEFORE = 20
 
 
@@ -20,7 +23,11 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
         signature = inspect.signature(python_function)
     except (TypeError, ValueError):
         return "(…)"
-    bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    bare = [
+        each.replace(annotation=each.empty)
+        for name, each in signature.parameters.items()
+        if not name.startswith(INTERNAL)
+    ]
     return shorten(str(signature.replace(parameters=bare, return_annotation=signature.empty)))
 
 
@@ -50,6 +57,19 @@ def duration(seconds: float | None) -> str:
 def join(items: Sequence[str], word: str = "and") -> str:
     """Some items in words: ``a``, ``a and b``, ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
+
+
+def numbered(noun: str, numbers: Sequence[int]) -> str:
+    """Things by their numbers: ``trace 3``, ``traces 1, 3 and 13 to 24``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    short = [[run] if len(run) > 2 else [[each] for each in run] for run in runs]
+    parts = [str(r[0]) if len(r) == 1 else f"{r[0]} to {r[-1]}" for run in short for r in run]
+    return f"{noun}{'' if len(numbers) == 1 else 's'} {join(parts)}"
 
 
 def with_article(noun: str) -> str:

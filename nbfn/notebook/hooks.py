@@ -180,7 +180,7 @@ class Hooks:
 
         lines = source.split("\n")
         body = "\n".join("" if line.startswith("%%") else line for line in lines)
-        cells.note(cell, self._shell.transform_cell(body))
+        cells.note(cell, self._shell.transform_cell(body), self._shell.user_ns)
 
     def _tell_environment(self) -> None:
         """Tells the feed of devices and models, once the user has what they are made of.

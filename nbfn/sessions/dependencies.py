@@ -65,13 +65,15 @@ class CellReads:
         cell: The cell.
         reads: The cell that gave each name its value that it reads, itself or by what it calls.
         direct: The names among them that its own code reads.
-        outdated: Names that another cell has given a value since.
+        outdated: Names that another cell has given another value since.
+        shows: Whether it only shows something, and so need not run again.
     """
 
     cell: Cell
     reads: Mapping[str, Cell]
     direct: frozenset[str]
     outdated: tuple[str, ...]
+    shows: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,7 +94,8 @@ class Dependencies:
         calls = [cell for each in self.functions if each.is_stale for cell in each.calls[-1:]]
         wanted = {_key(cell): cell for cell in calls}
         for each in self.cells:  # in the order in which they ran, so that one look is enough
-            if each.outdated or any(_key(giver) in wanted for giver in each.reads.values()):
+            after = any(_key(giver) in wanted for giver in each.reads.values())
+            if each.outdated or (after and not each.shows):
                 wanted[_key(each.cell)] = each.cell
         order = {_key(each.cell): number for number, each in enumerate(self.cells)}
         return tuple(sorted(wanted.values(), key=lambda cell: order.get(_key(cell), len(order))))
@@ -127,7 +130,7 @@ def dependencies_of(named: Iterable[tuple[str, Any]], log: CellLog = cells) -> D
 
 def _cell(ran: RanCell, log: CellLog) -> CellReads:
     reads = {name: by.cell for name, by in log.givers(ran).items()}
-    return CellReads(ran.cell, reads, ran.reads, tuple(log.outdated(ran)))
+    return CellReads(ran.cell, reads, ran.reads, tuple(log.outdated(ran)), ran.shows)
 
 
 def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:

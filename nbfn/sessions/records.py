@@ -195,7 +195,7 @@ def _cause(cause: Cause) -> protocol.Cause:
 
 
 def _trace(function: Observed, trace: Trace) -> protocol.TraceRecord:
-    leaves = trace.key.leaves.items()
+    leaves = trace.key.shown.items()
     return record_of(
         protocol.TraceRecord,
         trace,

@@ -58,6 +58,9 @@ def bundle_of(shown: Any) -> dict[str, Any]:
             return _model_bundle(model) | ({} if model.variables else {"text/plain": repr(shown)})
         case Model():
             return _model_bundle(shown)
+        case Trace() if shown.cause.code == "relaxed" and not shown.hits:
+            # What `f.relax()` says as the last line of a cell, where a remedy puts it.
+            return outline_bundle(Outline(f"{title_of(shown)}: {shown.cause.sentence}"))
         case Trace():
             try:
                 return graph_bundle(graph_view(shown))

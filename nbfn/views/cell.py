@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
+from nbfn.functions.traces.capture import captures_in
 from nbfn.functions.traces.cause import reasons
 from nbfn.views.function import captures_table, retraces_table
 from nbfn.views.outline import Outline, Table, Words, advice, reason
 
 MAX_REASONS = 6
+MAX_TRACES = 3
+"""So many traces of a segment, and retraces of the cell, are shown: the newest."""
 
 
 def cell_outline(cell: TracedCell) -> Outline:
@@ -32,19 +37,24 @@ def cell_outline(cell: TracedCell) -> Outline:
         (str(line), GRAPH if how == GRAPH else "Python", "" if how == GRAPH else how)
         for line, how in sorted(report.lines.items())
     ]
-    traces = [
-        (_lines(segment), trace.signature, reason([trace.cause]))
+    made = [
+        (segment, segment.function.traces)
         for segment in report.segments
-        for trace in (segment.function.traces if segment.function is not None else ())
+        if segment.function is not None
     ]
+    newest = [(segment, trace) for segment, traces in made for trace in traces[-MAX_TRACES:]]
+    traces = [
+        (_lines(segment), trace.signature, reason([trace.cause])) for segment, trace in newest
+    ]
+    total = sum(len(traces) for _, traces in made)
     return Outline(
         f"{cell.label}: {report}",
         lines,
         (
             Table("lines", ("line", "runs as", "why"), rows),
-            Table("traces", ("lines", "signature", "cause"), traces),
-            retraces_table(cell.retraces),
-            captures_table(cell.captures),
+            Table("traces", ("lines", "signature", "cause"), traces, total, newest=len(traces)),
+            replace(retraces_table(cell.retraces), newest=MAX_TRACES),
+            captures_table(captures_in([trace for _, trace in newest])),
         ),
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nbfn.functions import Capture, Retrace, Trace
+from nbfn.functions.traces.capture import captures_in
 from nbfn.functions.traces.cause import reasons
 from nbfn.sessions.session import Function
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table, Words, advice, place, reason
+from nbfn.views.outline import MAX_NEWEST, Outline, Table, Words, advice, place, reason
 
 
 def function_outline(function: Function, *, open: bool = False) -> Outline:
@@ -29,7 +30,7 @@ def function_outline(function: Function, *, open: bool = False) -> Outline:
         (
             traces_table(function.traces),
             retraces_table(function.retraces, function.traces),
-            captures_table(function.captures),
+            captures_table(captures_in(function.traces[-MAX_NEWEST:])),
         ),
         open=open,
     )
@@ -48,8 +49,8 @@ def traces_outline(function: Function) -> Outline:
         function.label + function.parameters,
         [status(function)],
         (
-            replace(made, header=(*made.header, "where"), rows=rows, open=True),
-            replace(retraces, open=True),
+            replace(made, header=(*made.header, "where"), rows=rows, open=True, newest=None),
+            replace(retraces, open=True, newest=None),
         ),
     )
 
@@ -70,7 +71,7 @@ def status(function: Function) -> str:
 def traces_table(traces: Sequence[Trace]) -> Table:
     """The traces, one row each."""
     rows = [(str(t.number), t.signature, str(t.hits), reason([t.cause])) for t in traces]
-    return Table("traces", ("#", "signature", "hits", "cause"), rows)
+    return Table("traces", ("#", "signature", "hits", "cause"), rows, newest=MAX_NEWEST)
 
 
 def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None = None) -> Table:
@@ -88,7 +89,7 @@ def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None =
         )
         for r in retraces
     ]
-    return Table("retraces", ("#", "cause", "remedy"), rows)
+    return Table("retraces", ("#", "cause", "remedy"), rows, newest=MAX_NEWEST)
 
 
 def captures_table(captures: Sequence[Capture], *, open: bool = False) -> Table:

@@ -21,6 +21,9 @@ from nbfn.text import cut, visible
 MAX_ROWS = 200
 """How many rows of a table are shown; the others are counted."""
 
+MAX_NEWEST = 10
+"""How many rows are shown of a table that grows with each run: the newest."""
+
 MAX_OPEN = 50
 """Where it cannot be shown in steps, a table with more rows than this is folded at first."""
 
@@ -51,6 +54,7 @@ class Table:
         open: Whether it is unfolded at first.
         compares: Whether the last two columns are two sides of the same, to be compared.
         text_rows: How many rows the text has, which cannot fold.
+        newest: How many rows are shown of one that grows with each run: the last; None for all.
     """
 
     title: str
@@ -60,6 +64,7 @@ class Table:
     open: bool = False
     compares: bool = False
     text_rows: int = MAX_ROWS
+    newest: int | None = None
 
     @property
     def count(self) -> int:
@@ -69,7 +74,8 @@ class Table:
     @property
     def shown(self) -> list[list[Words]]:
         """The rows to show."""
-        return [[_clipped(cell) for cell in row] for row in self.rows[:MAX_ROWS]]
+        rows = self.rows[:MAX_ROWS] if self.newest is None else self.rows[-self.newest :]
+        return [[_clipped(cell) for cell in row] for row in rows]
 
     @property
     def rest(self) -> str:
@@ -78,7 +84,7 @@ class Table:
 
     def _rest(self, shown: int) -> str:
         left = self.count - shown
-        return f"and {left:,} more" if left else ""
+        return f"and {left:,} {'more' if self.newest is None else 'earlier'}" if left else ""
 
     def text(self) -> list[str]:
         """As lines of plain text."""

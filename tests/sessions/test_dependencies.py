@@ -17,7 +17,7 @@ from nbfn.views.pages import page_of
 def log_of(*cells: str) -> CellLog:
     log = CellLog()
     for number, code in enumerate(cells, 1):
-        log.note(Cell(str(number), number), code)
+        log.note(Cell(str(number), number), code, {})
     return log
 
 
@@ -30,12 +30,49 @@ def test_what_cannot_be_compiled_has_not_run() -> None:
 
 
 def test_a_cell_is_outdated_when_another_has_given_what_it_read() -> None:
-    log = log_of("rate = 0.1", "x = rate * 2", "print(x)")
+    log = log_of("rate = 0.1", "x = rate * 2", "use(x)")
     assert outdated(log) == {}
-    log.note(Cell("1", 4), "rate = 0.2")
+    log.note(Cell("1", 4), "rate = 0.2", {})
     assert outdated(log) == {"2": ["rate"]}
-    log.note(Cell("2", 5), "x = rate * 2")
+    log.note(Cell("2", 5), "x = rate * 2", {})
     assert outdated(log) == {"3": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "again", "is_outdated"),
+    [
+        ("import math as x", "import math as x", False),
+        ("x = 0.1", "x = 0.1", False),
+        ("x = [1, 2]", "x = [1, 2]", False),
+        ("def x(): return 1", "def x(): return 1", False),
+        ("x = 0.1", "x = 0.2", True),
+        ("x = 1", "x = True", True),
+        ("x = [1, 2]", "x = [1, 3]", True),
+        ("def x(): return 1", "def x(): return 2", True),
+        ("x = object.__new__(type('A', (), {}))", "x = object.__new__(type('A', (), {}))", True),
+    ],
+)
+def test_a_value_given_again_makes_nothing_outdated(
+    given: str, again: str, is_outdated: bool
+) -> None:
+    log, names = CellLog(), {"__name__": "__main__"}
+    for number, code in enumerate([given, "y = [x]", "z = y", again], 1):
+        exec(code, names)
+        log.note(Cell(str(min(number, 4) % 4 or 1), number), code, names)
+    assert outdated(log) == ({"2": ["x"]} if is_outdated else {})
+    assert bool(dependencies_of([], log).run_again) == is_outdated
+
+
+@pytest.mark.parametrize("code", ["x", "x[0]", "print(f'{x:.2f}', x * 2)", "x.summary()", "len(x)"])
+def test_a_cell_that_only_shows_something_is_not_run_again(code: str) -> None:
+    log = log_of("x = 1", code, f"y = {code}", "x = 2")
+    assert outdated(log) == {"3": ["x"]}
+    assert [cell.id for cell in dependencies_of([], log).run_again] == ["3"]
+
+
+@pytest.mark.parametrize("code", ["step(x)", "print(step(x))", "model.fit(x)", "(y := x)"])
+def test_a_cell_that_may_do_something_is_run_again(code: str) -> None:
+    assert outdated(log_of("x = 1", code, "x = 2")) == {"2": ["x"]}
 
 
 @pytest.mark.parametrize(
@@ -53,9 +90,9 @@ def test_what_is_read_through_a_function_counts_where_it_is_called(definition: s
 
 
 def test_what_depends_on_an_outdated_cell_is_run_again_too() -> None:
-    log = log_of("rate = 0.1", "step = lambda x: x * rate", "y = step(1)", "print(y)", "print(1)")
+    log = log_of("rate = 0.1", "step = lambda x: x * rate", "y = step(1)", "use(y)", "use(1)")
     assert dependencies_of([], log).run_again == ()
-    log.note(Cell("1", 6), "rate = 0.2")
+    log.note(Cell("1", 6), "rate = 0.2", {})
     again = dependencies_of([], log).run_again
     assert [cell.id for cell in again] == ["2", "3", "4"]
 

@@ -156,6 +156,12 @@ class Guards:
                 self._give_up(error)
             return self._guarded(fingerprints)
 
+    def references(self) -> list[Fetch]:
+        """Weak references to the guarded objects without which no call finds a trace again."""
+        if self.on_stale != "retrace" or self._guard_set is None:
+            return []
+        return [reference for _, reference in self._guard_set.weak]
+
     def _known(self, objects: tuple[tuple[str, Any], ...]) -> OfObjects:
         """The guards of some objects, found anew when anything has changed."""
         own = self._guard_set

@@ -317,6 +317,7 @@ class Recorder(Record):
         trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
         watch_state(trace, self.on_cache_change)
         trace.watch_objects(self._gone)
+        trace.watch_guarded(self.guards.references(), self._gone)
         if not nearest:
             return trace, None
         remedy = self.remedy(causes, site, wanted)

@@ -16,7 +16,7 @@ from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
-from nbfn.text import apart, shorten
+from nbfn.text import INTERNAL, apart, shorten
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -184,6 +184,8 @@ def _codes_of_tensor(old: TensorLeaf, new: TensorLeaf) -> tuple[str, ...]:
 def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
     """A difference in words."""
     before, after = old.leaves.get(path), new.leaves.get(path)
+    if path.startswith(INTERNAL):
+        return Cause(code, f"the loop was over {before}, is over {after}")
     both_tensors = isinstance(before, TensorLeaf) and isinstance(after, TensorLeaf)
     if code == "alias":
         sentence = f"`{path}`: the same variable is passed for other parameters than before"

@@ -12,6 +12,7 @@ from nbfn.site import Site, cells_namespace
 from nbfn.text import count, join
 
 _MAX_SENTENCES = 2
+_OF_ARGUMENTS = frozenset({"shape", "rank", "dtype", "structure", "python_type"})
 _RELAXED = ("shape", "rank")
 """Differences that one trace can serve, if `relax` makes it."""
 
@@ -46,6 +47,7 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
         cause
         for cause in causes
         if not _is_of_code(cause)
+        and (cause.path is not None or cause.code not in _OF_ARGUMENTS)
         and not (cause.path in widened and cause.code in ("shape", "rank", "widened"))
     ]
     relaxed = [cause for cause in causes if _can_relax(cause)]

@@ -29,7 +29,9 @@ from nbfn.functions.segments.times import Times
 from nbfn.functions.traced.function import function
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.traces.cause import Cause
+from nbfn.functions.traces.key import ValueLeaf
 from nbfn.functions.traces.trace import Trace
+from nbfn.text import join
 
 SLOWER = "was slower as a graph"
 _LITERALS = (bool, int, float, str, bytes, type(None))
@@ -168,6 +170,8 @@ class Segment:
             for trace in traced.traces:
                 if trace not in self._recipes:
                     traced.evict(trace)
+            for trace in traced.recorder.doomed():
+                traced.evict(trace)
 
     def _trace(
         self, traced: TracedFunction, arguments: Mapping[str, Any], after: Mapping[str, Any]
@@ -183,7 +187,7 @@ class Segment:
                 traced.evict(known)
             try:
                 with _quietly() as printed:
-                    trace = traced.trace_served(given)
+                    trace = traced.trace_served(given, self._of_numbers(traced, given))
                 is_made = True
             except NbfnError:
                 raise
@@ -207,6 +211,20 @@ class Segment:
                 line = _tensorflow.line_in(loop, traced.python_function.__code__)
                 raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
         self._recipes[trace] = promise.recipe
+
+    def _of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
+        """The cause, if a Python number of all traces so far is a tensor in this one."""
+        known = [trace.key.leaves for trace in traced.traces]
+        names = [
+            f"`{name}`"
+            for name, value in zip(self._parameters, given, strict=True)
+            if is_tensor(value) and all(isinstance(each.get(name), ValueLeaf) for each in known)
+        ]
+        if not (known and names):
+            return None
+        takes = "takes it" if len(names) == 1 else "takes them"
+        change = "changes" if len(names) == 1 else "change"
+        return Cause("first_trace", f"{join(names)} {change}, and this trace {takes} as a tensor")
 
     def check(self, before: Mapping[str, Any]) -> Check:
         """Compares an eager run with a traced one, for the names as they were before it."""

@@ -14,7 +14,7 @@ from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import stale
 from nbfn.functions.signatures.cover import Cover, RelaxError, buckets, cover
 from nbfn.functions.traces.cause import Cause, reasons
-from nbfn.text import join
+from nbfn.text import join, numbered
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -48,8 +48,7 @@ def relax(function: Recorded) -> Trace:
         if len(_usable(function)) > 1:
             raise RelaxError(_nothing(function))
         return covered[0]
-    numbers = " and ".join(map(str, general.numbers))
-    reason = Cause("relaxed", f"relaxed, in place of trace {numbers}")
+    reason = Cause("relaxed", f"relaxed, in place of {numbered('trace', general.numbers)}")
     concrete, general = _trace(function, general, reason)
     if general.converted:
         function.converts = (*function.converts, general)

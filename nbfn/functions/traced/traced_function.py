@@ -401,13 +401,17 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             del calls[depth:]
             self.recorder.end(call)
 
-    def trace_served(self, args: Sequence[Any]) -> Trace | None:
+    def trace_served(self, args: Sequence[Any], reason: Cause | None = None) -> Trace | None:
         """Makes the trace of a call that Python has served, as the call would have made it.
+
+        Args:
+            args: The call's arguments.
+            reason: Why it is made, if that is none of the user's doing.
 
         Returns:
             The trace; None if the stance or the limit says that such calls stay eager.
         """
-        call = Call(self.recorder, counts=False, explains=True)
+        call = Call(self.recorder, counts=False, explains=True, reason=reason)
         try:
             return self.recorder.traces.get(id(self._requested(call, args, {})))
         except RunEagerly:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from nbfn import _tensorflow
-from nbfn.text import shorten, sizes
+from nbfn.text import INTERNAL, shorten, sizes
 
 
 class TensorLeaf:
@@ -120,13 +120,21 @@ class Key:
     def __str__(self) -> str:
         return self.text()
 
+    @property
+    def shown(self) -> dict[str, Leaf]:
+        """The leaves that the user's code passes."""
+        if not any(name.startswith(INTERNAL) for name in self.parameters):
+            return self.leaves
+        return {path: leaf for path, leaf in self.leaves.items() if not path.startswith(INTERNAL)}
+
     def text(self, most: int | None = None) -> str:
         """Each leaf with its path, such as ``images: float32[64, 10], training: True``.
 
         Of more than `most` leaves it is said how many there are.
         """
-        listed = [f"{path}: {leaf}" for path, leaf in islice(self.leaves.items(), most)]
-        more = len(self.leaves) - len(listed)
+        shown = self.shown
+        listed = [f"{path}: {leaf}" for path, leaf in islice(shown.items(), most)]
+        more = len(shown) - len(listed)
         return ", ".join([*listed, f"… and {more} more"] if more else listed)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.graphs.carve import carve
+from nbfn.functions.guards.fingerprints import content_of
 from nbfn.functions.guards.guards import Fingerprints
 from nbfn.functions.retraces.diff import TraceDiff, diff
 from nbfn.functions.traces.capture import Captures, captures_of
@@ -102,6 +103,20 @@ class Trace:
         for leaf in self.key.leaves.values():
             target = leaf.reference() if isinstance(leaf, ObjectLeaf) and leaf.reference else None
             if target is not None:
+                self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
+
+    def watch_guarded(self, references: Iterable[Callable[[], Any]], gone: list[int]) -> None:
+        """The same for the objects that its code has read: with one of them its state has died.
+
+        Args:
+            references: Weak references to the objects that are guarded now.
+            gone: As for `watch_objects`.
+        """
+        number = self.number
+        known = {each.content for each in self.fingerprints.values() if each.kind is not None}
+        for reference in references:
+            target = reference()
+            if target is not None and content_of(target) in known:
                 self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
 
     @property

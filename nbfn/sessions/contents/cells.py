@@ -1,4 +1,4 @@
-"""Which names the cells that have run read and give, told by their text alone."""
+"""Which names the cells that have run read and give, by their text, and which values those had."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import ast
 import dis
 import symtable
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from nbfn.functions.guards.fingerprints import content_of
+from nbfn.functions.guards.unwrapping import fingerprint_of_functions, unwrapped
+from nbfn.serial import serial
 from nbfn.site import Cell
 
 _RUN_AT_ONCE = frozenset({"lambda", "genexpr", "listcomp", "setcomp", "dictcomp", "top"})
@@ -29,6 +33,8 @@ class RanCell:
         gives: The names that it gives a value.
         later: For each function and class that it defines the names that their code reads when
             they are called.
+        shows: Whether it does nothing but show something.
+        values: What marks the values that these names had when it ended; see `_mark`.
     """
 
     cell: Cell
@@ -36,6 +42,8 @@ class RanCell:
     reads: frozenset[str]
     gives: frozenset[str]
     later: Mapping[str, frozenset[str]]
+    shows: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 class CellLog:
@@ -48,8 +56,14 @@ class CellLog:
         self._cells: dict[str | int | None, RanCell] = {}
         self._number = 0
 
-    def note(self, cell: Cell, code: str) -> None:
-        """Notes that a cell has run; its code is Python, without magics."""
+    def note(self, cell: Cell, code: str, namespace: Mapping[str, Any]) -> None:
+        """Notes that a cell has run; its code is Python, without magics.
+
+        Args:
+            cell: The cell.
+            code: Its code.
+            namespace: The notebook's names, as the cell has left them.
+        """
         try:
             table = symtable.symtable(code, "<cell>", "exec")
             first = _given_first(code)  # compiling finds more faults, as a `return` in no function
@@ -62,7 +76,11 @@ class CellLog:
         reads = frozenset(_reads(table, later)) - first
         gives = frozenset(each.get_name() for each in table.get_symbols() if _gives(each))
         said = {name: frozenset(found) for name, found in later.items()}
-        self._cells[key] = RanCell(cell, self._number, reads, gives, said)
+        ran = RanCell(cell, self._number, reads, gives, said, _only_shows(code))
+        self._cells[key] = ran
+        names = {name for name in {*gives, *self.givers(ran)} if name in namespace}
+        marks = {name: _mark(namespace[name]) for name in names}
+        self._cells[key] = replace(ran, values=marks)
         if len(self._cells) > MAX_CELLS:
             del self._cells[next(iter(self._cells))]
 
@@ -93,8 +111,63 @@ class CellLog:
         return found
 
     def outdated(self, ran: RanCell) -> list[str]:
-        """The names that another cell has given a value since a cell has read them."""
-        return [name for name, by in self.givers(ran).items() if by.number > ran.number]
+        """The names that another cell has given another value since a cell has read them.
+
+        Of a cell that only shows something there are none: nothing comes of it.
+        """
+        if ran.shows:
+            return []
+        return [
+            name
+            for name, by in self.givers(ran).items()
+            if by.number > ran.number and not _is_same(ran.values.get(name), by.values.get(name))
+        ]
+
+
+def _mark(value: Any) -> Any:
+    """What is equal for the same value: the object, by number, or what plain values hold.
+
+    Functions of the user's are the same as long as their code is; None stands for what is unknown.
+    """
+    try:
+        functions = list(unwrapped(value))
+        if functions:
+            return fingerprint_of_functions(functions, value).content
+        return serial(value) if type(value).__weakrefoffset__ else content_of(value)
+    except Exception:  # the user's objects may do anything when they are looked at
+        return None
+
+
+def _is_same(mark: Any, other: Any) -> bool:
+    return mark is not None and bool(mark == other)
+
+
+def _only_shows(code: str) -> bool:
+    """Whether all that a cell does is to look at values, and to show some."""
+    statements = ast.parse(code).body
+    return bool(statements) and all(
+        isinstance(statement, ast.Expr) and all(map(_only_looks, ast.walk(statement.value)))
+        for statement in statements
+    )
+
+
+def _only_looks(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        called = node.func
+        if isinstance(called, ast.Name):
+            return called.id in _SHOWING
+        return isinstance(called, ast.Attribute) and called.attr in _SHOWING_METHODS
+    return not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
+
+
+_SHOWING = frozenset(
+    {"print", "display", "repr", "str", "len", "type", "vars", "dir", "help", "isinstance"}
+    | {"int", "float", "bool", "round", "min", "max", "sum", "sorted", "list", "dict", "set"}
+)
+_SHOWING_METHODS = frozenset(
+    {"summary", "head", "tail", "describe", "info", "numpy", "item", "tolist", "keys", "values"}
+    | {"items", "mean", "sum", "min", "max", "format", "join", "get_weights", "explain", "tabulate"}
+)
 
 
 def _given_first(code: str) -> set[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import linecache
 import os
+import sys
+import types
 import warnings
 from typing import Any
 
@@ -210,3 +212,31 @@ def test_not_a_number_is_told_as_such() -> None:
     f(tf.constant(1.0), 1.0)
     f(tf.constant(1.0), float("nan"))
     assert "is nan" in str(f.retraces[-1])
+
+
+def test_a_constant_of_a_helper_module_is_reached_through_the_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    helper: Any = types.ModuleType("a_helper_of_the_users")
+    exec("SCALE = 2.0\ndef scaled(x): return x * SCALE", vars(helper))
+    helper.__file__ = "/home/user/a_helper_of_the_users.py"
+    monkeypatch.setitem(sys.modules, "a_helper_of_the_users", helper)
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "nbfn": nbfn}
+    exec("import a_helper_of_the_users as hm\nf = nbfn.function(lambda x: hm.scaled(x))", space)
+    for names, code in (
+        (space, "hm.SCALE = tf.Variable(hm.SCALE)"),
+        ({**space, "hm": None}, None),
+    ):
+        space["f"](tf.constant(1.0))
+        helper.SCALE *= 2.0
+        monkeypatch.setattr("nbfn.functions.retraces.remedy.cells_namespace", lambda n=names: n)
+        space["f"](tf.constant(1.0))
+        remedy = space["f"].retraces[-1].remedy.code
+        assert remedy == (code or "import a_helper_of_the_users\n" + IMPORTED)
+    value = float(helper.SCALE)
+    exec(remedy, space)
+    assert space["f"](tf.constant(1.0)).numpy() == value
+    assert isinstance(helper.SCALE, tf.Variable)
+
+
+IMPORTED = "a_helper_of_the_users.SCALE = tf.Variable(a_helper_of_the_users.SCALE)"

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.signatures.cover import RelaxError
+from nbfn.text import numbered
 
 
 def test_only_what_differed_becomes_open() -> None:
@@ -97,3 +98,32 @@ def test_numbers_take_the_dtype_that_the_code_needs(data: tf.Tensor) -> None:
         assert f(data, by).dtype == data.dtype
         assert f(data, by).numpy().tolist() == [by] * 3
     assert len(f.traces) == 1
+
+
+@pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
+def test_what_relax_answers_is_one_line_until_the_trace_has_served() -> None:
+    from nbfn.views.bundle import bundle_of
+
+    f = nbfn.function(lambda x: tf.reduce_sum(x))
+    for length in range(1, 13):
+        f(tf.ones([length]))
+    shown = bundle_of(f.relax())
+    assert shown["text/plain"] == (
+        "trace 13 (x: float32[None]): relaxed, in place of traces 1 to 12"
+    )
+    assert len(shown["text/html"]) < 200
+    f(tf.ones([40]))
+    assert "Sum" in bundle_of(f.traces[-1])["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ([3], "trace 3"),
+        ([4, 3], "traces 3 and 4"),
+        ([1, 2, 3], "traces 1 to 3"),
+        ([1, 3, 13, 14, 15, 16, 20, 21], "traces 1, 3, 13 to 16, 20 and 21"),
+    ],
+)
+def test_numbers_that_follow_each_other_are_a_range(numbers: list[int], text: str) -> None:
+    assert numbered("trace", numbers) == text
