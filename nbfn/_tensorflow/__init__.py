@@ -137,6 +137,7 @@ from nbfn._tensorflow.tracing.tracing import (
     holds_lock,
     initialization,
     look_up,
+    may_create_variables,
     put_eager_random_state_back,
     release_lock,
     restore_initialization,

@@ -158,6 +158,11 @@ def restore_initialization(function: Any, state: dict[str, Any]) -> None:
             setattr(function, name, value)
 
 
+def may_create_variables(function: Any) -> bool:
+    """Whether the trace that a function is making is its first, which may create variables."""
+    return getattr(function, "_no_variable_creation_config", None) is None
+
+
 class UnlistedFunction(ScopedFunction):
     """A tf.function that nbfn makes for its own use, and that is shown nowhere."""
 

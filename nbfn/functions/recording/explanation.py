@@ -45,7 +45,7 @@ class Explanation:
 def explanation(function: Recorded, args: Any, kwargs: Any) -> Explanation:
     """What a call with these arguments would find. Raises TypeError if they do not fit."""
     recorder = function.recorder
-    looked_up = _tensorflow.look_up(function, args, kwargs)
+    looked_up = function.look_up(args, kwargs)
     if looked_up is None or not recorder.traces:
         _tensorflow.canonical(function, args, kwargs)
         return Explanation(None, (recorder.next_first_cause(),))

@@ -24,6 +24,9 @@ class Recorded(Observed, Protocol):
     remarked: bool
     _pattern: Any
 
+    def look_up(self, args: Any, kwargs: Any) -> Any:
+        """Looks a call up without tracing or running anything."""
+
     @property
     def recorder(self) -> Recorder:
         """What is known of its calls and traces."""

@@ -89,6 +89,7 @@ class Recorder(Record):
         relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
         warns: Whether it warns of many retraces; not where each is shown anyway.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
+        on_renewal: Is called with the new number of each state when less is guarded.
     """
 
     def __init__(self, name: str, roots: Roots, limit: Limit, guards: Guards) -> None:
@@ -105,6 +106,7 @@ class Recorder(Record):
         self.relaxing: str | None = None
         self.warns = True
         self.on_cache_change: Callable[[], None] = lambda: None
+        self.on_renewal: Callable[[dict[int, int]], None] = lambda _: None
         self._gone: list[int] = []
         self._told_stale: set[tuple[int, str]] = set()
 
@@ -196,6 +198,8 @@ class Recorder(Record):
             return context, None
         for trace in self.traces.values():
             trace.fingerprints = renewal.fingerprints(trace.fingerprints)
+            trace.context = renumbered(renewal.numbers, trace.context)
+        self.on_renewal(renewal.numbers)
         return context, functools.partial(renumbered, renewal.numbers)
 
     def _context(self, objects: Iterable[tuple[str, Any]]) -> Context:
@@ -238,8 +242,11 @@ class Recorder(Record):
         if call is None:
             return
         if call.added and call.exemptions is not None:
-            # The second trace of a first call tells what each later one changes.
-            self.guards.exempt_only(call.exemptions)
+            # The second trace of a first call tells what each later one changes. The numbers of
+            # other states' traces must last.
+            if len(self.traces) == call.added:
+                self.guards.exempt_only(call.exemptions)
+                self.on_renewal({})
         else:
             call.exemptions = self.guards.exemptions()
         call.wanted = self.wanted(function_type)

@@ -9,15 +9,16 @@ import functools
 import inspect
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from types import MethodType
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import plain_function
+from nbfn.code import PLAIN, plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
@@ -59,7 +60,7 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "strategy", "remarked", "_definition", "_clones"),
+    *("_creations", "strategy", "remarked", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
@@ -124,11 +125,15 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
+        self._states: dict[int, TracedFunction | None] = {}
         is_bound = isinstance(self.python_function, MethodType)
         is_known = self.name.isidentifier() and not is_bound
         self.known_as: str | None = self.name if is_known else None
         self.recorder.spoken_name = lambda: None if (me := own()) is None else me.spoken_name()
         self.recorder.on_cache_change = self._dispatch.invalidate
+        self.recorder.on_renewal = lambda numbers: (
+            None if (me := own()) is None else me._renumber(numbers)
+        )
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()
         _tensorflow.mute_tracing_warning(self)
@@ -233,8 +238,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         recorder = self.recorder
         if replicas.runner is not None:
             replicas.runner.adopt(self, args, kwargs)
-        fresh = _tensorflow.initialization(self) if not recorder.traces else None
-        locked = _tensorflow.holds_lock(self)
+        host = self._of_state(args, kwargs)
+        fresh = _tensorflow.initialization(host)
+        locked = _tensorflow.holds_lock(host)
         call, calls = Call(recorder), this_thread.calls
         depth = len(calls)
         try:
@@ -243,9 +249,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 return self._call_unobserved(args, kwargs), None
             with call.interruption:
                 if self._pattern is not None:
-                    result = self._call_matched(args, kwargs)
+                    result = self._call_matched(host, args, kwargs)
                 else:
-                    result = super().__call__(*args, **kwargs)
+                    result = _Base.__call__(host, *args, **kwargs)
             if call.trace is not None and not call.trace.hits:
                 call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
             return result, None if call.added else call.trace
@@ -261,11 +267,13 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
             calls.ground = min(calls.ground, depth)
-            if fresh is not None and not recorder.traces:  # the first call has failed
-                _tensorflow.restore_initialization(self, fresh)
+            if fresh is not None and not call.added:  # the first call of its state has failed
+                _tensorflow.restore_initialization(host, fresh)
             if not locked:  # TensorFlow keeps its lock when the arguments do not fit
-                _tensorflow.release_lock(self)
+                _tensorflow.release_lock(host)
             recorder.end(call)
+            if call.trace is not None and call.trace.context is not None:
+                self._states[call.trace.context.state] = None if host is self else host
             self._tidy(call)
             if self._settings.infer_signature_from_first_call and call.trace is not None:
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
@@ -276,8 +284,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             warn_of_first_trace(self, self._definition, call.trace)
         elif call.trace is not None and self._definition is not None:
             self._definition.reused = True
-        for trace in self.recorder.doomed():
+        doomed = self.recorder.doomed()
+        for trace in doomed:
             eviction.evict(self, trace)
+        if doomed:
+            self._drop_states()
         self._evict_excess(call)
 
     def _evict_excess(self, call: Call) -> None:
@@ -285,12 +296,63 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if excess:
             eviction.evict_least_recently_used(self, excess)
 
-    def _call_matched(self, args: Any, kwargs: Any) -> Any:
+    # A function for each state of what its code reads -----------------------------------------
+
+    def _of_state(self, args: Any, kwargs: Any) -> Any:
+        """The tf.function that traces and serves calls in the state in which things are now.
+
+        TensorFlow lets a function create variables on its first call only. A model that the
+        notebook has made again, or its optimizer, creates its own on the next call: so each state
+        has a tf.function of its own, which shares the trace cache and the record. The function
+        itself is that of the first state.
+        """
+        recorder = self.recorder
+        if recorder.guards.on_stale != "retrace" or not self._observed:
+            return self
+        state = recorder.guards.state
+        if any(map(_is_object, args)) or any(map(_is_object, kwargs.values())):
+            looked_up = self._look_up(self, args, kwargs)
+            if looked_up is not None:
+                state = recorder.guards.key(_tensorflow.objects(looked_up.function_type))
+        with recorder.lock:
+            if state not in self._states:
+                is_first = not recorder.traces
+                self._states[state] = None if is_first else self._another()
+            return self._states[state] or self
+
+    def _another(self) -> TracedFunction:
+        """A tf.function for one more state."""
+        made = _tensorflow.unlisted(self, TracedFunction)
+        shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
+        made.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
+        made.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=Instances())
+        return made  # type: ignore[no-any-return]
+
+    def _renumber(self, numbers: Mapping[int, int]) -> None:
+        """Takes in the new numbers of all states, which guard less than before."""
+        self._states = {numbers[old]: each for old, each in self._states.items() if old in numbers}
+
+    def _drop_states(self) -> None:
+        """Frees the functions of states that have no trace left, and so never come back."""
+        with self.recorder.lock:
+            left = {trace.context.state for trace in self.traces if trace.context is not None}
+            self._states = {
+                n: each for n, each in self._states.items() if n in left or each is None
+            }
+
+    @staticmethod
+    def _look_up(host: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return _tensorflow.look_up(host, args, kwargs)
+        except TypeError:  # the call itself says what is wrong
+            return None
+
+    def _call_matched(self, host: Any, args: Any, kwargs: Any) -> Any:
         """Makes a call whose arguments must match a pattern."""
         __tracebackhide__ = True
         assert self._pattern is not None
         specs, values, kwargs = self._pattern.match(self, args, kwargs)
-        concrete = super().get_concrete_function(*specs, **kwargs)
+        concrete = _Base.get_concrete_function(host, *specs, **kwargs)
         return concrete(*values, **kwargs)
 
     def _call_unobserved(self, args: Any, kwargs: Any) -> Any:
@@ -364,7 +426,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
-            with self._creations.watched(self.label, self.recorder.made == 0):
+            with self._creations.watched(self.label, _tensorflow.may_create_variables(self)):
                 result = run()
             # Replicas wait for each other: an order across them would never end.
             if not tf.distribute.has_strategy():
@@ -396,7 +458,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             self.recorder.begin(call)
             with call.interruption:
-                return super().get_concrete_function(*args, **kwargs)
+                host = self._of_state(args, kwargs)
+                return _Base.get_concrete_function(host, *args, **kwargs)
         finally:
             del calls[depth:]
             self.recorder.end(call)
@@ -454,13 +517,20 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             plain = plain_misfit(self, args, kwargs, error)
             raise plain or error from None
 
+    def look_up(self, args: Any, kwargs: Any) -> Any:
+        """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
+        host = self._of_state(args, kwargs)
+        if _tensorflow.initialization(host) is not None:  # nothing was traced in this state
+            host = self
+        return _tensorflow.look_up(host, args, kwargs)
+
     def serving(self, args: Sequence[Any]) -> Trace | None:
         """The trace that serves a call with these positional arguments; None if it must trace."""
         guards = self.recorder.guards
         known = self._dispatch.find(args, {}, guards.state, guards)
         if known is not None:
             return known[0].trace
-        looked_up = _tensorflow.look_up(self, args, {}) if self.recorder.traces else None
+        looked_up = self.look_up(args, {}) if self.recorder.traces else None
         concrete = None if looked_up is None else looked_up.concrete
         return None if concrete is None else self.recorder.traces.get(id(concrete))
 
@@ -560,14 +630,16 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def discard(self, concrete: Any) -> None:
         """Takes a trace out of the cache, its own or that of one of its clones."""
-        for each in (self, *(clone for own in self._clones if (clone := own()) is not None)):
+        states = [each for each in self._states.values() if each is not None]
+        clones = [clone for own in self._clones if (clone := own()) is not None]
+        for each in (self, *states, *clones):
             _tensorflow.discard(each, concrete)
 
     def adopt_clone(self, clone: Any) -> None:
         """Records what a strategy's replicas call in its place as calls of its own."""
         clone.__class__ = TracedFunction
         shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
-        clone.__dict__.update(shared, _dispatch=Dispatch(), _clones=[])
+        clone.__dict__.update(shared, _dispatch=Dispatch(), _clones=[], _states={})
         clone._observed = _tensorflow.observe(clone, self.recorder)
         self._clones.append(weakref.ref(clone))
         self.recorder.on_cache_change = functools.partial(_invalidate, weakref.ref(self))
@@ -606,6 +678,15 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**_tensorflow.new_cache(), **state})
         self.start_recording(state.get("_settings"))
+
+
+def _is_object(value: Any) -> bool:
+    """Whether an argument is an object whose attributes a trace may read."""
+    if type(value) in PLAIN or isinstance(value, tf.Tensor | np.ndarray):
+        return False
+    return not isinstance(value, list | tuple | dict) or any(
+        map(_is_object, value.values() if isinstance(value, dict) else value)
+    )
 
 
 def _invalidate(function: weakref.ReferenceType[TracedFunction]) -> None:
