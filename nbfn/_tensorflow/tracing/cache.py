@@ -79,7 +79,7 @@ class DryCache(TraceCache):
         try:
             work()
         except LookedUp as looked_up:
-            return looked_up
+            return looked_up.with_traceback(None)  # which would keep the arguments
         finally:
             self._dry.on = False
         return None

@@ -70,10 +70,14 @@ def _score(trace: Trace, wanted: Wanted) -> int:
 
 def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
     """Every difference between what a trace was made for and what is wanted."""
+    of_arguments = differences(trace.key, wanted.key)
+    others = tuple(f"{c.path}." for c in of_arguments if c.code == "object_identity")
+    changed = stale(trace.fingerprints, wanted.fingerprints)
     return (
-        *differences(trace.key, wanted.key),
+        *of_arguments,
         *_of_context(trace.context, wanted.context),
-        *stale(trace.fingerprints, wanted.fingerprints),
+        # What is below another object is no change of its own.
+        *(cause for cause in changed if not str(cause.path).startswith(others)),
     )
 
 

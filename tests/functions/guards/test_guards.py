@@ -108,7 +108,7 @@ def test_a_change_traces_again_and_is_named(space, change: str, sentence: str) -
             f(tf.constant(1.0))
         return
     f(tf.constant(1.0))
-    assert len(f.traces) == 2
+    assert f.recorder.made == 2
     causes = f.retraces[-1].causes
     assert {cause.code for cause in causes} == {"stale"}
     assert any(str(cause).startswith(sentence) for cause in causes), list(map(str, causes))
