@@ -199,6 +199,9 @@ class Recorder(Record):
         for trace in self.traces.values():
             trace.fingerprints = renewal.fingerprints(trace.fingerprints)
             trace.context = renumbered(renewal.numbers, trace.context)
+        if missed is not None and missed.wanted is not None:
+            wanted = missed.wanted
+            missed.wanted = replace(wanted, context=renumbered(renewal.numbers, wanted.context))
         self.on_renewal(renewal.numbers)
         return context, functools.partial(renumbered, renewal.numbers)
 
