@@ -54,7 +54,13 @@ from nbfn.functions.guards.introspection import (
     undressed,
 )
 from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
-from nbfn.functions.guards.settings import Settings, config_checks, part_name, setting_names
+from nbfn.functions.guards.settings import (
+    Settings,
+    config_checks,
+    part_name,
+    setting_names,
+    shown_parts,
+)
 from nbfn.functions.guards.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 from nbfn.serial import serial
 
@@ -262,7 +268,7 @@ class GuardBuilder:
         for each, parts in settings.parts.items():
             is_list = isinstance(vars(value)[each], list)
             if is_list:
-                text = f"{len(parts)} {each.lstrip('_')}"
+                text = f"{len(shown_parts(value, each))} {each.lstrip('_')}"
                 known[self._setting(here, value, each)] = Fingerprint(content_of(parts), text)
             for i, part in enumerate(parts):
                 path = part_name(value, each, part, i)

@@ -147,11 +147,17 @@ def part_name(owner: Any, attribute: str, part: Any, index: int) -> str:
         for name, value in vars(owner).items():
             if value is part and not name.startswith("_"):
                 return f".{name}"
-        if attribute == "_layers" and hasattr(type(owner), "layers"):
-            found = [i for i, each in enumerate(owner.layers) if each is part]
-            return f".layers[{found[0] if found else index}]"
-        return f".{attribute}[{index}]"
+        shown = shown_parts(owner, attribute)
+        found = [i for i, each in enumerate(shown) if each is part]
+        public = attribute.lstrip("_") if found else attribute
+        return f".{public}[{found[0] if found else index}]"
     return f".{attribute.lstrip('_')}"
+
+
+def shown_parts(owner: Any, attribute: str) -> list[Any]:
+    """The parts in a list as the user sees them: a Sequential's ``layers`` have no input layer."""
+    public = getattr(owner, attribute.lstrip("_"), None)
+    return public if isinstance(public, list) else vars(owner)[attribute]
 
 
 def config_checks() -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -24,7 +24,7 @@ def wrap_again(cls: type) -> None:
                 setattr(cls, name, methods.wrap_property(own, cls.__name__))
         elif (
             inspect.isfunction(value)
-            and value.__module__ == cls.__module__
+            and (value.__module__ == cls.__module__ or _is_users_code_in_nbfn(value))
             and not methods.is_exempt(name, value)
         ):
             setattr(cls, name, methods.wrapped(name, _among_own_globals(value, cls)))

@@ -133,7 +133,7 @@ def test_a_layer_that_is_added_is_a_retrace(run) -> None:
         run(cell)
     assert run("float(loss) == float(tf.reduce_sum(model(x)))").result is True
     step = run("step").result
-    assert "attribute `model.layers` was 2 layers, is 3 layers" in str(step.retraces[-1])
+    assert "setting `model.layers` was 2 layers, is 3 layers" in str(step.retraces[-1])
 
 
 @pytest.mark.filterwarnings("ignore::nbfn.NbfnWarning")
