@@ -370,6 +370,14 @@ class Details(Record):
     state: State
 
 
+class Mark(Record):
+    """How far the messages have come; a client that knows less has missed some."""
+
+    type: Literal["mark"] = "mark"
+    epoch: str
+    seq: int = Field(description="Number of the last patch.")
+
+
 class Refused(Record):
     """The kernel's answer to a client that speaks another protocol."""
 
@@ -391,6 +399,10 @@ class Attach(Record):
     type: Literal["attach"] = "attach"
     protocol: int
     nbfn: str = Field(description="Version of the front end.")
+    page: str | None = Field(
+        default=None,
+        description="Random, one per page; its newest comm takes the place of those before.",
+    )
 
 
 class RequestSnapshot(Record):
@@ -596,7 +608,7 @@ class Messages(Record):
 
     saved: SavedView
 
-    to_client: Snapshot | Patch | Details | Refused
+    to_client: Snapshot | Patch | Details | Mark | Refused
     to_widget: Pictures
     announcement: Presence
     to_kernel: Attach | RequestSnapshot | RequestDetails | RequestPictures | Watch

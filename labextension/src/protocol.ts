@@ -9,7 +9,7 @@
  */
 export interface Messages {
   saved: SavedView;
-  to_client: Snapshot1 | Patch | Details | Refused;
+  to_client: Snapshot1 | Patch | Details | Mark | Refused;
   to_widget: Pictures;
   announcement: Presence;
   to_kernel: Attach | RequestSnapshot | RequestDetails | RequestPictures | Watch;
@@ -993,6 +993,17 @@ export interface Details {
   state: State;
 }
 /**
+ * How far the messages have come; a client that knows less has missed some.
+ */
+export interface Mark {
+  type: 'mark';
+  epoch: string;
+  /**
+   * Number of the last patch.
+   */
+  seq: number;
+}
+/**
  * The kernel's answer to a client that speaks another protocol.
  */
 export interface Refused {
@@ -1024,6 +1035,10 @@ export interface Attach {
    * Version of the front end.
    */
   nbfn: string;
+  /**
+   * Random, one per page; its newest comm takes the place of those before.
+   */
+  page?: string | null;
 }
 /**
  * A client that has lost the thread asks for the whole state.

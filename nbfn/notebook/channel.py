@@ -6,8 +6,8 @@ front ends see nothing of either.
 
 from __future__ import annotations
 
+import contextvars
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -45,17 +45,13 @@ class Channel:
         _presence().send({"type": "presence"})
 
     def close(self) -> None:
-        """Closes every client's comm and takes both registrations back."""
+        """Takes both registrations back and closes every client's comm."""
+        # First: a page whose comm is closed asks at once whether there is another to be had.
+        self._manager.unregister_comm(_presence())
+        self._manager.unregister_target(TARGET, self._opened)
         for client in list(self._clients.values()):
             client.close()
         self._clients.clear()
-        self._manager.unregister_comm(_presence())
-        self._manager.unregister_target(TARGET, self._opened)
-
-    def tell_tensorflow(self) -> None:
-        """Tells the pages the version of TensorFlow, once the notebook has imported it."""
-        if self._clients:
-            _note_tensorflow()
 
     def _opened(self, opened: BaseComm, message: dict[str, Any]) -> None:
         try:
@@ -81,11 +77,16 @@ class Channel:
             return
         while len(self._clients) >= MAX_CLIENTS:
             self._clients.pop(next(iter(self._clients))).close()
-        _note_tensorflow()
-        client = _Client(opened, self._heard)
+        client = _Client(opened, self._heard, data.get("page"))
+        earlier = [id for id, each in list(self._clients.items()) if client.replaces(each)]
         self._clients[opened.comm_id] = client
         opened.on_close(lambda _: self._closed(opened.comm_id))
         client.attach()
+        # Last, so that a page always has one comm that is open.
+        for id in earlier:
+            replaced = self._clients.pop(id, None)
+            if replaced is not None:
+                replaced.close()
 
     def _closed(self, comm_id: str) -> None:
         self._heard()
@@ -94,25 +95,23 @@ class Channel:
             client.detach()
 
 
-def _note_tensorflow() -> None:
-    """Tells the feed which TensorFlow is imported."""
-    from nbfn.sessions.feed import feed
-
-    # Its version is there only once the import has ended, which may go on in a cell just now.
-    version = getattr(sys.modules.get("tensorflow"), "__version__", None)
-    if version is not None:
-        feed().environment.tensorflow = version
-
-
 class _Client:
     """One page that watches."""
 
-    def __init__(self, opened: BaseComm, heard: Callable[[], None]) -> None:
+    def __init__(self, opened: BaseComm, heard: Callable[[], None], page: str | None) -> None:
         from nbfn.sessions.feed import feed
 
         self._heard = heard
         self._comm = opened
+        self._page = page
         self._feed = feed()
+        # ipykernel hands a comm's messages to the shell that the kernel answered last from. Sent as
+        # part of a cell, a patch would make all that the page asks wait until the cells have run.
+        self._context = contextvars.copy_context()
+
+    def replaces(self, other: _Client) -> bool:
+        """Whether both belong to one page, which has a comm for each time that it had to ask."""
+        return self._page is not None and self._page == other._page
 
     def attach(self) -> None:
         self._comm.on_msg(self._received)
@@ -126,7 +125,7 @@ class _Client:
         self._comm.close()
 
     def _send(self, message: Any) -> None:
-        self._comm.send(message.model_dump(mode="json"))
+        self._context.copy().run(self._comm.send, message.model_dump(mode="json"))
 
     def _received(self, message: dict[str, Any]) -> None:
         self._heard()

@@ -26,7 +26,7 @@ class Extension:
         self.shell = shell
         self.cells = CellMagics(shell)
         self.displays = Displays(shell)
-        self.hooks = Hooks(shell, self.displays, self._cell_ended)
+        self.hooks = Hooks(shell, self.displays, self.cells.forget_dropped)
         self.reloads = Reloads(shell)
         self.magics = (self.cells, LineMagics(shell))
         self.completion = Completion(shell, self.magics)
@@ -44,10 +44,6 @@ class Extension:
         register_formatters(self.shell)
         self.displays.register()
         self.channel.open()
-
-    def _cell_ended(self) -> None:
-        self.cells.forget_dropped()
-        self.channel.tell_tensorflow()
 
     def unload(self) -> None:
         """Takes back all that `load` did."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 INTERVAL = 0.1
 """Seconds between two looks."""
 
+LOOKS_PER_MARK = 10
+"""Number of looks after which pages learn whether they have missed a message."""
+
 
 class Ticker:
     """A thread that flushes the feed from time to time, from `start` to `stop`.
@@ -47,13 +50,15 @@ class Ticker:
             self._stop.set()
             self._thread.join()
             self._thread = None
-        self._tick(dict)
+        self._tick(dict, marks=True)
 
     def _run(self) -> None:
+        looks = 0
         while not self._stop.wait(INTERVAL):
-            self._tick(self._look)
+            looks += 1
+            self._tick(self._look, marks=looks % LOOKS_PER_MARK == 0)
 
-    def _tick(self, look: Callable[[], dict[str, WorkRecord]]) -> None:
+    def _tick(self, look: Callable[[], dict[str, WorkRecord]], *, marks: bool) -> None:
         """Shows what is under way, and flushes the feed, which is made when a first view opens."""
         try:
             work = look()
@@ -63,5 +68,7 @@ class Ticker:
             if feed is not None:
                 feed().environment.work = work
                 feed().flush()
+                if marks:
+                    feed().mark()
         except Exception as error:
             tell_failure("could not bring its views up to date, and will try again", error)

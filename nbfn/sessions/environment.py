@@ -42,7 +42,6 @@ def tell_environment(session: Session) -> None:
             device.name: protocol.DeviceRecord(id=device.name, kind=device.device_type)
             for device in tf.config.list_logical_devices()
         }
-        environment.tensorflow = tf.__version__
     environment.models = _models(session, environment.models)
     environment.past = _past(session, environment.past)
 

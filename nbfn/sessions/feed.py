@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbfn import protocol
 from nbfn._version import __version__
@@ -49,7 +49,8 @@ SAVED_RUNS = 50
 DETAIL_ROWS = 200
 """The most rows of each table for somebody who looks at one function."""
 
-Subscriber = Callable[[protocol.Snapshot | protocol.Patch], None]
+Subscriber = Callable[[Any], None]
+"""Takes a snapshot or a patch; that of a page takes a mark, too."""
 
 
 @dataclass
@@ -57,14 +58,12 @@ class Environment:
     """What only TensorFlow and the running cell know, told where that is safe.
 
     Attributes:
-        tensorflow: The version of TensorFlow, once it is imported.
         devices: The devices, once there is a trace.
         models: The models' trees, by the notebook's names.
         past: Ids of captures that are no part of the session any more; they are not listed.
         work: What is under way, by id.
     """
 
-    tensorflow: str | None = None
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
     models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
     past: frozenset[str] = frozenset()
@@ -214,14 +213,26 @@ class Feed:
             for subscriber, watcher in list(self._watchers.items()):
                 if watcher.is_paused:
                     continue
-                # Patches follow each other: after a missed one only a snapshot helps.
-                message = self.snapshot() if watcher.is_behind else patch
-                try:
-                    subscriber(message)
-                    watcher.is_behind = False
-                except Exception as error:
-                    watcher.is_behind = True
-                    tell_failure("could not update one of its views, and will try again", error)
+                self._send(subscriber, watcher, patch)
+
+    def mark(self) -> None:
+        """Sends the pages the number of the last patch, by which they see whether they miss one."""
+        with self._lock:
+            mark = protocol.Mark(epoch=self.epoch, seq=self.seq)
+            for subscriber, watcher in list(self._watchers.items()):
+                if watcher.is_page and not watcher.is_paused:
+                    self._send(subscriber, watcher, mark)
+
+    def _send(
+        self, subscriber: Subscriber, watcher: _Watcher, message: protocol.Patch | protocol.Mark
+    ) -> None:
+        # Patches follow each other: after a missed one only a snapshot helps.
+        try:
+            subscriber(self.snapshot() if watcher.is_behind else message)
+            watcher.is_behind = False
+        except Exception as error:
+            watcher.is_behind = True
+            tell_failure("could not update one of its views, and will try again", error)
 
     def _advance(self) -> protocol.Patch | None:
         """Takes what has changed into what was sent; the patch that says so."""
@@ -258,13 +269,13 @@ class Feed:
             variables=len(self._captured) - len(self._past),
             variable_nbytes=self._captured.nbytes - self._captured.nbytes_of(self._past),
         )
-        told = (self._totals, self._tensorflow)
-        if told == (totals, self.environment.tensorflow) and not any(
+        tensorflow = _tensorflow_version() or self._tensorflow
+        if (self._totals, self._tensorflow) == (totals, tensorflow) and not any(
             getattr(put, name) or getattr(removed, name) for name in _TABLES
         ):
             return None
         self.seq += 1
-        self._totals, self._tensorflow = totals, self.environment.tensorflow
+        self._totals, self._tensorflow = totals, tensorflow
         for name in _TABLES:
             table = getattr(self._sent, name)
             table.update(getattr(put, name))
@@ -371,6 +382,13 @@ class Feed:
                 rows.pop(id, None)
                 if id in sent:
                     gone.append(id)
+
+
+def _tensorflow_version() -> str | None:
+    """The version of TensorFlow, if it is imported; nothing of it is loaded to find out."""
+    # Attributes of the package are loaded when they are first read, which is the user's affair.
+    version: str | None = vars(sys.modules.get("tensorflow", object)).get("__version__")
+    return version
 
 
 def _newest(state: protocol.State) -> protocol.State:

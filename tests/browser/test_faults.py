@@ -24,6 +24,39 @@ def step(images):
 LONG = "for n in range(36000):\n    step(tf.ones([1, 8]))\n    time.sleep(0.1)"
 
 
+LOSE = """
+const lost = (window.lost = []), toLose = (window.toLose = []);
+const loses = data => {
+  const text = typeof data === 'string' ? data : new TextDecoder().decode(data);
+  const index = toLose.findIndex(words => words.every(word => text.includes(word)));
+  if (index >= 0) lost.push(...toLose.splice(index, 1));
+  return index >= 0;
+};
+const { send } = WebSocket.prototype;
+WebSocket.prototype.send = function (data) {
+  if (!loses(data)) send.call(this, data);
+};
+const { get, set } = Object.getOwnPropertyDescriptor(WebSocket.prototype, 'onmessage');
+Object.defineProperty(WebSocket.prototype, 'onmessage', {
+  get,
+  set(listener) {
+    set.call(this, event => loses(event.data) || listener.call(this, event));
+  }
+});
+"""
+"""Loses the first message of either direction with all words of an entry of `toLose`."""
+
+
+def lose(lab, *messages: str) -> None:
+    """Has messages lost from now on, one with all words of each text."""
+    lab.page.evaluate("all => toLose.push(...all)", [text.split() for text in messages])
+
+
+def expect_lost(lab, *messages: str) -> None:
+    lost = [" ".join(words) for words in lab.page.evaluate("window.lost")]
+    assert sorted(lost) == sorted(messages)
+
+
 def status(lab):
     return lab.page.locator("#jp-main-statusbar")
 
@@ -74,6 +107,95 @@ def test_a_page_that_is_loaded_again_in_mid_run_shows_it(lab) -> None:
     follows_the_calls(lab)
     expect(status(lab)).to_contain_text("| Busy", timeout=SOON)
     expect(lab.panel.locator(".nbfn-Header")).to_contain_text("A cell is running")
+
+
+def test_whatever_gets_lost_at_the_beginning_the_panel_follows_a_running_cell(lab) -> None:
+    lab.page.add_init_script(LOSE)
+    lab.open("lost.ipynb", SETUP, LONG)
+    lost = [
+        "comm_msg presence",
+        "comm_info_request nbfn.presence",
+        "create_subshell_request",
+        "create_subshell_reply",
+        "comm_open attach",
+        "comm_msg snapshot",
+    ]
+    lose(lab, *lost)
+    lab.start(0)
+    lab.start(1)
+    expect(lab.section("Functions")).to_contain_text("1 trace")
+    expect_lost(lab, *lost)
+    follows_the_calls(lab)
+    expect(lab.panel).not_to_contain_text("TensorFlow has not been")
+
+
+def test_whatever_gets_lost_later_the_panel_follows_a_running_cell(lab) -> None:
+    lab.page.add_init_script(LOSE)
+    lab.open("later.ipynb", SETUP, LONG)
+    lab.run(0)
+    lab.start(1)
+    follows_the_calls(lab)
+    lost = ["comm_msg patch", "comm_msg request_snapshot", "comm_msg snapshot", "comm_open attach"]
+    lose(lab, *lost)
+    calls = lab.section("Functions").locator(".nbfn-Row .nbfn-Fact").first
+    lab.page.wait_for_function("toLose.length === 0")
+    before = calls.inner_text()
+    expect(calls).not_to_have_text(before, timeout=SOON)
+    expect_lost(lab, *lost)
+
+
+def test_the_last_patch_of_a_cell_is_not_missed(lab) -> None:
+    lab.page.add_init_script(LOSE)
+    lab.open("last.ipynb", SETUP, "_ = step(tf.ones([1, 8]))")
+    lab.run(0)
+    expect(lab.panel).to_contain_text("step(images)")
+    lose(lab, "comm_msg patch trace_seconds")
+    lab.run(1)
+    expect(lab.section("Functions")).to_contain_text("1 trace", timeout=SOON)
+
+
+def test_a_kernel_that_holds_everything_up_is_shown_as_soon_as_it_can_answer(lab) -> None:
+    held = "import ctypes, time\nctypes.PyDLL(None).sleep(8)\nn = 1\ntime.sleep(3600)"
+    lab.open("held.ipynb", f"%load_ext nbfn\n{held}")
+    lab.start(0)
+    expect(lab.panel).to_contain_text(EMPTY)
+    expect(lab.cell(0).locator(".jp-InputPrompt")).to_have_text("[*]:")
+    lab.menu("Kernel", "Interrupt Kernel")
+    expect(status(lab)).to_contain_text("| Idle")
+    expect(lab.panel).to_contain_text(EMPTY)
+
+
+def test_a_kernel_that_is_restarted_in_mid_run_is_shown_anew(lab) -> None:
+    lab.open("restarted.ipynb", SETUP, LONG)
+    lab.run(0)
+    lab.start(1)
+    follows_the_calls(lab)
+    lab.menu("Kernel", "Restart Kernel…")
+    lab.answer("Restart")
+    expect(lab.panel).to_contain_text(NOT_LOADED)
+    lab.wait_for_kernel()
+    lab.start(0)
+    lab.start(1)
+    expect(lab.section("Functions")).to_contain_text("1 trace")
+    follows_the_calls(lab)
+
+
+def test_a_notebook_that_has_run_is_seen_when_nbfn_is_loaded_from_the_panel(lab) -> None:
+    made = (
+        "import tensorflow as tf, keras\n"
+        "net = keras.Sequential([keras.Input([2]), keras.layers.Dense(1)])\n"
+        "rate = tf.Variable(0.5)\n@tf.function\ndef scaled(x):\n    return net(x) * rate\n"
+    )
+    lab.open("late.ipynb", made, "_ = scaled(tf.ones([1, 2]))", "_ = scaled(tf.ones([3, 2]))")
+    for index in range(3):
+        lab.run(index)
+    lab.panel.get_by_role("button", name="Load nbfn").click()
+    expect(lab.section("Functions")).to_contain_text("scaled(x)")
+    expect(lab.section("Functions")).to_contain_text("2 traces")
+    expect(lab.section("Models")).to_contain_text("net")
+    expect(lab.section("Captured variables")).to_contain_text("rate")
+    expect(lab.section("Devices")).to_contain_text("CPU:0")
+    expect(lab.panel).not_to_contain_text("TensorFlow has not been")
 
 
 def test_a_kernel_that_is_killed_leaves_nothing(lab) -> None:

@@ -97,9 +97,23 @@ class Kernel:
             if received["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 return list(received["content"]["comms"])
 
-    def send(self, kind: str, **content: Any) -> None:
+    def start(self, code: str) -> None:
+        """Starts a cell, whose end nobody waits for."""
+        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}}
+        self.client.shell_channel.send(self.client.session.msg("execute_request", content))
+
+    def start_subshell(self) -> str:
+        """Starts a subshell, on which messages do not wait for cells; its id."""
+        self.client.control_channel.send(self.client.session.msg("create_subshell_request", {}))
+        reply: str = self.client.get_control_msg(timeout=120)["content"]["subshell_id"]
+        return reply
+
+    def send(self, kind: str, subshell: str | None = None, **content: Any) -> None:
         """Sends a comm message, as a page does."""
-        self.client.shell_channel.send(self.client.session.msg(kind, content))
+        message = self.client.session.msg(kind, content)
+        if subshell is not None:
+            message["header"]["subshell_id"] = subshell
+        self.client.shell_channel.send(message)
 
     def received(self, comm_id: str | None = None, timeout: float = 120) -> dict[str, Any]:
         """The data of the next comm message on iopub, or of the next one of a comm."""

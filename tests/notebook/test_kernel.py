@@ -48,6 +48,25 @@ def test_the_panel_attaches_before_tensorflow_is_imported(kernel: Kernel) -> Non
     kernel.send("comm_close", comm_id="early", data={})
 
 
+def test_a_page_learns_of_tensorflow_before_the_cell_that_imports_it_has_ended(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    kernel.send("comm_open", comm_id="early", target_name="nbfn", data=ATTACH)
+    assert kernel.received("early")["tensorflow"] is None
+    kernel.start(
+        f"import pathlib, time, tensorflow\nwhile not pathlib.Path({str(seen)!r}).exists():\n"
+        "    time.sleep(0.05)"
+    )
+    try:
+        while kernel.received("early").get("tensorflow") is None:
+            pass
+    finally:
+        seen.touch()
+    kernel.send("comm_close", comm_id="early", data={})
+    kernel.run("pass")
+
+
 def test_a_cell_that_awaits_runs_as_a_plain_one(kernel: Kernel) -> None:
     kernel.run("async def later(z): return z * 2")
     text = kernel.run("%%tf_function step\ny = await later(4)\ny").text
@@ -79,7 +98,9 @@ def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:
     patches = [
         each
         for each in reply.comms
-        if each["comm_id"] == "live" and id in each["data"]["put"]["functions"]
+        if each["comm_id"] == "live"
+        and each["data"]["type"] == "patch"
+        and id in each["data"]["put"]["functions"]
     ]
     calls = [each["data"]["put"]["functions"][id]["calls"] for each in patches]
     assert len(patches) >= 4
@@ -96,6 +117,50 @@ def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:
     kernel.send("comm_msg", comm_id="live", data={"type": "request_snapshot"})
     assert kernel.received("live")["state"]["functions"][id]["calls"] == 30
     kernel.send("comm_close", comm_id="live", data={})
+
+
+def test_what_a_page_asks_does_not_wait_for_cells_that_send_patches(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    done = tmp_path / "done"
+    kernel.run(f"import pathlib; done = pathlib.Path({str(done)!r})\nf = nbfn.function(tf.sin)")
+    subshell = kernel.start_subshell()
+    kernel.send("comm_open", subshell, comm_id="beside", target_name="nbfn", data=ATTACH)
+    assert kernel.received("beside")["type"] == "snapshot"
+    kernel.start("while not done.exists():\n    f(tf.ones([1])); time.sleep(0.05)")
+    while kernel.received("beside")["type"] != "patch":
+        pass
+    kernel.send("comm_msg", subshell, comm_id="beside", data={"type": "request_snapshot"})
+    try:
+        while kernel.received("beside", timeout=60)["type"] != "snapshot":
+            pass
+    finally:
+        done.touch()
+    kernel.send("comm_close", subshell, comm_id="beside", data={})
+    kernel.run("pass")
+
+
+def test_a_page_is_marked_how_far_it_should_be(kernel: Kernel) -> None:
+    kernel.send("comm_open", comm_id="marked", target_name="nbfn", data=ATTACH)
+    seq = kernel.received("marked")["seq"]
+    marks = [each["data"] for each in kernel.run("pass").comms if each["comm_id"] == "marked"]
+    assert [each["type"] for each in marks if "type" in each][-1] == "mark"
+    assert marks[-1]["seq"] >= seq
+    kernel.send("comm_msg", comm_id="marked", data={"type": "watch", "active": False})
+    assert [each for each in kernel.run("pass").comms if each["comm_id"] == "marked"] == []
+    kernel.send("comm_close", comm_id="marked", data={})
+
+
+def test_the_newest_comm_of_a_page_takes_the_place_of_those_before(kernel: Kernel) -> None:
+    for id, page in (("one", "a"), ("other", "b"), ("two", "a")):
+        data = {**ATTACH, "page": page}
+        kernel.send("comm_open", comm_id=id, target_name="nbfn", data=data)
+        assert kernel.received(id)["type"] == "snapshot"
+    assert kernel.received("one")["kind"] == "comm_close"
+    comms = {each["comm_id"] for each in kernel.run("f(tf.ones([1]))").comms}
+    assert {"one", "other", "two"} & comms == {"other", "two"}
+    for id in ("other", "two"):
+        kernel.send("comm_close", comm_id=id, data={})
 
 
 def test_another_protocol_is_refused_in_one_sentence(kernel: Kernel) -> None:

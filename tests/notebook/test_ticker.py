@@ -12,7 +12,7 @@ import pytest
 
 import nbfn
 from nbfn import protocol
-from nbfn.notebook.ticker import INTERVAL, Ticker
+from nbfn.notebook.ticker import INTERVAL, LOOKS_PER_MARK, Ticker
 from nbfn.sessions.feed import feed
 
 
@@ -37,6 +37,18 @@ def test_it_flushes_while_it_runs_and_once_at_the_end(monkeypatch: pytest.Monkey
     assert during <= (time.monotonic() - started) / INTERVAL
     time.sleep(INTERVAL * 2)
     assert len(flushed) == during + 1
+
+
+def test_it_marks_now_and_then_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(feed(), "flush", lambda: done.append("flush"))
+    monkeypatch.setattr(feed(), "mark", lambda: done.append("mark"))
+    ticker = Ticker()
+    ticker.start()
+    until(lambda: "mark" in done)
+    assert done == ["flush"] * LOOKS_PER_MARK + ["mark"]
+    ticker.stop()
+    assert done[-2:] == ["flush", "mark"]
 
 
 def test_a_failure_is_told_once_and_the_next_look_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +77,7 @@ def test_it_waits_for_a_feed_that_another_thread_imports(monkeypatch: pytest.Mon
     ticker = Ticker()
     ticker.stop()
     half.feed = lambda: SimpleNamespace(
-        environment=SimpleNamespace(), flush=lambda: flushed.append(1)
+        environment=SimpleNamespace(), flush=lambda: flushed.append(1), mark=lambda: None
     )  # type: ignore[attr-defined]
     ticker.stop()
     assert flushed == [1]

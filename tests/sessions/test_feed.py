@@ -6,8 +6,9 @@ import ast
 import gc
 import random
 import re
+import sys
 import warnings
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
@@ -167,12 +168,59 @@ def test_work_is_sent_when_it_changes_and_taken_out_when_it_ends(feed) -> None:
     assert client.state["work"] == {}
 
 
-def test_a_patch_tells_the_version_that_was_imported_since(feed) -> None:
+def test_a_patch_tells_the_version_that_was_imported_since(feed, monkeypatch) -> None:
+    half = ModuleType("tensorflow")  # whose import has begun
+    monkeypatch.setitem(sys.modules, "tensorflow", half)
+    monkeypatch.setattr(feed, "_tensorflow", None)
     client = Client(feed)
-    feed.environment.tensorflow = "2.19.1"
+    feed.flush()
+    assert client.patches == []
+    half.__version__ = "2.19.1"  # type: ignore[attr-defined]
     feed.flush()
     feed.flush()
     assert [patch.tensorflow for patch in client.patches] == ["2.19.1"]
+    monkeypatch.delitem(sys.modules, "tensorflow")
+    feed.flush()
+    assert feed.snapshot().tensorflow == "2.19.1"
+
+
+def test_pages_are_marked_the_number_of_the_last_patch(feed) -> None:
+    page: list[Any] = []
+    hidden: list[Any] = []
+    view: list[Any] = []
+    feed.subscribe(page.append, is_page=True)
+    feed.subscribe(hidden.append, is_page=True)
+    feed.subscribe(view.append)
+    feed.pause(hidden.append)
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.ones([1]))
+    feed.flush()
+    feed.mark()
+    assert [each.type for each in page] == ["snapshot", "patch", "mark"]
+    assert (page[2].epoch, page[2].seq) == (feed.epoch, page[1].seq)
+    assert [each.type for each in hidden] == ["snapshot"]
+    assert [each.type for each in view] == ["snapshot", "patch"]
+
+
+def test_a_page_that_has_missed_a_patch_gets_a_snapshot_with_the_next_mark(feed) -> None:
+    got: list[Any] = []
+    is_broken = False
+
+    def page(message: Any) -> None:
+        if is_broken:
+            raise OSError("no way out")
+        got.append(message)
+
+    feed.subscribe(page, is_page=True)
+    is_broken = True
+    f = nbfn.function(lambda x: x + 1)
+    f(tf.ones([1]))
+    with pytest.warns(nbfn.NbfnWarning, match="could not update one of its views"):
+        feed.flush()
+    is_broken = False
+    feed.mark()
+    feed.mark()
+    assert [each.type for each in got] == ["snapshot", "snapshot", "mark"]
 
 
 # Cells ------------------------------------------------------------------------------------

@@ -1,5 +1,20 @@
 /** What a session needs of a kernel, so that it depends on no JupyterLab package. */
 
+/** How things stand between the page and a kernel. */
+export type SessionStatus =
+  /** The kernel is starting or restarting. */
+  | { kind: 'starting' }
+  /** The kernel has not yet answered: it is busy. */
+  | { kind: 'waiting' }
+  | { kind: 'dead' }
+  /** The kernel does not run Python. */
+  | { kind: 'foreign'; language: string }
+  /** The kernel has not loaded nbfn. */
+  | { kind: 'absent' }
+  /** The kernel and the page speak different protocols. */
+  | { kind: 'refused'; nbfn: string; protocol: number }
+  | { kind: 'attached' };
+
 /** A signal, as Lumino has it. */
 export interface SignalLike<S, A> {
   connect(slot: (sender: S, args: A) => void, thisArg?: object): boolean;
@@ -17,7 +32,7 @@ export interface MessageLike {
 /** A comm. */
 export interface CommLike {
   readonly isDisposed: boolean;
-  /** Resolves when messages stop waiting for running cells; never, if they always will. */
+  /** Resolves when messages need not wait for running cells; never, if they always will. */
   readonly subshellStarted: Promise<void>;
   onMsg: (message: MessageLike) => void;
   onClose: (message: MessageLike) => void;
@@ -46,5 +61,9 @@ export interface KernelLike {
   readonly connectionStatusChanged: SignalLike<this, string>;
   readonly anyMessage: SignalLike<this, AnyMessage>;
   requestCommInfo(content: { target_name?: string }): Promise<MessageLike>;
-  createComm(target: string): CommLike;
+  /** Makes a comm; again, if messages to the one before have had no answer. */
+  createComm(target: string, isAgain: boolean): CommLike;
 }
+
+/** In these a kernel has lost its comms and subshells. */
+export const RESTARTED: readonly string[] = ['restarting', 'autorestarting', 'dead'];

@@ -1,46 +1,42 @@
-import type { Messages, Refused } from '../protocol';
+import type { Messages, Refused, RequestDetails, RequestSnapshot } from '../protocol';
 import { PROTOCOL } from '../protocol';
-import { Attachment } from './attachment';
-import type { AnyMessage, KernelLike, MessageLike } from './kernel';
+import { Attachments } from './attachment';
+import type { AnyMessage, KernelLike, SessionStatus } from './kernel';
+import { RESTARTED } from './kernel';
 import { Listeners } from './listeners';
 import { isCellEnd, isPresence, listsComms } from './messages';
+import { Retry } from './retry';
 import type { Running } from './running';
 import { RunningCell } from './running';
 import { Store } from './store';
 
-/** How things stand between the page and a kernel. */
-export type SessionStatus =
-  /** The kernel is starting or restarting. */
-  | { kind: 'starting' }
-  /** The kernel has not yet answered: it is busy. */
-  | { kind: 'waiting' }
-  | { kind: 'dead' }
-  /** The kernel does not run Python. */
-  | { kind: 'foreign'; language: string }
-  /** The kernel has not loaded nbfn. */
-  | { kind: 'absent' }
-  /** The kernel and the page speak different protocols. */
-  | { kind: 'refused'; nbfn: string; protocol: number }
-  | { kind: 'attached' };
-
-const RESTARTED: readonly string[] = ['restarting', 'autorestarting', 'dead'];
 const UNREADY: readonly string[] = [...RESTARTED, 'starting', 'terminating'];
 
 /**
- * What the page knows of one kernel: finds out whether nbfn is loaded, attaches to it,
- * and feeds the store.
+ * What the page knows of one kernel: finds out whether nbfn is loaded, and feeds the store.
  *
  * It asks the kernel for nbfn's presence comm when the kernel gets ready and after each cell,
  * for as long as it is not attached. A kernel without nbfn sees only that standard question.
+ *
+ * Any message may be lost, in either direction. What does not come is asked for again: everything
+ * but the first question by a new comm, whose first message is the whole state.
  */
 export class KernelSession {
   /** Starts to follow the kernel. */
   constructor(kernel: KernelLike) {
     this.kernel = kernel;
     this.store = new Store({
-      requestSnapshot: () => this._attachment?.ask({ type: 'request_snapshot' }),
-      requestDetails: id =>
-        this._attachment?.ask({ type: 'request_details', function: id })
+      requestSnapshot: () => this._request({ type: 'request_snapshot' }),
+      requestDetails: id => this._request({ type: 'request_details', function: id })
+    });
+    this._attachments = new Attachments(kernel, {
+      onMessage: (message, isFirst) => this._receive(message, isFirst),
+      onClose: () => this._onClosed()
+    });
+    this._retry = new Retry({
+      isWanted: () => this._isWaiting,
+      isIdle: () => kernel.status === 'idle' && this._running.value === null,
+      ask: () => this._askAgain()
     });
     kernel.statusChanged.connect(this._onStatus, this);
     kernel.connectionStatusChanged.connect(this._onConnection, this);
@@ -49,7 +45,7 @@ export class KernelSession {
       info => {
         this._language = info.language_info.name;
         this._ask();
-        this._changed();
+        this._listeners.tell();
       },
       () => undefined // The kernel went away before it was ready: its status says so.
     );
@@ -57,8 +53,7 @@ export class KernelSession {
 
   /** The kernel that this session follows. */
   readonly kernel: KernelLike;
-
-  /** What the kernel has told. */
+  /** What the kernel has sent. */
   readonly store: Store;
 
   /** How things stand, read from the kernel each time. */
@@ -74,13 +69,12 @@ export class KernelSession {
       return { kind: 'foreign', language: this._language };
     }
     if (this._refused) {
-      const { nbfn, protocol } = this._refused;
-      return { kind: 'refused', nbfn, protocol };
+      return { kind: 'refused', ...this._refused };
     }
     if (this.store.state) {
       return { kind: 'attached' };
     }
-    return { kind: this._answered && !this._attachment ? 'absent' : 'waiting' };
+    return { kind: this._isPresent === false ? 'absent' : 'waiting' };
   }
 
   /** The cell that the kernel runs, or null. */
@@ -102,7 +96,11 @@ export class KernelSession {
   setActive(active: boolean): void {
     if (active !== this._active) {
       this._active = active;
-      this._attachment?.ask({ type: 'watch', active });
+      if (active) {
+        this.store.refresh(); // with which patches come again
+      } else {
+        this._attachments.ask({ type: 'watch', active });
+      }
     }
   }
 
@@ -116,39 +114,46 @@ export class KernelSession {
     kernel.statusChanged.disconnect(this._onStatus, this);
     kernel.connectionStatusChanged.disconnect(this._onConnection, this);
     kernel.anyMessage.disconnect(this._onMessage, this);
-    this._attachment?.close();
+    this._retry.stop();
+    this._attachments.close();
     this._forget();
-    this._changed();
+    this._listeners.tell();
     this._listeners.clear();
   }
 
   private _onStatus(): void {
-    if (RESTARTED.includes(this.kernel.status)) {
-      this.store.end();
+    const { status } = this.kernel;
+    if (RESTARTED.includes(status)) {
       this._forget();
       this._running.forget();
-      this._answered = false;
-    } else if (!this._answered) {
+    } else if (this._isPresent === null) {
       this._ask();
     }
-    this._changed();
+    if (status === 'idle') {
+      this._retry.hurry();
+    }
+    this._listeners.tell();
   }
 
   private _onConnection(): void {
     if (this.kernel.connectionStatus === 'connected') {
-      if (this._attachment?.isDisposed) {
-        this._forget();
-      }
       // Whatever was sent while the connection was down is lost.
-      this._attachment?.ask({ type: 'request_snapshot' });
+      if (this.store.state && this._active) {
+        this.store.refresh();
+      }
       this._ask();
+      this._retry.restart();
     }
-    this._changed();
+    this._listeners.tell();
   }
 
   private _onMessage(_: KernelLike, { msg, direction }: AnyMessage): void {
+    const before = this.running;
     if (this._running.receive(msg, direction)) {
-      this._changed();
+      if (this.running) {
+        this._hasHeard = false;
+      }
+      this._listeners.tell();
     }
     if (direction !== 'recv') {
       return;
@@ -156,105 +161,140 @@ export class KernelSession {
     if (isPresence(msg)) {
       this._attach();
     } else if (isCellEnd(msg)) {
+      // The kernel marks the end of each cell, unless its messages do not come through.
+      if (this.store.state && this._active && before?.code != null && !this._hasHeard) {
+        this.store.refresh();
+      }
+      this._isOutdated = this._isAsked;
+      this._ask();
+    }
+  }
+
+  /** Asks a question about the state, which is asked again in some way if it gets lost. */
+  private _request(question: RequestSnapshot | RequestDetails): void {
+    this._attachments.ask(question);
+    this._retry.watch();
+  }
+
+  /** Whether something does not come that the kernel should send. */
+  private get _isWaiting(): boolean {
+    if (!this._isReady || this._refused) {
+      return false;
+    }
+    const { state, isWaiting } = this.store;
+    return this._isAsked || isWaiting || (!state && this._isPresent !== false);
+  }
+
+  /** Asks once more for what does not come. */
+  private _askAgain(): void {
+    if (this.kernel.connectionStatus !== 'connected') {
+      return; // It is asked for when the connection is back.
+    }
+    this._isAsked = false;
+    if (this._isPresent && !this._attachments.isEmpty) {
+      this._attachments.open(true);
+    } else {
+      this._isPresent &&= null;
       this._ask();
     }
   }
 
   /** Asks whether nbfn is loaded, unless that is known or already asked. */
   private _ask(): void {
-    if (this._attachment || this._question || !this._isReady) {
+    if (this._isPresent || this._isAsked || !this._isReady) {
       return;
     }
-    const question = this.kernel.requestCommInfo({ target_name: 'nbfn.presence' });
-    this._question = question;
-    question.then(
+    this._isAsked = true;
+    const asked = this._starts;
+    this.kernel.requestCommInfo({ target_name: 'nbfn.presence' }).then(
       reply => {
-        // Another question, or none, means that the kernel has restarted since.
-        if (this._question === question) {
-          this._question = null;
-          this._answered = true;
+        if (asked === this._starts) {
+          this._isAsked = false;
           if (listsComms(reply)) {
             this._attach();
+          } else if (this._isOutdated) {
+            this._isOutdated = false;
+            this._ask();
           }
-          this._changed();
+          this._isPresent ??= false;
+          this._listeners.tell();
         }
       },
-      () => {
-        if (this._question === question) {
-          this._question = null;
-        }
-      }
+      () => undefined // The question was lost.
     );
+    this._retry.watch();
   }
 
   private get _isReady(): boolean {
-    const { kernel } = this;
-    return (
-      !this._isDisposed &&
-      !kernel.isDisposed &&
-      this._language === 'python' &&
-      !UNREADY.includes(kernel.status)
-    );
+    const { isDisposed, status } = this.kernel;
+    const isAlive = !this._isDisposed && !isDisposed && !UNREADY.includes(status);
+    return isAlive && this._language === 'python';
   }
 
   private _attach(): void {
-    if (this._attachment || !this._isReady) {
-      return;
+    if (!this._isPresent && this._isReady) {
+      this._isPresent = true;
+      this._attachments.open(false);
+      this._retry.watch();
     }
-    this._attachment = new Attachment(this.kernel, {
-      onMessage: message => this._receive(message),
-      onClose: () => {
-        // A refusal stays true after its comm is closed; asking again would change nothing.
-        if (!this._refused) {
-          this._forget();
-          this._changed();
-        }
-      }
-    });
   }
 
-  private _receive(message: Messages['to_client']): void {
-    if (message.type === 'refused') {
+  private _onClosed(): void {
+    // A refusal stays true after its comm is closed; asking again would change nothing.
+    if (!this._refused) {
+      this._forget();
+      this._isPresent = false;
+      this._ask();
+      this._listeners.tell();
+    }
+  }
+
+  private _receive(message: Messages['to_client'], isFirst: boolean): void {
+    this._hasHeard = true;
+    const isOther = message.type === 'snapshot' && message.protocol !== PROTOCOL;
+    if (message.type === 'refused' || isOther) {
       this._refuse(message);
-    } else if (message.type === 'snapshot' && message.protocol !== PROTOCOL) {
-      this._refuse(message);
-    } else {
-      const first = this.store.state === null;
-      this.store.receive(message);
-      if (first) {
-        if (!this._active) {
-          this._attachment?.ask({ type: 'watch', active: false });
-        }
-        this._changed();
+      return;
+    }
+    this.store.receive(message);
+    if (isFirst) {
+      if (!this._active) {
+        this._attachments.ask({ type: 'watch', active: false });
       }
+      this._listeners.tell();
     }
   }
 
   private _refuse(refused: Pick<Refused, 'nbfn' | 'protocol'>): void {
-    this._refused = refused;
+    this._refused = { nbfn: refused.nbfn, protocol: refused.protocol };
     this.store.forget();
-    this._changed();
+    this._listeners.tell();
   }
 
   private _forget(): void {
-    this._attachment?.drop();
-    this._attachment = null;
-    this._question = null;
+    this._attachments.drop();
+    this._isPresent = null;
+    this._isAsked = false;
+    this._starts += 1;
     this._refused = null;
     this.store.forget();
-  }
-
-  private _changed(): void {
-    this._listeners.tell();
   }
 
   private _active = true;
   private _isDisposed = false;
   private _language: string | null = null;
-  private _answered = false;
-  private _question: Promise<MessageLike> | null = null;
-  private _attachment: Attachment | null = null;
+  /** Whether nbfn is loaded; null if that is not known. */
+  private _isPresent: boolean | null = null;
+  private _isAsked = false;
+  /** Whether a cell has ended since nbfn's presence was asked for. */
+  private _isOutdated = false;
+  /** Counts how often the kernel was lost: what was asked before has no answer any more. */
+  private _starts = 0;
+  /** Whether anything came over the comm in use since the last cell began. */
+  private _hasHeard = false;
   private _refused: Pick<Refused, 'nbfn' | 'protocol'> | null = null;
+  private readonly _attachments: Attachments;
+  private readonly _retry: Retry;
   private readonly _running = new RunningCell();
   private readonly _listeners = new Listeners();
 }

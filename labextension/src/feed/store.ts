@@ -1,4 +1,12 @@
-import type { Details, Patch, Removed, Snapshot, State, Totals } from '../protocol';
+import type {
+  Details,
+  Mark,
+  Patch,
+  Removed,
+  Snapshot,
+  State,
+  Totals
+} from '../protocol';
 import { Listeners } from './listeners';
 
 /** The tables of the state: records by id, in the order of their creation. */
@@ -40,7 +48,7 @@ export interface StoreOptions {
  *
  * Snapshots replace it, patches advance it by one sequence number. A patch after a gap, or of
  * an unknown epoch, is not applied: the store asks for a snapshot instead, once, until one
- * comes. Messages of an epoch that has ended are dropped, as they were only late.
+ * comes.
  */
 export class Store {
   /** Whether the kernel is there: a store that nobody fills any more is thrown away. */
@@ -57,6 +65,13 @@ export class Store {
     return this._state;
   }
 
+  /** Whether something was asked for that has not come: a snapshot, or the rows of a function. */
+  get isWaiting(): boolean {
+    return (
+      this._awaiting || [...this._asked].some(id => this._state?.functions.has(id))
+    );
+  }
+
   /** Calls the listener after each change, until the returned function is called. */
   subscribe(listener: () => void): () => void {
     return this._listeners.add(listener);
@@ -71,16 +86,29 @@ export class Store {
   }
 
   /** Applies a message of the kernel, if it is the one that comes next. */
-  receive(message: Snapshot | Patch | Details): void {
-    if (this._ended.has(message.epoch)) {
-      return;
+  receive(message: Snapshot | Patch | Details | Mark): void {
+    switch (message.type) {
+      case 'snapshot':
+        this._take(message);
+        break;
+      case 'details':
+        this._fill(message);
+        break;
+      case 'mark':
+        if (message.epoch !== this._state?.epoch || message.seq > this._state.seq) {
+          this.refresh();
+        }
+        break;
+      case 'patch':
+        this._apply(message);
     }
-    if (message.type === 'snapshot') {
-      this._take(message);
-    } else if (message.type === 'details') {
-      this._fill(message);
-    } else {
-      this._apply(message);
+  }
+
+  /** Asks for a snapshot, as messages may have been lost; once, until one comes. */
+  refresh(): void {
+    if (!this._awaiting) {
+      this._awaiting = true;
+      this._options.requestSnapshot?.();
     }
   }
 
@@ -93,25 +121,12 @@ export class Store {
     }
   }
 
-  /** Forgets the state and ends its epoch: the kernel that told it is gone. */
-  end(): void {
-    if (this._state) {
-      this._ended.add(this._state.epoch);
-    }
-    this.forget();
-  }
-
   private _take(snapshot: Snapshot): void {
     const old = this._state;
-    if (old?.epoch === snapshot.epoch) {
-      if (snapshot.seq < old.seq && !this._awaiting) {
-        return;
-      }
-    } else if (old) {
-      this._ended.add(old.epoch);
+    if (old?.epoch === snapshot.epoch && snapshot.seq < old.seq && !this._awaiting) {
+      return;
     }
     this._awaiting = false;
-    this._asked.clear();
     this._set({
       details: new Map(),
       totals: snapshot.totals ?? {},
@@ -122,6 +137,10 @@ export class Store {
       documentation: snapshot.documentation ?? null,
       ...patchedTables({}, snapshot.state)
     });
+    // What was asked before may have been lost with whatever made a snapshot necessary.
+    const asked = [...this._asked];
+    this._asked.clear();
+    asked.forEach(id => this.requestDetails(id));
   }
 
   private _fill({ epoch, function: id, state }: Details): void {
@@ -134,16 +153,14 @@ export class Store {
     }
   }
 
-  private _apply({ epoch, seq, tensorflow, totals, put, removed }: Patch): void {
+  private _apply(patch: Patch): void {
+    const { epoch, seq, tensorflow, totals, put, removed } = patch;
     const old = this._state;
     if (old?.epoch === epoch && seq <= old.seq) {
       return;
     }
     if (old?.epoch !== epoch || seq !== old.seq + 1) {
-      if (!this._awaiting) {
-        this._awaiting = true;
-        this._options.requestSnapshot?.();
-      }
+      this.refresh();
       return;
     }
     this._set({
@@ -162,7 +179,6 @@ export class Store {
 
   private _state: KernelState | null = null;
   private _awaiting = false;
-  private readonly _ended = new Set<string>();
   private readonly _listeners = new Listeners();
   private readonly _asked = new Set<string>();
   private readonly _options: StoreOptions;

@@ -94,7 +94,7 @@ function Session({ state }: { state: KernelState }): VNode {
       <Part title={trans.__('Devices')} note={integer(state.devices.size)}>
         {() => (
           <>
-            <DeviceList devices={state.devices} />
+            <DeviceList devices={state.devices} hasTraces={state.traces.size > 0} />
             {state.devices.size > 0 && (
               <Question
                 code={'import nbfn\nnbfn.session().placement'}
@@ -151,13 +151,21 @@ function TotalsLine({ totals }: { totals: Totals }): VNode | null {
 
 /** The devices that TensorFlow can place operations on. */
 function DeviceList({
-  devices
+  devices,
+  hasTraces
 }: {
   devices: ReadonlyMap<string, DeviceRecord>;
+  hasTraces: boolean;
 }): VNode {
   const all = useMemo(() => [...devices.values()], [devices]);
   if (all.length === 0) {
-    return <p class="nbfn-Empty">{trans.__('TensorFlow has not been started yet.')}</p>;
+    return (
+      <p class="nbfn-Empty">
+        {hasTraces
+          ? trans.__('Listed when the cell has ended.')
+          : trans.__('Listed once a function has been traced.')}
+      </p>
+    );
   }
   return (
     <Limited items={all} step={50}>

@@ -1,9 +1,14 @@
+import { expect } from 'vitest';
+import { VERSION } from '../../src/feed/attachment';
 import type {
   AnyMessage,
   CommLike,
   KernelLike,
   MessageLike
 } from '../../src/feed/kernel';
+import { KernelSession } from '../../src/feed/session';
+import { PROTOCOL } from '../../src/protocol';
+import { fn, snapshot, table } from '../records';
 
 type Slot<S, A> = (sender: S, args: A) => void;
 
@@ -37,6 +42,7 @@ class FakeSignal<S, A> {
 export class FakeComm implements CommLike {
   constructor(
     readonly target: string,
+    readonly isAgain: boolean,
     readonly subshellStarted: Promise<void>
   ) {}
 
@@ -92,17 +98,23 @@ export class FakeKernel implements KernelLike {
   loaded = false;
   /** Whether a cell is running, so that questions wait. */
   busy = false;
+  /** Whether questions to it get lost. */
+  isDeaf = false;
   questions = 0;
   readonly comms: FakeComm[] = [];
   readonly statusChanged = new FakeSignal<this, string>(this);
   readonly connectionStatusChanged = new FakeSignal<this, string>(this);
   readonly anyMessage = new FakeSignal<this, AnyMessage>(this);
   startSubshell: () => void = () => undefined;
+  private readonly _subshell = new Promise<void>(resolve => {
+    this.startSubshell = resolve;
+  });
   private _waiting: (() => void)[] = [];
 
   requestCommInfo(): Promise<MessageLike> {
     this.questions += 1;
     return new Promise((resolve, reject) => {
+      if (this.isDeaf) return;
       const answer = () => {
         if (this.status === 'restarting') {
           reject(new Error('Canceled'));
@@ -119,13 +131,8 @@ export class FakeKernel implements KernelLike {
     });
   }
 
-  createComm(target: string): FakeComm {
-    const comm = new FakeComm(
-      target,
-      new Promise(resolve => {
-        this.startSubshell = resolve;
-      })
-    );
+  createComm(target: string, isAgain: boolean): FakeComm {
+    const comm = new FakeComm(target, isAgain, this._subshell);
     this.comms.push(comm);
     return comm;
   }
@@ -146,7 +153,7 @@ export class FakeKernel implements KernelLike {
     this.statusChanged.emit(status);
   }
 
-  /** Begins to run a cell, `In [7]`. */
+  /** Begins to run a cell, `In [7]`, and tells of it. */
   startCell(): void {
     const content = { execution_count: 7, code: 'step(x)' };
     this.receive(message('execute_input', content, REQUEST));
@@ -188,4 +195,24 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) {
     await Promise.resolve();
   }
+}
+
+/** What a page sends when it opens a comm. */
+export const ATTACH = {
+  how: 'open',
+  type: 'attach',
+  protocol: PROTOCOL,
+  nbfn: VERSION,
+  page: expect.any(String) as string
+};
+
+/** A session that has the state of its kernel. */
+export async function attached() {
+  const kernel = new FakeKernel();
+  kernel.loaded = true;
+  const session = new KernelSession(kernel);
+  await settle();
+  const comm = kernel.comm;
+  comm.deliver(snapshot({ functions: table(fn()) }));
+  return { kernel, session, comm };
 }

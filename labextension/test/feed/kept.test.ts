@@ -67,7 +67,7 @@ describe('Kept', () => {
     const own = session('attached');
     own.store.receive(saved(5).snapshot);
     kept.follow(own);
-    own.store.end();
+    own.store.forget();
     own.become('starting');
     expect([calls(kept), kept.presence]).toEqual([5, 'gone']);
     own.become('waiting');

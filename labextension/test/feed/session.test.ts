@@ -4,19 +4,7 @@ import { VERSION } from '../../src/feed/attachment';
 import { KernelSession } from '../../src/feed/session';
 import { PROTOCOL } from '../../src/protocol';
 import { fn, snapshot, table } from '../records';
-import { FakeKernel, message, settle } from './fakeKernel';
-
-const ATTACH = { how: 'open', type: 'attach', protocol: PROTOCOL, nbfn: VERSION };
-
-async function attached() {
-  const kernel = new FakeKernel();
-  kernel.loaded = true;
-  const session = new KernelSession(kernel);
-  await settle();
-  const comm = kernel.comm;
-  comm.deliver(snapshot({ functions: table(fn()) }));
-  return { kernel, session, comm };
-}
+import { attached, ATTACH, FakeKernel, message, settle } from './fakeKernel';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -133,9 +121,17 @@ describe('KernelSession', () => {
     expect(kernel.comms).toHaveLength(2);
     kernel.comm.deliver(snapshot({}, { epoch: 'epoch-2' }));
     expect(session.status).toEqual({ kind: 'attached' });
-    // Even through the new comm, the old epoch stays ended.
-    kernel.comm.deliver(snapshot({ functions: table(fn()) }, { seq: 99 }));
+    comm.deliver(snapshot({ functions: table(fn()) }, { seq: 99 }));
     expect(session.store.state?.epoch).toBe('epoch-2');
+  });
+
+  it('sees a kernel that was said to restart, and did not', async () => {
+    const { kernel, session } = await attached();
+    kernel.setStatus('autorestarting');
+    kernel.setStatus('idle');
+    await settle();
+    kernel.comm.deliver(snapshot({ functions: table(fn()) }, { seq: 2 }));
+    expect(session.status).toEqual({ kind: 'attached' });
   });
 
   it('ignores an answer that a restart has overtaken', async () => {

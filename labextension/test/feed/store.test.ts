@@ -119,14 +119,12 @@ describe('Store', () => {
     expect(store.state?.epoch).toBe('epoch-1');
   });
 
-  it('drops late messages of an epoch that another has replaced', () => {
-    const { store, requestSnapshot } = filled();
+  it('applies no late patch of an epoch that another has replaced', () => {
+    const { store } = filled();
     store.receive(snapshot({}, { epoch: 'epoch-2' }));
     store.receive(patch({ put: { functions: table(fn()) } }));
-    store.receive(snapshot({ functions: table(fn()) }, { seq: 100 }));
     expect(store.state?.epoch).toBe('epoch-2');
     expect(store.state?.functions.size).toBe(0);
-    expect(requestSnapshot).not.toHaveBeenCalled();
   });
 
   it('drops a snapshot that a newer patch has overtaken', () => {
@@ -136,15 +134,42 @@ describe('Store', () => {
     expect(store.state?.functions.get('f1')?.calls).toBe(7);
   });
 
-  it('ends an epoch for good, but only forgets one that may come back', () => {
+  it('forgets what the same kernel may send again', () => {
     const { store } = filled();
     store.forget();
     expect(store.state).toBeNull();
     store.receive(snapshot({ functions: table(fn()) }));
     expect(store.state?.functions.size).toBe(1);
-    store.end();
-    store.receive(snapshot({ functions: table(fn()) }, { seq: 50 }));
-    expect(store.state).toBeNull();
+  });
+
+  it('asks for a snapshot when a mark is ahead of it, or of another kernel', () => {
+    const { store, requestSnapshot } = filled();
+    store.receive({ type: 'mark', epoch: 'epoch-1', seq: 1 });
+    expect(requestSnapshot).not.toHaveBeenCalled();
+    store.receive({ type: 'mark', epoch: 'epoch-1', seq: 2 });
+    expect(requestSnapshot).toHaveBeenCalledTimes(1);
+    expect(store.isWaiting).toBe(true);
+    store.receive(snapshot({}, { seq: 2 }));
+    expect(store.isWaiting).toBe(false);
+    store.receive({ type: 'mark', epoch: 'epoch-2', seq: 1 });
+    expect(requestSnapshot).toHaveBeenCalledTimes(2);
+  });
+
+  it('asks once more for the rows of a function that a snapshot has overtaken', () => {
+    const requestDetails = vi.fn();
+    const store = new Store({ requestDetails });
+    store.receive(snapshot({ functions: table(fn()) }));
+    store.requestDetails('f1');
+    store.requestDetails('f1');
+    expect(requestDetails).toHaveBeenCalledTimes(1);
+    expect(store.isWaiting).toBe(true);
+    store.receive(snapshot({ functions: table(fn()) }, { seq: 2 }));
+    expect(requestDetails).toHaveBeenCalledTimes(2);
+    const state = { traces: table(trace()) };
+    store.receive({ type: 'details', epoch: 'epoch-1', function: 'f1', state });
+    expect(store.isWaiting).toBe(false);
+    store.requestDetails('gone');
+    expect(store.isWaiting).toBe(false);
   });
 
   it('tells listeners of changes until they leave', () => {

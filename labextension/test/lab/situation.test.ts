@@ -1,6 +1,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { expect, it, vi } from 'vitest';
-import type { SessionStatus } from '../../src/feed/session';
+import type { SessionStatus } from '../../src/feed/kernel';
 import { KernelSession } from '../../src/feed/session';
 import type { Notice, Situation } from '../../src/lab/situation';
 import { noticeOf } from '../../src/lab/situation';

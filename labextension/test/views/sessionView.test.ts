@@ -98,8 +98,15 @@ describe('SessionView', () => {
       'No function has been traced yet.',
       'No call has retraced.',
       'No trace has captured a variable.',
-      'TensorFlow has not been started yet.'
+      'Listed once a function has been traced.'
     ]);
+  });
+
+  it('says that devices are still to be listed where something has been traced', () => {
+    const { element } = shown(retraced());
+    expect(words(section(element, 'Devices'))).toContain(
+      'Listed when the cell has ended.'
+    );
   });
 
   it('draws little of 1,000 functions, 10,000 traces and 100,000 variables', async () => {

@@ -3,17 +3,15 @@ import { KernelMessage } from '@jupyterlab/services';
 import { UUID } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 import type { AnyMessage, CommLike, MessageLike } from '../../feed/kernel';
-import { askControl } from './control';
+import type { Subshell } from './subshell';
 
 /** The way to a kernel. */
 interface Link {
   readonly connection: Kernel.IKernelConnection | null;
-  readonly supportsSubshells: boolean;
+  /** The kernel's subshell, or null if it can have none. */
+  readonly subshell: Subshell | null;
   readonly anyMessage: ISignal<unknown, AnyMessage>;
 }
-
-/** In these a kernel still has its subshells. */
-const ALIVE: readonly string[] = ['idle', 'busy'];
 
 /**
  * A comm over a link.
@@ -28,12 +26,10 @@ export class LinkComm implements CommLike {
     this._link = link;
     this._target = target;
     link.anyMessage.connect(this._onMessage, this);
-    this.subshellStarted = link.supportsSubshells
-      ? this._startSubshell()
-      : new Promise(() => undefined);
+    this.subshellStarted = link.subshell?.started ?? new Promise(() => undefined);
   }
 
-  /** Resolves when messages stop waiting for running cells. */
+  /** Resolves when messages need not wait for running cells. */
   readonly subshellStarted: Promise<void>;
 
   onMsg: (message: MessageLike) => void = () => undefined;
@@ -46,6 +42,8 @@ export class LinkComm implements CommLike {
 
   /** Opens the comm in the kernel. */
   open(data: object): void {
+    // What is sent later takes the same way, so that nothing comes before the comm is open.
+    this._subshell = this._link.subshell?.use() ?? null;
     this._send('comm_open', { target_name: this._target, data });
   }
 
@@ -62,39 +60,9 @@ export class LinkComm implements CommLike {
 
   /** Hears nothing any more. */
   dispose(): void {
-    if (this._isDisposed) {
-      return;
-    }
-    this._isDisposed = true;
-    this._link.anyMessage.disconnect(this._onMessage, this);
-    if (this._subshell !== null) {
-      this._endSubshell(this._subshell);
-    }
-  }
-
-  private async _startSubshell(): Promise<void> {
-    const { connection } = this._link;
-    if (!connection) {
-      return;
-    }
-    const { content } = await askControl(connection, 'create_subshell_request', {});
-    const id = (content as { subshell_id?: unknown }).subshell_id;
-    if (typeof id !== 'string') {
-      throw new Error('The kernel has started no subshell.');
-    }
-    if (this._isDisposed) {
-      this._endSubshell(id);
-    } else {
-      this._subshell = id;
-    }
-  }
-
-  private _endSubshell(id: string): void {
-    const { connection } = this._link;
-    if (connection && !connection.isDisposed && ALIVE.includes(connection.status)) {
-      askControl(connection, 'delete_subshell_request', { subshell_id: id }).catch(
-        () => undefined // The kernel went away, and the subshell with it.
-      );
+    if (!this._isDisposed) {
+      this._isDisposed = true;
+      this._link.anyMessage.disconnect(this._onMessage, this);
     }
   }
 
@@ -119,9 +87,13 @@ export class LinkComm implements CommLike {
       header: { ...message.header, msg_type: msgType },
       content: { comm_id: this._id, ...content }
     } as unknown as KernelMessage.ICommMsgMsg<'shell'>;
-    connection.sendShellMessage(sent, false, true).done.catch(
-      () => undefined // The kernel went away.
-    );
+    try {
+      connection.sendShellMessage(sent, false, true).done.catch(
+        () => undefined // The kernel went away.
+      );
+    } catch {
+      // What cannot be sent is lost, like what gets lost on the way.
+    }
   }
 
   private _onMessage(_: unknown, { msg, direction }: AnyMessage): void {
@@ -130,6 +102,7 @@ export class LinkComm implements CommLike {
       return;
     }
     if (msg.header.msg_type === 'comm_msg') {
+      this._link.subshell?.answered(this._subshell);
       this.onMsg(msg);
     } else if (msg.header.msg_type === 'comm_close') {
       this.dispose();

@@ -1,8 +1,10 @@
 import type { Kernel } from '@jupyterlab/services';
 import { Signal } from '@lumino/signaling';
 import type { AnyMessage, CommLike, KernelLike, MessageLike } from '../../feed/kernel';
+import { RESTARTED } from '../../feed/kernel';
 import { LinkComm } from './comm';
 import { askControl } from './control';
+import { Subshell } from './subshell';
 
 /** What is asked of a kernel before anything else. */
 interface KernelInfo {
@@ -12,6 +14,9 @@ interface KernelInfo {
 
 /** How long an idle kernel takes at most to say what it is; a busy one is asked otherwise. */
 const PATIENCE_MS = 500;
+
+/** How long it is waited at most before a kernel is asked once more. */
+const MAX_PATIENCE_MS = 16000;
 
 /**
  * A kernel, over whichever connection of the page still lives.
@@ -24,7 +29,7 @@ export class KernelLink implements KernelLike {
   constructor(connection: Kernel.IKernelConnection) {
     this.id = connection.id;
     this._listen(connection);
-    this.info = this._ask(connection);
+    this.info = this._ask(connection.info);
     this.info.then(
       info => (this._features = info.supported_features ?? []),
       () => undefined
@@ -67,6 +72,11 @@ export class KernelLink implements KernelLike {
     return setting !== 'disabled' && this._features.includes('kernel subshells');
   }
 
+  /** The kernel's subshell for this page, or null if it can have none. */
+  get subshell(): Subshell | null {
+    return this.supportsSubshells ? this._subshell : null;
+  }
+
   /** Goes on with another connection to the same kernel, or with none. */
   use(connection: Kernel.IKernelConnection | null): void {
     const old = this._connection;
@@ -90,16 +100,24 @@ export class KernelLink implements KernelLike {
     if (!connection) {
       return Promise.reject(new Error('There is no connection.'));
     }
-    return connection.status === 'idle'
+    // A kernel whose last answer is still to come is not as idle as it seems.
+    const isIdle = connection.status === 'idle' && this._questions === 0;
+    this._questions += 1;
+    const reply = isIdle
       ? connection.requestCommInfo(content)
       : Promise.any([
           askControl(connection, 'comm_info_request', content),
           connection.requestCommInfo(content)
         ]);
+    return reply.then(answer => {
+      this._questions = 0;
+      return answer;
+    });
   }
 
-  /** Makes a comm to a target in the kernel. */
-  createComm(target: string): CommLike {
+  /** Makes a comm to a target in the kernel; again, if the one before has had no answer. */
+  createComm(target: string, isAgain: boolean): CommLike {
+    this.subshell?.start(isAgain);
     return new LinkComm(this, target);
   }
 
@@ -110,26 +128,44 @@ export class KernelLink implements KernelLike {
     connection.anyMessage.connect(this._onMessage, this);
   }
 
-  private _ask(connection: Kernel.IKernelConnection): Promise<KernelInfo> {
-    return Promise.any([connection.info, this._askLater(connection)]);
+  /** Waits for a kernel to say what it is, and asks it as long as it does not. */
+  private async _ask(info: Promise<KernelInfo>): Promise<KernelInfo> {
+    const answers = [info];
+    for (let patience = PATIENCE_MS; ;) {
+      const connection = await this._connected();
+      const waiting = wait(patience);
+      const answer = await Promise.race([
+        Promise.any(answers).catch(() => waiting),
+        waiting
+      ]);
+      if (answer) {
+        return answer;
+      }
+      answers.push(askInfo(connection));
+      patience = Math.min(2 * patience, MAX_PATIENCE_MS);
+    }
   }
 
-  /** Asks a kernel that has not said what it is, once the page can speak with it. */
-  private async _askLater(connection: Kernel.IKernelConnection): Promise<KernelInfo> {
-    await connected(connection);
-    // An answer that has come by now makes the question needless.
-    const early = await Promise.race([connection.info, wait(PATIENCE_MS)]);
-    if (early) {
-      return early;
-    }
-    const { content } = await askControl(connection, 'kernel_info_request', {});
-    if (!isInfo(content)) {
-      throw new Error('The kernel has not said what it is.');
-    }
-    return content;
+  /** Resolves when the page can speak with the kernel; a question sent before would be refused. */
+  private _connected(): Promise<Kernel.IKernelConnection> {
+    return new Promise(resolve => {
+      const look = (): void => {
+        const connection = this._connection;
+        if (connection?.connectionStatus === 'connected') {
+          this.connectionStatusChanged.disconnect(look);
+          resolve(connection);
+        }
+      };
+      this.connectionStatusChanged.connect(look);
+      look();
+    });
   }
 
   private _onStatus(_: unknown, status: string): void {
+    if (RESTARTED.includes(status)) {
+      this._subshell.forget();
+      this._questions = 0;
+    }
     this.statusChanged.emit(status);
   }
 
@@ -142,7 +178,9 @@ export class KernelLink implements KernelLike {
   }
 
   private _connection: Kernel.IKernelConnection | null = null;
+  private readonly _subshell = new Subshell(() => this._connection);
   private _features: readonly string[] = [];
+  private _questions = 0;
 }
 
 async function wait(milliseconds: number): Promise<null> {
@@ -150,18 +188,12 @@ async function wait(milliseconds: number): Promise<null> {
   return null;
 }
 
-/** Resolves when a connection is open; a question sent before would be refused. */
-function connected(connection: Kernel.IKernelConnection): Promise<void> {
-  return new Promise(resolve => {
-    const look = (): void => {
-      if (connection.connectionStatus === 'connected') {
-        connection.connectionStatusChanged.disconnect(look);
-        resolve();
-      }
-    };
-    connection.connectionStatusChanged.connect(look);
-    look();
-  });
+async function askInfo(connection: Kernel.IKernelConnection): Promise<KernelInfo> {
+  const { content } = await askControl(connection, 'kernel_info_request', {});
+  if (!isInfo(content)) {
+    throw new Error('The kernel has not said what it is.');
+  }
+  return content;
 }
 
 function isInfo(content: unknown): content is KernelInfo {
