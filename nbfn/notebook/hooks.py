@@ -99,13 +99,18 @@ class Hooks:
         self._ticker.start()
 
     def _discover(self) -> None:
-        """Sees every tf.function of the notebook, once a cell has imported TensorFlow."""
+        """Sees every tf.function of the notebook, once it has imported TensorFlow."""
         if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
             return
         self._discovering = True
         from nbfn.functions.watching.watch import discover
+        from nbfn.sessions.session import Session
 
         discover()
+        try:
+            Session(self._shell.user_ns).discover()
+        except Exception as error:
+            tell_failure("could not look at the functions that were there before", error)
         self._look()
 
     def heard(self) -> None:

@@ -94,6 +94,19 @@ class Session:
                 named[f"{owned[id(owner)]}.{method}"] = function
         return named
 
+    def discover(self) -> None:
+        """Sees the plain tf.functions that the notebook has, with the traces that they have.
+
+        Of their calls, those that trace are seen, as of those that `watch.discover` finds later.
+        """
+        for name, value in self.named():
+            if kinds.is_tf_function(value):
+                observe(value, name, hits=False)
+            elif isinstance(value, tf.Module) or kinds.is_model(value):
+                for method, function in tf_functions(value).items():
+                    if kinds.is_tf_function(function):
+                        observe(function, f"{name}.{method}", value, hits=False)
+
     @property
     def watched(self) -> dict[str, WatchedFunction]:
         """The observer of every function that was made elsewhere, by the name to show."""

@@ -1,0 +1,96 @@
+"""A notebook that loads nbfn late: what it has made by then is seen at once."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from nbfn.sessions.feed import feed
+
+MADE = """
+import keras
+import tensorflow as tf
+
+net = keras.Sequential([keras.Input([2]), keras.layers.Dense(1)])
+net.compile("sgd", "mse")
+_ = net.fit(tf.ones([4, 2]), tf.ones([4, 1]), verbose=0)
+rate = tf.Variable(0.5)
+
+@tf.function
+def scaled(x):
+    return x * rate
+
+class Holder(tf.Module):
+    @tf.function
+    def doubled(self, x):
+        return x * 2.0
+
+holder = Holder()
+for n in (1, 2):
+    scaled(tf.ones([n]))
+    holder.doubled(tf.ones([n]))
+"""
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    """A shell without nbfn."""
+    InteractiveShell.clear_instance()
+    made = InteractiveShell.instance(
+        config=Config({"HistoryManager": {"enabled": False}}), user_ns={"__name__": "__main__"}
+    )
+    gc.collect()
+    yield made
+    made.run_cell("%unload_ext nbfn").raise_error()
+    InteractiveShell.clear_instance()
+    atexit.unregister(made.atexit_operations)
+
+
+def traces() -> dict[str, int]:
+    feed().flush()
+    return {row.name: row.traces for row in feed().snapshot().state.functions.values()}
+
+
+def test_functions_models_and_variables_are_there_after_the_cell_that_loads(shell) -> None:
+    shell.run_cell(MADE).raise_error()
+    shell.run_cell("%load_ext nbfn").raise_error()
+    seen = traces()
+    assert seen.items() >= {"scaled": 2, "holder.doubled": 2, "net.train_function": 1}.items()
+    state = feed().snapshot().state
+    assert {"net", "holder"} <= state.models.keys()
+    assert "rate" in {row.name for row in state.variables.values()}
+    assert "CPU" in {row.kind for row in state.devices.values()}
+    shell.run_cell("_ = scaled(tf.ones([3]))").raise_error()
+    assert traces()["scaled"] == 3
+    (row,) = [each for each in feed().snapshot().state.functions.values() if each.name == "scaled"]
+    assert row.retraces == 1
+
+
+def test_functions_of_the_cell_that_imports_tensorflow_are_there_too(shell) -> None:
+    import sys
+
+    tensorflow = sys.modules.pop("tensorflow")
+    shell.run_cell("%load_ext nbfn").raise_error()
+    sys.modules["tensorflow"] = tensorflow
+    shell.run_cell(MADE).raise_error()
+    assert traces()["scaled"] == 2
+
+
+def test_what_cannot_be_looked_at_is_left_out(shell, monkeypatch) -> None:
+    import nbfn
+    from nbfn.sessions.session import Session
+
+    def fails(self: Session) -> None:
+        raise RuntimeError("not now")
+
+    monkeypatch.setattr(Session, "discover", fails)
+    shell.run_cell(MADE).raise_error()
+    with pytest.warns(nbfn.NbfnWarning, match="functions that were there before.*not now"):
+        shell.run_cell("%load_ext nbfn").raise_error()
+    shell.run_cell("_ = scaled(tf.ones([3]))").raise_error()
+    assert traces()["scaled"] == 3
