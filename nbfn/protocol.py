@@ -342,6 +342,7 @@ class Snapshot(Record):
     seq: int
     nbfn: str = Field(description="Version of nbfn in the kernel.")
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
+    auto: bool = Field(default=False, description="Whether %tf_auto is on.")
     documentation: str | None = Field(
         default=None, description="Address of the documentation, if it is known."
     )
@@ -356,6 +357,7 @@ class Patch(Record):
     epoch: str
     seq: int
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
+    auto: bool = Field(default=False, description="Whether %tf_auto is on.")
     totals: Totals
     put: State
     removed: Removed

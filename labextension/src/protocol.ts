@@ -445,6 +445,10 @@ export interface Snapshot {
    */
   tensorflow?: string | null;
   /**
+   * Whether %tf_auto is on.
+   */
+  auto?: boolean;
+  /**
    * Address of the documentation, if it is known.
    */
   documentation?: string | null;
@@ -945,6 +949,10 @@ export interface Snapshot1 {
    */
   tensorflow?: string | null;
   /**
+   * Whether %tf_auto is on.
+   */
+  auto?: boolean;
+  /**
    * Address of the documentation, if it is known.
    */
   documentation?: string | null;
@@ -962,6 +970,10 @@ export interface Patch {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
+  /**
+   * Whether %tf_auto is on.
+   */
+  auto?: boolean;
   totals: Totals;
   put: State;
   removed: Removed;

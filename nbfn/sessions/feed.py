@@ -58,12 +58,14 @@ class Environment:
     """What only TensorFlow and the running cell know, told where that is safe.
 
     Attributes:
+        auto: Whether ``%tf_auto`` is on.
         devices: The devices, once there is a trace.
         models: The models' trees, by the notebook's names.
         past: Ids of captures that are no part of the session any more; they are not listed.
         work: What is under way, by id.
     """
 
+    auto: bool = False
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
     models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
     past: frozenset[str] = frozenset()
@@ -112,6 +114,7 @@ class Feed:
         self._runs_changed = 0
         self._watchers: dict[Subscriber, _Watcher] = {}
         self._tensorflow: str | None = None
+        self._auto = False
         self._lock = threading.RLock()
 
     # Subscribers ------------------------------------------------------------------------
@@ -195,6 +198,7 @@ class Feed:
             seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
+            auto=self._auto,
             documentation=documentation(),
             totals=totals,
             state=protocol.State.model_construct(
@@ -270,12 +274,13 @@ class Feed:
             variable_nbytes=self._captured.nbytes - self._captured.nbytes_of(self._past),
         )
         tensorflow = _tensorflow_version() or self._tensorflow
-        if (self._totals, self._tensorflow) == (totals, tensorflow) and not any(
+        now = (totals, tensorflow, self.environment.auto)
+        if (self._totals, self._tensorflow, self._auto) == now and not any(
             getattr(put, name) or getattr(removed, name) for name in _TABLES
         ):
             return None
         self.seq += 1
-        self._totals, self._tensorflow = totals, tensorflow
+        self._totals, self._tensorflow, self._auto = now
         for name in _TABLES:
             table = getattr(self._sent, name)
             table.update(getattr(put, name))
@@ -285,6 +290,7 @@ class Feed:
             epoch=self.epoch,
             seq=self.seq,
             tensorflow=self._tensorflow,
+            auto=self._auto,
             totals=totals,
             put=put,
             removed=removed,

@@ -7,10 +7,13 @@ from itertools import islice
 from typing import Any
 
 from nbfn.functions.traces.capture import short_device
+from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.sessions.timeline.runs import Run, runs
 from nbfn.text import count, duration, sizes
 from nbfn.views.outline import MAX_ROWS, Outline, Table
+
+AUTO = "`%tf_auto` is on: cells without a magic of their own run in segments"
 
 
 def session_outline(session: Session) -> Outline:
@@ -31,7 +34,7 @@ def session_outline(session: Session) -> Outline:
     return Outline(
         f"session: {count(len(functions), 'function')}, {count(len(modules), 'module')}, "
         f"{count(len(variables), 'variable')}",
-        _time_lines(runs.rows()),
+        [*([AUTO] if feed().environment.auto else []), *_time_lines(runs.rows())],
         (
             Table("functions", ("function", "traces", "calls", "hits", "retraces"), functions),
             Table("cells", ("cell", "runs as"), cells),

@@ -22,6 +22,8 @@ export interface KernelState extends Tables {
   readonly nbfn: string;
   /** Version of TensorFlow, or null if the kernel has not imported it. */
   readonly tensorflow: string | null;
+  /** Whether `%tf_auto` is on. */
+  readonly auto: boolean;
   /** Address of the documentation, if it is known. */
   readonly documentation: string | null;
   /** How much there is of everything, also of what the tables leave out. */
@@ -134,6 +136,7 @@ export class Store {
       seq: snapshot.seq,
       nbfn: snapshot.nbfn,
       tensorflow: snapshot.tensorflow ?? null,
+      auto: snapshot.auto ?? false,
       documentation: snapshot.documentation ?? null,
       ...patchedTables({}, snapshot.state)
     });
@@ -154,7 +157,7 @@ export class Store {
   }
 
   private _apply(patch: Patch): void {
-    const { epoch, seq, tensorflow, totals, put, removed } = patch;
+    const { epoch, seq, tensorflow, auto, totals, put, removed } = patch;
     const old = this._state;
     if (old?.epoch === epoch && seq <= old.seq) {
       return;
@@ -167,6 +170,7 @@ export class Store {
       ...old,
       seq,
       tensorflow: tensorflow ?? old.tensorflow,
+      auto: auto ?? old.auto,
       totals,
       ...patchedTables(old, put, removed)
     });

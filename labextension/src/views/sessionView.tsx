@@ -16,7 +16,7 @@ import { counts, device, duration, integer, size } from './parts/format';
 import { Limited } from './parts/limited';
 import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
-import { Fact, seen } from './parts/texts';
+import { Fact, seen, Sentence } from './parts/texts';
 import { Timeline, timelineNote } from './timeline';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
@@ -38,6 +38,7 @@ function Session({ state }: { state: KernelState }): VNode {
   return (
     <div class="nbfn-SessionView">
       <WorkList work={[...state.work.values()]} />
+      {state.auto && <Auto />}
       <TotalsLine totals={totals} />
       {state.cells.size > 0 && (
         <Part title={trans.__('Cells')} note={integer(state.cells.size)}>
@@ -119,6 +120,19 @@ function Session({ state }: { state: KernelState }): VNode {
 /** A part of the session, which is open at first unless it is said. */
 function Part(props: Omit<SectionProps, 'class'>): VNode {
   return <Section class="nbfn-Section" open {...props} />;
+}
+
+/** What `%tf_auto` does as long as it is on. */
+function Auto(): VNode {
+  return (
+    <p class="nbfn-Auto">
+      <Sentence
+        text={trans.__(
+          '`%tf_auto` is on: cells without a magic of their own run in segments'
+        )}
+      />
+    </p>
+  );
 }
 
 /** How much there is, and what it has cost. */

@@ -109,6 +109,20 @@ describe('SessionView', () => {
     );
   });
 
+  it('says so as long as %tf_auto is on', async () => {
+    const { store, element } = page(snapshot({}, { auto: true }), CHOICE);
+    const line = '%tf_auto is on: cells without a magic of their own run in segments';
+    expect(words(one(element, '.nbfn-Auto'))).toBe(line);
+    expect(element.querySelectorAll('.nbfn-Auto [role="status"]')).toHaveLength(0);
+    const rest = { totals: {}, put: {}, removed: {} };
+    store.receive({ type: 'patch', epoch: 'epoch-1', seq: 2, ...rest });
+    await drawn();
+    expect(words(one(element, '.nbfn-Auto'))).toBe(line);
+    store.receive({ type: 'patch', epoch: 'epoch-1', seq: 3, auto: false, ...rest });
+    await drawn();
+    expect(element.querySelector('.nbfn-Auto')).toBeNull();
+  });
+
   it('draws little of 1,000 functions, 10,000 traces and 100,000 variables', async () => {
     const functions = Array.from({ length: 1000 }, (_, n) =>
       fn({ id: `f${n}`, name: `step_${n}`, traces: 10 })

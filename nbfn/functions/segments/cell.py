@@ -35,6 +35,7 @@ class TracedCell(GroupView):
         place: Which run of which cell of the notebook it stands for; None outside a notebook.
         changed: Grows with every run.
         name: Its name.
+        known_as: What is shown in place of its name.
         plan: What is known of its statements.
         runs: How often it ran.
         seconds: How long the last run took, and how long it would have taken eagerly.
@@ -50,6 +51,7 @@ class TracedCell(GroupView):
         lazily: bool = False,
     ) -> None:
         self.name = name
+        self.known_as: str | None = None
         self.runs = 0
         self.id = f"cell-{next(_ids)}"
         self.place: Cell | None = None
@@ -123,7 +125,7 @@ class TracedCell(GroupView):
     @property
     def label(self) -> str:
         """The name to show."""
-        return self.name
+        return self.known_as or self.name
 
     def __repr__(self) -> str:
-        return f"<TracedCell {self.name}: {self.report}>"
+        return f"<TracedCell {self.label}: {self.report}>"

@@ -10,28 +10,38 @@ from nbfn.errors import without_tensorflow
 from nbfn.site import current_cell
 
 OPTION = "--auto"
+SWITCH = "%tf_auto"
 MAGIC = "%%tf_function"
 _LINE = f"{MAGIC} {OPTION}\n"
 _AWAITS = f'print("{MAGIC}: a cell with await runs as plain Python")\n'
 
 
 class Auto:
-    """What is made of the text of a cell before IPython reads it.
-
-    Attributes:
-        is_on: Whether cells without a magic of their own run in segments.
-    """
+    """What is made of the text of a cell before IPython reads it."""
 
     def __init__(self, shell: InteractiveShell) -> None:
-        self.is_on = False
+        self._is_on = False
         self._shell = shell
+
+    @property
+    def is_on(self) -> bool:
+        """Whether cells without a magic of their own run in segments."""
+        return self._is_on
+
+    def switch(self, is_on: bool) -> None:
+        """Switches it on or off, and has the views show it."""
+        if is_on != self._is_on:
+            from nbfn.sessions.feed import feed
+
+            self._is_on = feed().environment.auto = is_on
 
     def register(self) -> None:
         """Registers with the shell."""
         self._shell.input_transformers_cleanup.append(self._transform)
 
     def unregister(self) -> None:
-        """Takes the registration back."""
+        """Takes the registration back, and switches it off."""
+        self.switch(False)
         self._shell.input_transformers_cleanup.remove(self._transform)
 
     def _transform(self, lines: list[str]) -> list[str]:
@@ -41,7 +51,7 @@ class Auto:
         text = "".join(lines)
         if lines and lines[0].startswith(MAGIC):
             return [_AWAITS, *lines[1:]] if _awaits("".join(lines[1:])) else lines
-        if not self.is_on or text.lstrip().startswith(("%%", "%tf_auto", "%load_ext", "?")):
+        if not self.is_on or text.lstrip().startswith(("%%", SWITCH, "%load_ext", "?")):
             return lines
         return lines if _is_plain(text) else [_LINE, *lines]
 

@@ -19,7 +19,7 @@ from IPython.core.magic import (
 )
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from nbfn.notebook.magics.auto import MAGIC, Auto
+from nbfn.notebook.magics.auto import MAGIC, SWITCH, Auto
 from nbfn.notebook.magics.line_arguments import parsed_line
 from nbfn.notebook.magics.telling import TellingMagics
 
@@ -169,6 +169,7 @@ class CellMagics(TellingMagics):
 
         slot = self._slot(cell, None)
         traced_cell = in_segments(cell, None, options, self.shell, self._kept(slot), lazily=True)
+        traced_cell.known_as = SWITCH
         self._keep(slot, traced_cell)
         return traced_cell()
 
@@ -234,8 +235,10 @@ class CellMagics(TellingMagics):
     @magic_arguments()
     @argument(
         "switch",
+        nargs="?",
         choices=("on", "off"),
-        help="on: the cells that follow run in segments without a magic of their own",
+        help="on: the cells that follow run in segments without a magic of their own; without "
+        "either, print which it is",
     )
     @no_var_expand
     @line_magic
@@ -247,11 +250,16 @@ class CellMagics(TellingMagics):
         Examples::
 
             %tf_auto on
+            %tf_auto
         """
-        is_on = parsed_line(self.tf_auto, line).switch == "on"
+        switch = parsed_line(self.tf_auto, line).switch
+        if switch is None:
+            print(f"{SWITCH} is {'on' if self.auto.is_on else 'off'}")  # noqa: T201
+            return
+        is_on = switch == "on"
         if is_on and "tensorflow" not in sys.modules and find_spec("tensorflow") is None:
             raise ModuleNotFoundError(name="tensorflow")  # else every cell would fail
-        self.auto.is_on = is_on
+        self.auto.switch(is_on)
 
     @magic_arguments()
     @no_var_expand

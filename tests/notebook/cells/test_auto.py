@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nbfn.functions.segments.cell import live_cells
+from nbfn.sessions.feed import feed
+from nbfn.sessions.records import cell_record
+from nbfn.sessions.session import Session
+from nbfn.views.cell import cell_outline
+from nbfn.views.session import session_outline
 
 
 @pytest.fixture
@@ -71,6 +76,45 @@ def test_errors_are_those_of_a_plain_cell(run, refused, auto) -> None:
     assert "----> 3 1 / 0" in traced
     assert traced.replace("In[3]", "In[5]") == plain
     assert "----> 1 x = (" not in refused("x = (")
+
+
+def test_it_says_whether_it_is_on(run, refused) -> None:
+    assert run("%tf_auto").stdout == "%tf_auto is off\n"
+    run("%tf_auto on")
+    run("%tf_auto on")
+    assert run("%tf_auto").stdout == "%tf_auto is on\n"
+    run("%tf_auto off")
+    assert run("%tf_auto").stdout == "%tf_auto is off\n"
+    assert "UsageError" in refused("%tf_auto maybe")
+
+
+def test_the_views_show_it(run, shell, auto) -> None:
+    def sent() -> bool:
+        feed().flush()
+        return feed().snapshot().auto
+
+    line = "`%tf_auto` is on: cells without a magic of their own run in segments"
+    assert sent()
+    text = session_outline(Session(shell.user_ns)).text()
+    assert line.replace("`", "") in text.replace("`", "")
+    run("%tf_auto off")
+    assert not sent()
+    assert "%tf_auto" not in session_outline(Session(shell.user_ns)).text()
+    run("%tf_auto on")
+    run("%reload_ext nbfn")
+    assert not sent()
+
+
+def test_its_cells_are_called_by_it(run, auto) -> None:
+    for _ in range(3):
+        run(CELL)
+    (cell,) = auto()
+    assert repr(cell).startswith("<TracedCell %tf_auto: ")
+    assert cell_outline(cell).title.startswith("%tf_auto: ")
+    assert cell_record(cell).name == "%tf_auto"
+    assert [each.label for each in cell.functions] == ["cell:1", "cell:3"]
+    run("%%tf_function\n" + CELL)
+    assert [each.label for each in auto()][-1] == "cell"
 
 
 def test_off_is_off(run, auto) -> None:

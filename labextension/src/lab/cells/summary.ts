@@ -30,6 +30,8 @@ export function badgeOf(
 ): Badge | null {
   if (record) {
     const parts = [
+      // The magic of a cell says what it is; what has none is run by one for all cells.
+      ...(isTraced(cell.text) ? [] : [record.name]),
       trans._n(
         '%2 of %1 statement in graphs',
         '%2 of %1 statements in graphs',
