@@ -39,8 +39,12 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
         elif isinstance(value, functools.cached_property | functools.partial):
             left.append(value.func)
         elif isinstance(value, type):
-            if type.__dict__["__dict__"].__get__(value).get("__module__") == module:
-                left += list(type.__dict__["__dict__"].__get__(value).values())
+            attributes = type.__dict__["__dict__"].__get__(value)
+            if attributes.get("__module__") == module:
+                left += list(attributes.values())
+                # Autoreload gives the code of a method to what nbfn has put around it.
+                functions = (each for each in attributes.values() if isinstance(each, FunctionType))
+                yield from (each for each in functions if each.__module__ != module)
         else:
             left.append(_wrapped(value))
 
