@@ -34,6 +34,7 @@ class Call:
         exemptions: What was exempt from the guards then.
         missed_at: When it was found that a trace must be made.
         is_tracing: Whether a trace is being made now.
+        creates: Whether the newest trace has created variables.
         graph: The graph of that trace, held weakly, once there is one.
         trace_seconds: Time spent tracing.
         started: When it began.
@@ -51,6 +52,7 @@ class Call:
     exemptions: Exemptions | None = None
     missed_at: float = 0.0
     is_tracing: bool = False
+    creates: bool = False
     graph: weakref.ReferenceType[Any] | None = None
     trace_seconds: float = 0.0
     started: float = 0.0

@@ -272,7 +272,7 @@ class GuardBuilder:
                 known[self._setting(here, value, each)] = Fingerprint(content_of(parts), text)
             for i, part in enumerate(parts):
                 path = part_name(value, each, part, i)
-                at = Source("setting", name + path, f"{route}.{each}[{i}]")
+                at = Source("setting", name + path, route + path)
                 if not is_list:
                     known[at] = fingerprint(part)
                 self.follow(at.name, at.route, part, late(part))
@@ -286,7 +286,7 @@ class GuardBuilder:
         public = attribute.lstrip("_")
         is_public = public == attribute or hasattr(type(owner), public)
         kind = "setting" if is_public else "internal"
-        return Source(kind, f"{at.name}.{public}", f"{at.route}.{attribute}")
+        return Source(kind, f"{at.name}.{public}", f"{at.route}.{public}")
 
     def _config(self) -> None:
         """Visits the settings of Keras as a whole."""

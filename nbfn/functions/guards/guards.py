@@ -270,11 +270,6 @@ class Guards:
         """Goes back to these exemptions and their numbers."""
         (self._exempt, self._numbers), self._guard_set = exemptions, None
 
-    def exempt_only(self, exemptions: Exemptions) -> None:
-        """Goes back to these exemptions and forgets all numbers: earlier keys match none."""
-        with self._lock:
-            self._exempt, self._numbers, self._guard_set = exemptions[0], {}, None
-
     def _number(self, fingerprints: Fingerprints) -> int:
         with self._lock:
             known = frozenset(self._guarded(fingerprints).items())

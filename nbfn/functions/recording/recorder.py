@@ -187,6 +187,9 @@ class Recorder(Record):
         call = self.current
         objects = tuple(_tensorflow.objects(concrete.function_type))
         missed = call if call is not None and call.missed_at else None
+        if missed is not None and missed.creates:
+            # It creates variables and changes what no later trace does; the next one tells.
+            return self._context(objects), None
         renewal = self.guards.after_trace(
             objects,
             missed.fingerprints if missed else None,
@@ -244,14 +247,7 @@ class Recorder(Record):
         call = self.current
         if call is None:
             return
-        if call.added and call.exemptions is not None:
-            # The second trace of a first call tells what each later one changes. The numbers of
-            # other states' traces must last.
-            if len(self.traces) == call.added:
-                self.guards.exempt_only(call.exemptions)
-                self.on_renewal({})
-        else:
-            call.exemptions = self.guards.exemptions()
+        call.exemptions = self.guards.exemptions()
         call.wanted = self.wanted(function_type)
         call.fingerprints = call.wanted.fingerprints
         self._refuse_endless(call)

@@ -316,7 +316,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 state = recorder.guards.key(_tensorflow.objects(looked_up.function_type))
         with recorder.lock:
             if state not in self._states:
-                is_first = not recorder.traces
+                is_first = _tensorflow.initialization(self) is not None
                 self._states[state] = None if is_first else self._another()
             return self._states[state] or self
 
@@ -426,8 +426,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
-            with self._creations.watched(self.label, _tensorflow.may_create_variables(self)):
+            may_create = _tensorflow.may_create_variables(self)
+            with self._creations.watched(self.label, may_create) as created:
                 result = run()
+            if running is not None:
+                running.creates = bool(created)
             # Replicas wait for each other: an order across them would never end.
             if not tf.distribute.has_strategy():
                 _tensorflow.keep_order(tf.compat.v1.get_default_graph())

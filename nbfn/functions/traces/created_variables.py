@@ -40,17 +40,22 @@ class Creations:
         self.first: list[tuple[str, str]] = []
 
     @contextmanager
-    def watched(self, name: str, is_first: bool) -> Iterator[None]:
-        """Notes what the function's first trace creates inside; refuses what a later one does.
+    def watched(self, name: str, is_first: bool) -> Iterator[list[str]]:
+        """Notes what the first trace of a state creates inside; refuses what a later one does.
+
+        Yields:
+            The names of the variables that are created inside.
 
         Raises:
             VariableCreationError: If a variable is created on a later trace.
         """
+        created: list[str] = []
 
         def create(next_creator: Callable[..., Any], **options: Any) -> Any:
             label = str(options.get("name") or "Variable")
             if is_first:
                 self.first.append((label, _place()))
+                created.append(label)
                 return next_creator(**options)
             try:
                 return next_creator(**options)
@@ -60,7 +65,7 @@ class Creations:
                 raise VariableCreationError(self._refusal(name, label)) from None
 
         with tf.variable_creator_scope(create):
-            yield
+            yield created
 
     def _refusal(self, name: str, label: str) -> str:
         before = "; ".join(f"`{each}` at {place}" for each, place in self.first[:3]) or "none"
