@@ -298,8 +298,6 @@ class Feed:
 
     def _put_past(self, put: protocol.State) -> None:
         """Takes the rows of captures that are past out, and puts those in that are not any more."""
-        from nbfn.sessions.records import variable_rows
-
         before, self._past = (
             self._past,
             frozenset(id for id in self.environment.past if id in self._captured),
@@ -308,6 +306,8 @@ class Feed:
             del put.variables[id]
         again = {id for id in before - self._past if id in self._captured}
         if again:
+            from nbfn.sessions.records import variable_rows
+
             traces = (known.traces for known in self._known.values())
             put.variables.update(
                 variable_rows(chain.from_iterable(t.values() for t in traces), again)

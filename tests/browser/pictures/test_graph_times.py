@@ -94,7 +94,8 @@ def test_two_graphs_side_by_side_move_and_select_together(ran: Lab) -> None:
     cell.scroll_into_view_if_needed()
 
     def views() -> list[list[float]]:
-        script = "all => all.map(g => g.getAttribute('transform').match(/-?[\\d.]+/g).map(Number))"
+        number = r"/-?[\d.]+(?:e-?\d+)?/g"
+        script = f"all => all.map(g => g.getAttribute('transform').match({number}).map(Number))"
         return list(cell.locator(".nbfn-Graph-canvas > g").evaluate_all(script))
 
     before = views()
