@@ -83,14 +83,21 @@ def _referred(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
 def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The public names of a namespace, and what they stand for, in the order of the user's.
 
-    What IPython keeps of a notebook comes last: it names what has no name of the user's.
+    Functions come after what they work on. What IPython keeps of a notebook comes last: it names
+    what has no name of the user's.
     """
     public = [
         (name, value)
         for name, value in list(namespace.items())
         if name[:1] != "_" and value is not namespace and _can_be_looked_at(value)
     ]
-    return sorted(public, key=lambda item: item[0] in IPYTHONS)
+    return sorted(public, key=lambda item: (item[0] in IPYTHONS, _is_function(item[1])))
+
+
+def _is_function(value: Any) -> bool:
+    if isinstance(value, _tensorflow.Function | FunctionType):
+        return True
+    return "concrete_function" in getattr(value, "__dict__", {})  # of code of TensorFlow 1
 
 
 def _can_be_looked_at(value: Any) -> bool:
