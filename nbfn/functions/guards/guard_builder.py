@@ -1,8 +1,8 @@
 """Walks from a function to the sources that its traces depend on.
 
 What is visited is what the code names, itself and through the user's own helpers and objects; code
-and objects of libraries are taken as they are. No code of the user's runs: attributes are read from
-dictionaries and slots, never by look-up.
+and objects of libraries are taken as they are, but for the settings of Keras's objects. No code of
+the user's runs: attributes are read from dictionaries and slots, never by look-up.
 """
 
 from __future__ import annotations
