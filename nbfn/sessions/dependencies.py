@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbfn.functions import Trace
-from nbfn.functions.retraces.explain import stale_now
 from nbfn.sessions.contents.cells import CellLog, RanCell, cells
 from nbfn.site import Cell
 
@@ -137,7 +136,7 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
     traces = [trace for trace in function.traces if trace.serves_calls]
     if not traces:
         return None
-    sources = [source for trace in traces for source in trace.fingerprints]
+    sources = [source for trace in traces for source in trace.state.fingerprints]
     return FunctionReads(
         name,
         function.site.cell,
@@ -149,11 +148,10 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
 
 
 def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Change]:
-    guards = getattr(function.recorder, "guards", None)
-    if guards is None:  # of a function that nbfn has not made nobody knows what it reads
+    changed_since = getattr(function.recorder, "changed_since", None)
+    if changed_since is None:  # of a function that nbfn has not made nobody knows what it reads
         return
-    now = guards.fingerprints()
-    found = [stale_now(trace.fingerprints, now) for trace in traces]
+    found = [changed_since(trace) for trace in traces]
     if all(found):
         for cause in found[-1]:
             root = (cause.path or "").split(".")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -19,8 +19,8 @@ class CacheObserver(Protocol):
     def context_key(self, function_type: Any) -> Any:
         """What the key holds besides the arguments; hashable."""
 
-    def context_key_after_trace(self, concrete: Any) -> tuple[Any, Callable[[Any], Any] | None]:
-        """The same once tracing has ended, and how the implicit parts of other keys change."""
+    def context_key_after_trace(self, concrete: Any) -> Any:
+        """The same for a new trace, once tracing has ended."""
 
     def found(self, concrete: Any) -> None:
         """A look-up found this trace."""
@@ -32,7 +32,7 @@ class CacheObserver(Protocol):
         """A new trace is in the cache."""
 
     def is_given_up(self, concrete: Any) -> bool:
-        """Whether an interrupt came before a new trace was noted; takes back its key."""
+        """Whether an interrupt came before a new trace was noted."""
 
 
 def _cache_class() -> type | None:
@@ -131,15 +131,15 @@ class ObservedCache(DryCache):
     def add(self, fn: Any, context: Any = None) -> None:
         before = list(self._primary.items())
         try:
-            context_key, renewed = self._observer.context_key_after_trace(fn) or (None, None)
-            if renewed is not None:
-                self._rekey(renewed)
+            context_key = self._observer.context_key_after_trace(fn)
             super().add(fn, _strict(context, fn.function_type, context_key))
             self._observer.added(fn)
         except BaseException as error:
             # After an interrupt the cache and its observer must know the same traces.
             if not isinstance(error, Exception) and self._observer.is_given_up(fn):
-                self._fill((context, concrete) for (context, _), concrete in before)
+                self.clear()  # the interrupt may have come halfway through TensorFlow's own `add`
+                for (known, _), concrete in before:
+                    super().add(concrete, known)
             raise
 
     def delete(self, function_type: Any, context: Any = None) -> bool:
@@ -149,20 +149,6 @@ class ObservedCache(DryCache):
     def generalize(self, context: Any, function_type: Any) -> Any:
         context_key = self._observer.context_key(function_type)
         return super().generalize(_strict(context, function_type, context_key), function_type)
-
-    def _rekey(self, renewed: Callable[[Any], Any]) -> None:
-        items = []
-        for (context, _), concrete in self._primary.items():
-            if hasattr(context, "_replace"):
-                eager, values, old = context.context
-                context = context._replace(context=(eager, values, renewed(old)))
-            items.append((context, concrete))
-        self._fill(items)
-
-    def _fill(self, items: Iterable[tuple[Any, Any]]) -> None:
-        self.clear()
-        for context, concrete in items:
-            super().add(concrete, context)
 
     def discard(self, concrete: Any) -> bool:
         """Takes one trace out; answers whether it was there."""

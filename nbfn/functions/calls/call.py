@@ -12,7 +12,6 @@ from nbfn.spent import Spent, spent_here
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Record
-    from nbfn.functions.guards.guards import Exemptions, Fingerprints
     from nbfn.functions.traces.cause import Cause, Wanted
     from nbfn.functions.traces.trace import Trace
 
@@ -30,8 +29,6 @@ class Call:
         trace: The trace that serves it, once that is known.
         added: Traces that it has made.
         wanted: What it needs of a trace, if none was found.
-        fingerprints: What the guards saw before tracing began.
-        exemptions: What was exempt from the guards then.
         missed_at: When it was found that a trace must be made.
         is_tracing: Whether a trace is being made now.
         creates: Whether the newest trace has created variables.
@@ -48,8 +45,6 @@ class Call:
     trace: Trace | None = None
     added: int = 0
     wanted: Wanted | None = None
-    fingerprints: Fingerprints = field(default_factory=dict)
-    exemptions: Exemptions | None = None
     missed_at: float = 0.0
     is_tracing: bool = False
     creates: bool = False

@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import interruptible
-from nbfn.functions.guards.guards import Guards, OfObjects
+from nbfn.functions.guards import Guards, OfObjects
 from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.functions.traces.trace import Trace
 

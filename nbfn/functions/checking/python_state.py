@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from nbfn.code import is_user_module
 from nbfn.functions.effects.reach import named
-from nbfn.functions.guards.fingerprints import content_of, is_immutable
+from nbfn.state.values.fingerprints import content_of, is_immutable
 
 _MAX_DEPTH = 6
 _MAX_ITEMS = 10_000

@@ -7,8 +7,8 @@ from types import FunctionType
 from typing import Any
 
 from nbfn.code import closure, is_user_module, plain_function
-from nbfn.functions.bytecode.reads import reads
 from nbfn.functions.effects.finder import Effect, Finder
+from nbfn.state.bytecode.reads import reads
 
 _MAX_FUNCTIONS = 100
 

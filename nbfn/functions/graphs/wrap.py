@@ -15,11 +15,11 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
-from nbfn.functions.guards.introspection import reference_to
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import call_site
+from nbfn.state.values.introspection import reference_to
 from nbfn.text import count, parameters_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
-from nbfn.functions.guards.guards import Guards
+from nbfn.functions.guards import GuardedState, Guards
 from nbfn.functions.recording.limit import Limit
 from nbfn.functions.recording.refusal import (
     EndlessTraceError,
@@ -25,7 +25,7 @@ from nbfn.functions.retraces.explain import stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted, reasons
-from nbfn.functions.traces.context import Context, Strategy, here, renumbered, summaries_of
+from nbfn.functions.traces.context import Context, Strategy, here, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
@@ -89,7 +89,6 @@ class Recorder(Record):
         relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
         warns: Whether it warns of many retraces; not where each is shown anyway.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
-        on_renewal: Is called with the new number of each state when less is guarded.
     """
 
     def __init__(self, name: str, roots: Roots, limit: Limit, guards: Guards) -> None:
@@ -106,7 +105,6 @@ class Recorder(Record):
         self.relaxing: str | None = None
         self.warns = True
         self.on_cache_change: Callable[[], None] = lambda: None
-        self.on_renewal: Callable[[dict[int, int]], None] = lambda _: None
         self._gone: list[int] = []
         self._told_stale: set[tuple[int, str]] = set()
 
@@ -179,39 +177,28 @@ class Recorder(Record):
     @_harmless
     def context_key(self, function_type: Any) -> Any:
         """What the key of a trace holds besides the arguments: the call's context."""
-        return self._context(_tensorflow.objects(function_type))
+        return self._context(_tensorflow.objects(function_type))[0]
 
     @_harmless
     def context_key_after_trace(self, concrete: Any) -> Any:
-        """The same after tracing, and how the contexts of the other traces change by that."""
+        """The same after tracing: the context in which tracing began."""
         call = self.current
-        objects = tuple(_tensorflow.objects(concrete.function_type))
-        missed = call if call is not None and call.missed_at else None
-        if missed is not None and missed.creates:
-            # It creates variables and changes what no later trace does; the next one tells.
-            return self._context(objects), None
-        renewal = self.guards.after_trace(
-            objects,
-            missed.fingerprints if missed else None,
-            _tensorflow.by_reference(concrete) if missed else (),
-            _tensorflow.graph_time_functions(concrete.graph),
-        )
-        context = self._context(objects)
-        if renewal is None:
-            return context, None
-        for trace in self.traces.values():
-            trace.fingerprints = renewal.fingerprints(trace.fingerprints)
-            trace.context = renumbered(renewal.numbers, trace.context)
-        if missed is not None and missed.wanted is not None:
-            wanted = missed.wanted
-            missed.wanted = replace(wanted, context=renumbered(renewal.numbers, wanted.context))
-        self.on_renewal(renewal.numbers)
-        return context, functools.partial(renumbered, renewal.numbers)
+        if call is None or not call.missed_at or call.wanted is None:
+            return self.context_key(concrete.function_type)
+        if not call.creates:  # else it changes what no later trace does, and the next one tells
+            self.guards.after_trace(
+                call.wanted.state,
+                tuple(_tensorflow.objects(concrete.function_type)),
+                _tensorflow.by_reference(concrete),
+                _tensorflow.graph_time_functions(concrete.graph),
+            )
+        return call.wanted.context
 
-    def _context(self, objects: Iterable[tuple[str, Any]]) -> Context:
+    def _context(self, objects: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
         with self.guards.looked_at_once():
+            state = self.guards.guarded(tuple(objects))
             summaries = summaries_of(self.guards.attributes)
-            return here(self.guards.key(objects), summaries, self.strategy)
+            return here(state.number, summaries, self.strategy), state
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -226,11 +213,15 @@ class Recorder(Record):
             self._refuse_stale(call.trace, objects)
             call.runs_next()
 
+    def changed_since(self, trace: Trace) -> tuple[Cause, ...]:
+        """What has changed of what a trace has read; not what only a call's arguments lead to."""
+        return stale(trace.state.changed_roots(self.guards.fingerprints(), partial=True))
+
     def _refuse_stale(self, trace: Trace, objects: Iterable[tuple[str, Any]]) -> None:
         """Warns, once for each change, or raises if what a trace has baked in has changed."""
         if self.guards.on_stale not in ("warn", "raise"):
             return
-        causes = stale(trace.fingerprints, self.guards.fingerprints(objects))
+        causes = stale(trace.state.changed_roots(self.guards.fingerprints(objects)))
         what = reasons(causes)
         text = f"trace {trace.number} of `{self.name}` is stale: {what}"
         if causes and self.guards.on_stale == "raise":
@@ -247,9 +238,7 @@ class Recorder(Record):
         call = self.current
         if call is None:
             return
-        call.exemptions = self.guards.exemptions()
         call.wanted = self.wanted(function_type)
-        call.fingerprints = call.wanted.fingerprints
         self._refuse_endless(call)
         if (call.counts or call.explains) and call.added == 0:
             if self.traces:
@@ -285,10 +274,7 @@ class Recorder(Record):
 
     def wanted(self, function_type: Any) -> Wanted:
         """What a call of this type needs of a trace."""
-        objects = tuple(_tensorflow.objects(function_type))
-        with self.guards.looked_at_once():
-            context = self._context(objects)
-            return Wanted(key_of(function_type), context, self.guards.fingerprints(objects))
+        return Wanted(key_of(function_type), *self._context(_tensorflow.objects(function_type)))
 
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""
@@ -315,12 +301,16 @@ class Recorder(Record):
         self, concrete: Any, call: Call | None, seconds: float
     ) -> tuple[Trace, Retrace | None]:
         """A new trace with its cause; and, if traces were there, what is told of a retrace."""
-        site, wanted = call_site(), self.wanted(concrete.function_type)
+        site, missed = call_site(), call.wanted if call is not None and call.missed_at else None
+        if missed is None:
+            wanted = self.wanted(concrete.function_type)
+        else:  # the trace may serve more than was asked for
+            wanted = replace(missed, key=key_of(concrete.function_type))
         causes, nearest = causes_of(
             call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
         )
         trace = Trace(self._made + 1, concrete, wanted.key, causes[0], site, seconds, self.roots())
-        trace.context, trace.fingerprints = wanted.context, wanted.fingerprints
+        trace.context, trace.state = wanted.context, wanted.state
         watch_state(trace, self.on_cache_change)
         trace.watch_objects(self._gone)
         trace.watch_guarded(self.guards.references(), self._gone)
@@ -407,16 +397,11 @@ class Recorder(Record):
             return [trace for trace in self.traces.values() if trace.number in gone]
 
     def is_given_up(self, concrete: Any) -> bool:
-        """Whether an interrupt came before a trace was noted; what was exempt for it is taken back.
+        """Whether an interrupt came before a trace was noted.
 
         What could not be noted for another reason is not given up.
         """
-        if self.failed is not None or id(concrete) in self.traces:
-            return False
-        call = self.current
-        if call is not None and call.exemptions is not None:
-            self.guards.restore(call.exemptions)
-        return True
+        return self.failed is None and id(concrete) not in self.traces
 
     def forget(self, concrete: Any) -> None:
         """Says that a trace has left the cache."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbfn.code import plain_function
-from nbfn.functions.bytecode.fingerprint import fingerprint
 from nbfn.functions.retraces.trace_causes import FIRST
 from nbfn.functions.traces.cause import Cause
 from nbfn.site import Cell, Site, current_cell
+from nbfn.state.bytecode.fingerprint import fingerprint
 
 MAX_IN_A_LOOP = 3
 """Functions of one code that are traced and not called again, before that is told."""

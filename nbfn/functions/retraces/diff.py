@@ -140,7 +140,7 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
 
 def _causes(trace: Trace, other: Trace) -> tuple[Cause, ...]:
     """Why one could not serve the other's calls; that two functions have two codes is no cause."""
-    wanted = Wanted(other.key, other.context, other.fingerprints)
+    wanted = Wanted(other.key, other.context, other.state)
     return tuple(each for each in all_differences(trace, wanted) if each.source != "code")
 
 

@@ -6,16 +6,16 @@ trace that is equally near.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbfn.functions.guards.fingerprints import ABSENT, another
-from nbfn.functions.guards.guards import Fingerprints, changed_roots, changes
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
+from nbfn.state.state import Change
+from nbfn.state.values.fingerprints import ABSENT, another
 from nbfn.text import INTERNAL, apart, shorten
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ _MAX_SIDE = 200
 """Characters that a sentence shows of what was, and of what is."""
 
 
-_ROOTS = frozenset({"global", "closure", "code", "module"})
-"""The kinds of sources that are reached from the function alone, and not from an argument."""
-
-
 def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
     """Compares what was not found with every trace in the cache, oldest first.
 
@@ -55,7 +51,8 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
     nearest = [trace for trace, score in zip(traces, scores, strict=True) if score == best]
     causes = all_differences(nearest[-1], wanted)
     if not causes:
-        causes = (_UNNAMED if changes(nearest[-1].fingerprints, wanted.fingerprints) else _TYPE,)
+        changed = nearest[-1].state.changes(wanted.state.fingerprints)
+        causes = (_UNNAMED if changed else _TYPE,)
     return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
 
 
@@ -64,7 +61,7 @@ def _score(trace: Trace, wanted: Wanted) -> int:
     score = sum(_WEIGHT.get(code, 1) for _, code in _codes(trace.key, wanted.key))
     if trace.context != wanted.context:
         score += len(list(_of_context(trace.context, wanted.context)))
-        score += len(changed_roots(trace.fingerprints, wanted.fingerprints))
+        score += len(trace.state.differences(wanted.state))
     return score
 
 
@@ -72,7 +69,7 @@ def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
     """Every difference between what a trace was made for and what is wanted."""
     of_arguments = differences(trace.key, wanted.key)
     others = tuple(f"{c.path}." for c in of_arguments if c.code == "object_identity")
-    changed = stale(trace.fingerprints, wanted.fingerprints)
+    changed = stale(trace.state.differences(wanted.state))
     return (
         *of_arguments,
         *_of_context(trace.context, wanted.context),
@@ -81,10 +78,10 @@ def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
     )
 
 
-def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
+def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
     """What a trace read that has changed since."""
     causes = []
-    for source, (old, new) in changed_roots(before, after):
+    for source, (old, new) in changed:
         was, now = old.text, new.text
         sentence = f"{source} was {was}, is {now}"
         if was == now and new.kind in ("object", "variable", "tensor"):
@@ -99,15 +96,6 @@ def stale(before: Fingerprints, after: Fingerprints) -> tuple[Cause, ...]:
         at = module if found else None
         causes.append(Cause("stale", sentence, source.name, was, now, source.kind, kind, at))
     return tuple(causes)
-
-
-def stale_now(before: Fingerprints, now: Fingerprints) -> tuple[Cause, ...]:
-    """What a trace read that differs from what its function's guards say now, without a call.
-
-    What is reached from an argument alone is left out.
-    """
-    known = {s: each for s, each in before.items() if s in now or s.kind in _ROOTS}
-    return stale(known, now)
 
 
 def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from nbfn.code import plain_function
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
-from nbfn.functions.retraces.explain import stale
 from nbfn.functions.signatures.cover import Cover, RelaxError, buckets, cover
 from nbfn.functions.traces.cause import Cause, reasons
 from nbfn.text import join, numbered
@@ -66,13 +65,9 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
     recorder = function.recorder
     if recorder.guards.on_stale != "retrace":
         return ()
-    now = recorder.guards.fingerprints()
     made = []
     for trace in function.traces:
-        causes = stale(
-            {source: trace.fingerprints[source] for source in now if source in trace.fingerprints},
-            now,
-        )
+        causes = recorder.changed_since(trace)
         concrete = trace._concrete()
         if not causes or concrete is None:
             continue

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, cast, overload
 
 from nbfn import _tensorflow
-from nbfn.functions.guards.guards import OnStale
+from nbfn.functions.guards import OnStale
 from nbfn.functions.recording.limit import OnLimit
 from nbfn.functions.signatures.pattern import read_signature
 from nbfn.functions.traced.options import Options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from nbfn.functions.guards.guards import OnStale
+from nbfn.functions.guards import OnStale
 from nbfn.functions.recording.limit import Limit, OnLimit
 from nbfn.functions.signatures.pattern import Pattern
 

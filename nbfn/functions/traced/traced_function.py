@@ -9,7 +9,7 @@ import functools
 import inspect
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from types import MethodType
 from typing import Any
@@ -25,7 +25,7 @@ from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
 from nbfn.functions.calls.replicas import current as replicas
 from nbfn.functions.checking.check import Check, check
-from nbfn.functions.guards.guards import Guards, changed_roots
+from nbfn.functions.guards import Guards
 from nbfn.functions.recording import eviction
 from nbfn.functions.recording.eviction import Freed
 from nbfn.functions.recording.explanation import Explanation, explanation
@@ -34,7 +34,6 @@ from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import define
-from nbfn.functions.retraces.explain import stale_now
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.signatures.pattern import (
@@ -131,9 +130,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.known_as: str | None = self.name if is_known else None
         self.recorder.spoken_name = lambda: None if (me := own()) is None else me.spoken_name()
         self.recorder.on_cache_change = self._dispatch.invalidate
-        self.recorder.on_renewal = lambda numbers: (
-            None if (me := own()) is None else me._renumber(numbers)
-        )
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()
         _tensorflow.mute_tracing_warning(self)
@@ -167,20 +163,16 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def stale_traces(self) -> frozenset[int]:
         """The numbers of the traces that no call finds, as things are now."""
-        found, guards = super().stale_traces(), self.recorder.guards
-        if guards.on_stale != "retrace":
+        found, recorder = super().stale_traces(), self.recorder
+        if recorder.guards.on_stale != "retrace":
             return found
-        now = guards.fingerprints()
-        return found | {trace.number for trace in self.traces if stale_now(trace.fingerprints, now)}
+        return found | {each.number for each in self.traces if recorder.changed_since(each)}
 
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""
-        now = self.recorder.guards.fingerprints()
         serving = [each for each in self.traces if each.serves_calls]
-        sources = [
-            source for trace in serving for source, _ in changed_roots(trace.fingerprints, now)
-        ]
-        return list(dict.fromkeys(source.name for source in sources))
+        found = [cause.path for each in serving for cause in self.recorder.changed_since(each)]
+        return list(dict.fromkeys(path for path in found if path is not None))
 
     def __repr__(self) -> str:
         recorder = self.recorder
@@ -313,7 +305,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if any(map(_is_object, args)) or any(map(_is_object, kwargs.values())):
             looked_up = self._look_up(self, args, kwargs)
             if looked_up is not None:
-                state = recorder.guards.key(_tensorflow.objects(looked_up.function_type))
+                objects = tuple(_tensorflow.objects(looked_up.function_type))
+                state = recorder.guards.guarded(objects).number
         with recorder.lock:
             if state not in self._states:
                 is_first = _tensorflow.initialization(self) is not None
@@ -328,17 +321,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         made.__dict__.update(_observed=True, _dispatch=Dispatch(), _descriptor_cache=Instances())
         return made  # type: ignore[no-any-return]
 
-    def _renumber(self, numbers: Mapping[int, int]) -> None:
-        """Takes in the new numbers of all states, which guard less than before."""
-        self._states = {numbers[old]: each for old, each in self._states.items() if old in numbers}
-
     def _drop_states(self) -> None:
         """Frees the functions of states that have no trace left, and so never come back."""
         with self.recorder.lock:
             left = {trace.context.state for trace in self.traces if trace.context is not None}
-            self._states = {
-                n: each for n, each in self._states.items() if n in left or each is None
-            }
+            self._states = {n: each for n, each in self._states.items() if n in left}
+            self.recorder.guards.drop(left)
 
     @staticmethod
     def _look_up(host: Any, args: Any, kwargs: Any) -> Any:

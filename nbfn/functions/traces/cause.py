@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nbfn.documentation import page_of_cause
-from nbfn.functions.guards.fingerprints import Kind as KindOfState
-from nbfn.functions.guards.guards import Fingerprints
+from nbfn.functions.guards import GuardedState
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
 from nbfn.site import Site
+from nbfn.state.values.fingerprints import Kind as KindOfState
 
 MAX_CAUSES = 3
 """So many causes of one retrace are shown in a line; the others are counted."""
@@ -117,9 +117,9 @@ class Wanted:
     Attributes:
         key: The key of its arguments.
         context: Its context; None where it is not known.
-        fingerprints: What its guards see.
+        state: The Python state in which it is made.
     """
 
     key: Key
     context: Context | None = None
-    fingerprints: Fingerprints = field(default_factory=dict)
+    state: GuardedState = field(default_factory=GuardedState)

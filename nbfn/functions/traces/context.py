@@ -63,11 +63,6 @@ def _strategy() -> Strategy | None:
     return type(strategy).__name__, serial(strategy), replica
 
 
-def renumbered(numbers: dict[int, int], context: Context | None) -> Context | None:
-    """A context with the new number of its state."""
-    return context and context._replace(state=numbers.get(context.state, 0))
-
-
 def summaries_of(attributes: Collection[Any]) -> object | None:
     """What a function's key holds of the caller's summaries; None if its code names none."""
     if _SUMMARIES not in attributes:

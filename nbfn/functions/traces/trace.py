@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.graphs.carve import carve
-from nbfn.functions.guards.fingerprints import content_of
-from nbfn.functions.guards.guards import Fingerprints
+from nbfn.functions.guards import GuardedState
 from nbfn.functions.retraces.diff import TraceDiff, diff
 from nbfn.functions.traces.capture import Captures, captures_of
 from nbfn.functions.traces.cause import Cause
@@ -20,6 +19,7 @@ from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key, ObjectLeaf
 from nbfn.functions.traces.sample import Sample
 from nbfn.site import Cell, Site
+from nbfn.state.values.fingerprints import content_of
 
 if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
@@ -53,7 +53,7 @@ class Trace:
         nbytes: Size of its GraphDef in bytes, nested functions included.
         can_be_stopped: Whether an interrupt may stop its graph while that runs.
         context: The context that it was made in.
-        fingerprints: What it bakes in besides its arguments: that of each source that it read.
+        state: The Python state that it bakes in.
         last_used: Grows with each use of any trace; the least recently used has the lowest.
         compiled: The shapes for which XLA has compiled it, if it does.
         lost: Names of captured variables that no longer exist.
@@ -86,7 +86,7 @@ class Trace:
         self.nbytes = int(definition.ByteSize())
         self.can_be_stopped = _tensorflow.can_be_stopped(concrete, definition)
         self.context: Context | None = None
-        self.fingerprints: Fingerprints = {}
+        self.state = GuardedState()
         self.last_used = 0
         self.compiled: set[str] = set()
         self.lost: list[str] = []
@@ -113,7 +113,7 @@ class Trace:
             gone: As for `watch_objects`.
         """
         number = self.number
-        known = {each.content for each in self.fingerprints.values() if each.kind is not None}
+        known = {each.content for each in self.state.fingerprints.values() if each.kind is not None}
         for reference in references:
             target = reference()
             if target is not None and content_of(target) in known:

@@ -16,9 +16,9 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import PLAIN, closure, is_user_module, plain_function
 from nbfn.errors import NbfnError
-from nbfn.functions.guards.introspection import own_attributes
 from nbfn.functions.traces.keras_parts import is_keras_variable, keras_parts
 from nbfn.site import cells_namespace
+from nbfn.state.values.introspection import own_attributes
 
 MAX_DEPTH = 50
 MAX_CONTAINERS = 10_000

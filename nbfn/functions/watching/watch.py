@@ -15,12 +15,12 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, tell_failure
 from nbfn.functions.calls.record import RecordView
-from nbfn.functions.guards.introspection import Fetch
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.origin import origin_of
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject, is_model, tf_functions
+from nbfn.state.values.introspection import Fetch
 from nbfn.text import shorten
 
 

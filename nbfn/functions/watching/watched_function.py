@@ -17,7 +17,6 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.checking.check import Check, check
-from nbfn.functions.guards.introspection import reference_to
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.remedy import Called, remedy_for
@@ -31,6 +30,7 @@ from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
 from nbfn.site import Site, call_site, definition_site
+from nbfn.state.values.introspection import reference_to
 from nbfn.text import count, parameters_text
 
 _EARLIER = Cause("unknown", "traced before nbfn watched it")

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbfn.functions.guards.fingerprints import content_of
-from nbfn.functions.guards.unwrapping import fingerprint_of_functions, unwrapped
 from nbfn.serial import serial
 from nbfn.site import Cell
+from nbfn.state.values.fingerprints import content_of
+from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 
 _RUN_AT_ONCE = frozenset({"lambda", "genexpr", "listcomp", "setcomp", "dictcomp", "top"})
 """Names of what has no name of the user's; a lambda may be called at once."""

@@ -241,18 +241,3 @@ def test_at_any_point_of_a_call(kind: str) -> None:
         if wrong:
             found[f"{number}: {place}"] = wrong
     assert found == {}
-
-
-def test_what_was_exempt_for_a_trace_is_taken_back(monkeypatch) -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    world = that_changes_a_global()
-    guards = world.function.recorder.guards
-    with monkeypatch.context() as patch:
-        patch.setattr("nbfn.functions.recording.recorder.watch_state", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            world.call(tf.ones([2]), 1)
-    assert guards.exemptions()[0] == frozenset()
-    world.call(tf.ones([2]), 1)
-    assert [source.name for source in guards.exemptions()[0]] == ["traced"]

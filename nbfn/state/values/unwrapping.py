@@ -9,10 +9,10 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.code import is_user_module
-from nbfn.functions.bytecode.fingerprint import fingerprint
-from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.guards.fingerprints import Fingerprint, content_of, is_a
-from nbfn.functions.guards.introspection import own_attributes
+from nbfn.state.bytecode.fingerprint import fingerprint
+from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
+from nbfn.state.values.fingerprints import Fingerprint, content_of, is_a
+from nbfn.state.values.introspection import own_attributes
 
 _MAX_WRAPPERS = 50
 PARTIALS = (functools.partial, functools.partialmethod)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from nbfn import _tensorflow
-from nbfn.functions.bytecode.parts import Part
-from nbfn.functions.guards.fingerprints import ABSENT, is_a
+from nbfn.state.bytecode.parts import Part
+from nbfn.state.values.fingerprints import ABSENT, is_a
 
 Fetch = Callable[[], Any]
 
@@ -50,7 +50,7 @@ def _slots(cls: Any) -> tuple[str, ...]:
 def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
     """How many attributes an object has, at most 256.
 
-    CPython shares whole numbers up to there, and `GuardSet.is_valid` compares with ``is``.
+    CPython shares whole numbers up to there, and `State.holds` compares with ``is``.
 
     Args:
         holder: Fetches the object.

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.guards import guards
+from nbfn.functions import guards
 
 THREE = tf.constant(3.0)
 
@@ -75,8 +75,8 @@ def test_a_part_that_stays_costs_no_walk(monkeypatch: pytest.MonkeyPatch) -> Non
     f(THREE)
     f(THREE)
     walks = []
-    known = guards.guard_set_of
-    monkeypatch.setattr(guards, "guard_set_of", lambda *a: walks.append(a) or known(*a))
+    known = guards.state_of
+    monkeypatch.setattr(guards, "state_of", lambda *a: walks.append(a) or known(*a))
     f(THREE)
     assert not walks
     space["BIG"].append(1.0)

@@ -173,7 +173,7 @@ def test_a_guard_that_fails_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> 
         raise RuntimeError("no way out")
 
     f = nbfn.function(lambda x: x + 1)
-    monkeypatch.setattr("nbfn.functions.guards.guards.guard_set_of", fail)
+    monkeypatch.setattr("nbfn.functions.guards.state_of", fail)
     with pytest.warns(
         nbfn.NbfnWarning, match=r"no longer watches .* `<lambda>` bakes .*no way out"
     ):

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.bytecode.fingerprint import _known, fingerprint
+from nbfn.state.bytecode.fingerprint import _known, fingerprint
 
 
 def code_of(text: str) -> Any:

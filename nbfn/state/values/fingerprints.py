@@ -22,8 +22,8 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.guards.arrays import fingerprint_of_array, fingerprint_of_buffer
 from nbfn.serial import serial
+from nbfn.state.values.arrays import fingerprint_of_array, fingerprint_of_buffer
 from nbfn.text import with_article
 
 MAX_PARTS = 2000

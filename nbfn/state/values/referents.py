@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from types import BuiltinMethodType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
-from nbfn.functions.guards.fingerprints import ABSENT
-from nbfn.functions.guards.introspection import Fetch
+from nbfn.state.values.fingerprints import ABSENT
+from nbfn.state.values.introspection import Fetch
 
 HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
 """Classes whose instances have the attributes that the user gives them."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
 
-from nbfn.functions.bytecode.dynamic_attributes import ANY, dynamic
-from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.bytecode.parts import Part, part_read
-from nbfn.functions.bytecode.shown import shown
-from nbfn.functions.bytecode.special_methods import special_methods
+from nbfn.state.bytecode.dynamic_attributes import ANY, dynamic
+from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
+from nbfn.state.bytecode.parts import Part, part_read
+from nbfn.state.bytecode.shown import shown
+from nbfn.state.bytecode.special_methods import special_methods
 
 _GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.guards.guard_set import GuardSet
+from nbfn.state.state import State
 
 X = tf.random.stateless_normal([4, 3], [1, 2])
 
@@ -148,9 +148,9 @@ def test_an_unchanged_model_is_looked_at_without_a_walk(monkeypatch: pytest.Monk
     step(X)
     step(X)
 
-    def walked(*_: Any) -> GuardSet:
+    def walked(*_: Any) -> State:
         raise AssertionError("a walk")
 
-    monkeypatch.setattr("nbfn.functions.guards.guards.guard_set_of", walked)
+    monkeypatch.setattr("nbfn.functions.guards.state_of", walked)
     step(X)
     assert step.hits == 2

@@ -21,12 +21,14 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.code import is_user_module
-from nbfn.functions.bytecode import special_methods
-from nbfn.functions.bytecode.dynamic_attributes import ANY
-from nbfn.functions.bytecode.graph_time import NOTHING, GraphTime
-from nbfn.functions.bytecode.parts import Part
-from nbfn.functions.bytecode.reads import Named, reads
-from nbfn.functions.guards.fingerprints import (
+from nbfn.serial import serial
+from nbfn.state.bytecode import special_methods
+from nbfn.state.bytecode.dynamic_attributes import ANY
+from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
+from nbfn.state.bytecode.parts import Part
+from nbfn.state.bytecode.reads import Named, reads
+from nbfn.state.state import Source, State
+from nbfn.state.values.fingerprints import (
     ABSENT,
     MAX_PARTS,
     Fingerprint,
@@ -37,8 +39,7 @@ from nbfn.functions.guards.fingerprints import (
     is_immutable,
     items_of,
 )
-from nbfn.functions.guards.guard_set import GuardSet, Source
-from nbfn.functions.guards.introspection import (
+from nbfn.state.values.introspection import (
     Fetch,
     bound_by,
     closed_over,
@@ -53,16 +54,15 @@ from nbfn.functions.guards.introspection import (
     reference_to,
     undressed,
 )
-from nbfn.functions.guards.referents import HOLDERS, leads, names_in, storage_of
-from nbfn.functions.guards.settings import (
+from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
+from nbfn.state.values.settings import (
     Settings,
     config_checks,
     part_name,
     setting_names,
     shown_parts,
 )
-from nbfn.functions.guards.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
-from nbfn.serial import serial
+from nbfn.state.values.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 
 _NAMED_ANYWAY = frozenset({"summary"})  # the context of a call asks for it
 _MAX_OBJECTS = MAX_PARTS
@@ -71,7 +71,7 @@ _MAX_OTHERS = 200
 _MAX_ROUNDS = 4
 
 
-class GuardBuilder:
+class Walk:
     """One walk, with the attributes that the code found so far names.
 
     What the code reads at a source is visited: it gets a fingerprint, and a look at each call. What
@@ -80,7 +80,7 @@ class GuardBuilder:
 
     def __init__(self, attributes: frozenset[Named], graph_time: GraphTime) -> None:
         self._graph_time = graph_time
-        self.guards = GuardSet(attributes=attributes)
+        self.guards = State(attributes=attributes)
         self.named: frozenset[Named] = frozenset()
         self._parts: dict[str, set[Part]] = defaultdict(set)
         for name in attributes:
@@ -377,11 +377,11 @@ def _is_state(value: Any) -> bool:
     return is_user_module(cls.__module__) or any(True for _ in unwrapped(value))
 
 
-def guard_set_of(
+def state_of(
     values: Collection[tuple[str, Any]],
     graph_time: GraphTime = NOTHING,
     attributes: frozenset[Named] = frozenset(),
-) -> GuardSet:
+) -> State:
     """The guards of what some functions and objects lead to.
 
     Args:
@@ -390,7 +390,7 @@ def guard_set_of(
         attributes: What code names that is none of these functions'.
     """
     for _ in range(_MAX_ROUNDS):  # until the code that was found names nothing new
-        builder = GuardBuilder(attributes, graph_time)
+        builder = Walk(attributes, graph_time)
         for name, value in values:
             builder.follow(name, name, value, late(value))
         builder.walk()

@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from nbfn.code import PLAIN, is_user_module, names_in_code
-from nbfn.functions.guards.fingerprints import is_immutable
+from nbfn.state.values.fingerprints import is_immutable
 
 Look = tuple[weakref.ReferenceType[Any], Callable[[Any], Any], tuple[Any, ...], list[Any]]
 """An object, what gets its plain settings, those, and the addresses of its parts by attribute."""

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.guards.arrays import (
+from nbfn.state.values.arrays import (
     WHOLE,
     fingerprint_of_array,
     fingerprint_of_buffer,

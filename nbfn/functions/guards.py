@@ -1,0 +1,309 @@
+"""Guards: the Python state outside its arguments that a function bakes into its traces.
+
+A trace holds the globals, closures, attributes and helpers' code that were read while it was made.
+nbfn treats them as implicit arguments: each state in which a function is called has a number, which
+is part of a trace's key. What the traced code changes itself is no part of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nbfn.site import warn
+from nbfn.state.bytecode.graph_time import NOTHING
+from nbfn.state.bytecode.reads import Named
+from nbfn.state.state import Change, Fingerprints, Source, State, changed_roots, changes
+from nbfn.state.values.fingerprints import Fingerprint
+from nbfn.state.values.introspection import Fetch, late
+from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
+from nbfn.state.walk import state_of
+
+OnStale = Literal["retrace", "warn", "raise", "ignore"]
+Objects = tuple[tuple[str, Any], ...]
+"""The arguments of a call that are objects, by name."""
+
+_NOTHING = State()
+_MAX_KNOWN = 64
+_MAX_STATES = 1024
+
+
+@dataclass(eq=False)
+class GuardedState:
+    """A state in which a function was called, without what makes no difference to its traces.
+
+    Attributes:
+        number: The part of a trace's key that stands for it; 0 for no part.
+        fingerprints: The fingerprint of each source.
+        exempt: The sources on which its traces do not depend.
+    """
+
+    number: int = 0
+    fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
+    exempt: frozenset[Source] = frozenset()
+
+    def changes(self, now: Fingerprints) -> list[Change]:
+        """What differs now."""
+        return changes(self.fingerprints, self._guarded(now))
+
+    def changed_roots(self, now: Fingerprints, partial: bool = False) -> list[Change]:
+        """What the user has changed since.
+
+        Args:
+            now: What is read now.
+            partial: Whether the arguments of a call, and what they lead to, are not among it.
+        """
+        before = self.fingerprints
+        if partial:
+            before = {s: each for s, each in before.items() if s in now or s.kind in _ROOTS}
+        return changed_roots(before, self._guarded(now))
+
+    def differences(self, other: GuardedState) -> list[Change]:
+        """What the user has changed between this state and another one."""
+        return changed_roots(other._guarded(self.fingerprints), self._guarded(other.fingerprints))
+
+    def learn(self, sources: Iterable[Source]) -> None:
+        """Takes in that traces of this state do not depend on some sources."""
+        self.exempt = self.exempt.union(sources)
+        self.fingerprints = self._guarded(self.fingerprints)
+
+    def _guarded(self, fingerprints: Fingerprints) -> dict[Source, Fingerprint]:
+        if not self.exempt:
+            return dict(fingerprints)
+        return {source: each for source, each in fingerprints.items() if source not in self.exempt}
+
+
+_ROOTS = frozenset({"global", "closure", "code", "module"})
+"""The kinds of sources that are reached from the function alone, and not from an argument."""
+
+
+@dataclass
+class OfObjects:
+    """The guards of the objects among a call's arguments.
+
+    Attributes:
+        own: The function's own state, whose attributes are looked for in the objects.
+        references: The objects, held weakly.
+        state: What they hold.
+        both: The state of the function and the objects, once it is known.
+    """
+
+    own: State
+    references: list[Fetch]
+    state: State
+    both: GuardedState | None = None
+
+    def serves(self, own: State | None) -> bool:
+        """Whether the objects are there and hold what they held, and the function's own is this."""
+        are_there = self.own is own and all(fetch() is not None for fetch in self.references)
+        return are_there and self.state.holds()
+
+
+class Guards:
+    """The guards of one function.
+
+    Attributes:
+        on_stale: What a call does that finds something changed.
+    """
+
+    def __init__(
+        self, python_function: Callable[..., Any], owner: Callable[[], Any], on_stale: OnStale
+    ) -> None:
+        self.on_stale = on_stale
+        self._python_function = python_function
+        self._owner = owner
+        self._own = _NOTHING
+        self._now: GuardedState | None = None
+        self._of_objects: dict[Any, OfObjects] = {}
+        self._states: dict[int, GuardedState] = {}
+        self._made = 0
+        self._graph_time = NOTHING
+        self._lock = threading.RLock()
+        self._looking = 0
+
+    @property
+    def state(self) -> int:
+        """A number for all that is guarded; the same when nothing has changed, or changed back."""
+        if self.on_stale == "ignore":
+            return 0
+        try:
+            if self._now is None or not (self._looking or self._own.holds()):
+                with self._lock:
+                    self._now = self._find(self._look().fingerprints)
+        except Exception as error:  # the user's objects may do anything when they are looked at
+            self._give_up(error)
+            return 0
+        return self._now.number
+
+    def _look(self) -> State:
+        """What the function itself reads now."""
+        if self._own is _NOTHING or not (self._looking or self._own.holds()):
+            own = [("self", self._owner()), ("", self._python_function)]
+            now = state_of(own, self._graph_time)
+            now.fingerprints.update(self._own_code())
+            self._own, self._now = now, None
+        return self._own
+
+    @contextmanager
+    def looked_at_once(self) -> Iterator[None]:
+        """What is asked inside is answered by one look: no code of the user's runs meanwhile."""
+        _ = self.state
+        self._looking += 1
+        try:
+            yield
+        finally:
+            self._looking -= 1
+
+    def _own_code(self) -> Fingerprints:
+        """The fingerprint of the function itself, whose code autoreload replaces."""
+        functions = list(unwrapped(self._python_function))
+        if not functions:
+            return {}
+        source = Source("code", functions[-1].__name__)
+        return {source: fingerprint_of_functions(functions, self._python_function)}
+
+    def _give_up(self, error: Exception) -> None:
+        """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""
+        self.on_stale = "ignore"
+        self._own, self._now = _NOTHING, GuardedState()
+        name = getattr(self._python_function, "__name__", "a function")
+        warn(
+            f"nbfn no longer watches the Python values that `{name}` bakes into its traces; its "
+            f"calls go on as usual: {error!r}"
+        )
+
+    @property
+    def attributes(self) -> frozenset[Named]:
+        """Every attribute that the function's code names, itself and through its helpers."""
+        _ = self.state
+        return self._own.attributes
+
+    def fingerprints(self, objects: Iterable[tuple[str, Any]] = ()) -> Fingerprints:
+        """What is read now.
+
+        Args:
+            objects: The arguments that are objects, by name: their attributes are read too.
+        """
+        objects = tuple(objects)
+        if self.on_stale == "ignore":
+            return {}
+        try:
+            with self._lock:
+                own = self._look().fingerprints
+                return {**own, **self._known(objects).state.fingerprints} if objects else own
+        except Exception as error:
+            self._give_up(error)
+            return {}
+
+    def references(self) -> list[Fetch]:
+        """Weak references to the guarded objects without which no call finds a trace again."""
+        if self.on_stale != "retrace":
+            return []
+        return [reference for _, reference in self._own.weak]
+
+    def _known(self, objects: Objects) -> OfObjects:
+        """The guards of some objects, found anew when anything has changed."""
+        own = self._own
+        place = tuple((name, id(value)) for name, value in objects)
+        known = self._of_objects.get(place)
+        if known is None or not known.serves(own):
+            if len(self._of_objects) >= _MAX_KNOWN:
+                self._of_objects.clear()
+            state = state_of(objects, self._graph_time, own.attributes)
+            known = OfObjects(own, [late(value) for _, value in objects], state)
+            self._of_objects[place] = known
+        return known
+
+    def guarded(self, objects: Objects = ()) -> GuardedState:
+        """The state in which things are now, for a call with these objects.
+
+        Its number is 0 if a change is no reason for another trace.
+        """
+        with self._lock:
+            _ = self.state
+            if self.on_stale != "retrace" or self._now is None:
+                return GuardedState(0, dict(self.fingerprints(objects)))
+            known = self.of_objects(objects) if objects else None
+            if known is None:
+                return self._now
+            if known.both is None:
+                known.both = self._find(self.fingerprints(objects))
+            return known.both
+
+    def of_objects(self, objects: Objects) -> OfObjects | None:
+        """The guards of some objects; None if they are in no key."""
+        if self.on_stale != "retrace":
+            return None
+        try:
+            _ = self.state
+            return self._known(objects)
+        except Exception as error:
+            self._give_up(error)
+            return None
+
+    def hold(self, known: OfObjects) -> bool:
+        """Whether the guards of some objects still hold; `state` has been asked before."""
+        try:
+            return known.serves(self._own)
+        except Exception:  # the ordinary way tells
+            return False
+
+    def after_trace(
+        self,
+        made_in: GuardedState,
+        objects: Objects,
+        asked: Iterable[Callable[[], Any]],
+        at_graph_time: Collection[Callable[..., Any]],
+    ) -> None:
+        """Takes in what a new trace has shown: on some of what was guarded it does not depend.
+
+        That is what the traced code itself has changed, what the trace asks for at each call, and
+        what Python does at graph time.
+
+        Args:
+            made_in: The state in which tracing began.
+            objects: As for `guarded`.
+            asked: Functions that the trace asks at each call; what they read is read anew.
+            at_graph_time: Functions that the trace has given to ``py_function``.
+        """
+        with self._lock:
+            now = self.fingerprints(objects)
+            read = [s for each in asked for s in state_of([("", each)]).fingerprints]
+            names = {(source.kind, source.name) for source in read}
+            free = {source for source in now if (source.kind, source.name) in names}
+            made_in.learn(free.union(source for source, _ in made_in.changes(now)))
+            graph_time = self._graph_time.and_of(at_graph_time)
+            if graph_time != self._graph_time:
+                self._graph_time, self._own = graph_time, _NOTHING
+                self._replace(now, self.fingerprints(objects))
+            self._now = None  # which state it is now may depend on what was learned
+
+    def _replace(self, before: Fingerprints, after: Fingerprints) -> None:
+        """Takes what all states have read as what is read of the same things from now on."""
+        for state in self._states.values():
+            state.fingerprints = {
+                source: after[source] if before.get(source) == known else known
+                for source, known in state.fingerprints.items()
+                if source in after or source not in before
+            }
+
+    def drop(self, kept: Collection[int]) -> None:
+        """Forgets the states that have none of these numbers, and so no trace."""
+        with self._lock:
+            now = self._now
+            self._states = {n: e for n, e in self._states.items() if n in kept or e is now}
+
+    def _find(self, fingerprints: Fingerprints) -> GuardedState:
+        """The state in which this is read; a new one if there was none like it."""
+        with self._lock:
+            for state in reversed(self._states.values()):
+                if state.fingerprints == state._guarded(fingerprints):
+                    return state
+            if len(self._states) >= _MAX_STATES:
+                self._states.clear()
+            self._made += 1
+            made = self._states[self._made] = GuardedState(self._made, dict(fingerprints))
+            return made

@@ -1,1 +1,0 @@
-"""Which Python state a trace depends on, and whether it still holds."""

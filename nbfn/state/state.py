@@ -1,0 +1,112 @@
+"""`State`: what some code reads of Python's state, at one moment, and whether it is still so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbfn.state.bytecode.reads import Named
+from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
+from nbfn.state.values.introspection import Fetch
+from nbfn.state.values.settings import Look, hold
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a value was read.
+
+    Attributes:
+        kind: ``global``, ``closure``, ``attribute``, ``module``, one that the code imports, or
+            ``code``, the function's own; ``setting``, one of an object of Keras, or of Keras as a
+            whole; ``internal``, what Keras keeps for itself.
+        name: The name that the user's code has for it.
+        route: The way on which it was reached, which tells sources of one name apart.
+    """
+
+    kind: str
+    name: str
+    route: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} `{self.name}`"
+
+
+Fingerprints = Mapping[Source, Fingerprint]
+Change = tuple[Source, tuple[Fingerprint, Fingerprint]]
+"""A source, and its old and new fingerprint."""
+
+
+@dataclass
+class State:
+    """What code depends on besides its arguments, at one moment.
+
+    Attributes:
+        fingerprints: The fingerprint of each source.
+        attributes: Every attribute that the walked code names.
+        same: How to fetch what must be the same object, and that object, which is immutable.
+        weak: The same of an object that is held weakly.
+        content: How to fetch what must have the same content, and that content.
+        settings: Objects of Keras, and the settings that they must have.
+    """
+
+    fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
+    attributes: frozenset[Named] = frozenset()
+    same: list[tuple[Fetch, Any]] = field(default_factory=list)
+    weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
+    content: list[tuple[Fetch, Any]] = field(default_factory=list)
+    settings: list[Look] = field(default_factory=list)
+
+    def holds(self) -> bool:
+        """Whether nothing has changed since, by looking as little as possible."""
+        for fetch, value in self.same:
+            if fetch() is not value:
+                return False
+        for fetch, reference in self.weak:
+            if fetch() is not reference():
+                return False
+        return hold(self.settings) and all(
+            content_of(fetch()) == known for fetch, known in self.content
+        )
+
+
+def changes(before: Fingerprints, after: Fingerprints) -> list[Change]:
+    """The sources whose fingerprints differ, with the old and the new fingerprint."""
+    return [
+        (source, (before.get(source, ABSENT), after.get(source, ABSENT)))
+        for source in {**before, **after}
+        if before.get(source, ABSENT) != after.get(source, ABSENT)
+    ]
+
+
+def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
+    """The changes that the user has made: what follows from another object is left out.
+
+    That is what lies below it, and what only the old or the new one has. An attribute that has
+    changed in an object and in its parts, as ``trainable`` of a model does, is one change.
+    """
+    found = changes(before, after)
+    routes = {source.route for source, _ in found}
+    is_another = any(set(_IDENTITIES) & {old.kind, new.kind} for _, (old, new) in found)
+    return [
+        (source, pair)
+        for source, pair in found
+        if source.kind != "internal"
+        and ((source in before and source in after) or not is_another)
+        and routes.isdisjoint(_above(source.route))
+    ]
+
+
+def _above(route: str) -> Iterator[str]:
+    """The routes on the way to one, and those of its attribute in the objects on the way."""
+    attribute = route[route.rfind(".") :] if "." in route else ""
+    for step in _STEP.finditer(route):
+        before = route[: step.start()]
+        yield before
+        if before + attribute != route:
+            yield before + attribute
+
+
+_IDENTITIES = ("function", "object")
+_STEP = re.compile(r"[.\[(/<]")
