@@ -74,9 +74,12 @@ def keep_order(graph: Any) -> None:
     """
     if not hasattr(tf.Operation, "_add_control_inputs"):
         return
+    operations = graph.get_operations()
+    if not any(map(_writes, operations)):
+        return
     risky: list[Any] = []
     writing: list[Any] = []
-    for op in graph.get_operations():
+    for op in operations:
         fails, writes = may_fail(op), _writes(op)
         if writes and risky:
             risky = _waited_for(graph, op, risky)

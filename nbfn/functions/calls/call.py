@@ -12,7 +12,9 @@ from nbfn.spent import Spent, spent_here
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Record
+    from nbfn.functions.guards import GuardedState
     from nbfn.functions.traces.cause import Cause, Wanted
+    from nbfn.functions.traces.context import Context
     from nbfn.functions.traces.trace import Trace
 
 
@@ -28,6 +30,7 @@ class Call:
         reason: Why a trace is requested, if one is.
         trace: The trace that serves it, once that is known.
         added: Traces that it has made.
+        looked_up_in: The context and the state of the newest look-up.
         wanted: What it needs of a trace, if none was found.
         missed_at: When it was found that a trace must be made.
         is_tracing: Whether a trace is being made now.
@@ -44,6 +47,7 @@ class Call:
     reason: Cause | None = None
     trace: Trace | None = None
     added: int = 0
+    looked_up_in: tuple[Context, GuardedState] | None = None
     wanted: Wanted | None = None
     missed_at: float = 0.0
     is_tracing: bool = False

@@ -6,7 +6,7 @@ RFC "Functions, not Sessions", section "Trace Caches" ("too many traces").
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -50,7 +50,7 @@ class Limit:
             expected = ", ".join(map(repr, get_args(OnLimit)))
             raise ValueError(f"on_limit is {self.on_limit!r}, expected one of {expected}")
 
-    def check(self, name: str, traces: int) -> None:
+    def check(self, name: Callable[[], str], traces: int) -> None:
         """Is asked before a trace is made; may raise."""
         if self.max_traces is None or traces < self.max_traces:
             return
@@ -59,7 +59,7 @@ class Limit:
         if self.on_limit == "eager":
             raise RunEagerly
         raise TraceLimitError(
-            f"`{name}` has {count(traces, 'trace')}, max_traces is {self.max_traces}, and this "
+            f"`{name()}` has {count(traces, 'trace')}, max_traces is {self.max_traces}, and this "
             "call needs one more; look at its .retraces for the causes, or raise max_traces"
         )
 

@@ -177,7 +177,10 @@ class Recorder(Record):
     @_harmless
     def context_key(self, function_type: Any) -> Any:
         """What the key of a trace holds besides the arguments: the call's context."""
-        return self._context(_tensorflow.objects(function_type))[0]
+        call, found = self.current, self._context(_tensorflow.objects(function_type))
+        if call is not None:
+            call.looked_up_in = found
+        return found[0]
 
     @_harmless
     def context_key_after_trace(self, concrete: Any) -> Any:
@@ -238,15 +241,16 @@ class Recorder(Record):
         call = self.current
         if call is None:
             return
-        call.wanted = self.wanted(function_type)
+        found = call.looked_up_in or self._context(_tensorflow.objects(function_type))
+        call.wanted = Wanted(key_of(function_type), *found)
         self._refuse_endless(call)
         if (call.counts or call.explains) and call.added == 0:
-            if self.traces:
-                current = stance_of(self.function_id, self.own_stance)
+            current = stance_of(self.function_id, self.own_stance)
+            if self.traces and current != "default":
                 name = self.spoken_name() or self.name
                 remedy = functools.partial(self.remedy, site=call_site(), wanted=call.wanted)
                 obey(current, name, call.wanted, list(self.traces.values()), remedy)
-            self.limit.check(self.spoken_name() or self.name, len(self.traces))
+            self.limit.check(lambda: self.spoken_name() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()
 

@@ -200,7 +200,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if known is not None:
             return self._call_known(*known)
         generation, started = self._dispatch.generation, time.perf_counter()
-        result, trace = self._call_unknown(args, kwargs)
+        result, trace = self._call_unknown(args, kwargs, state)
         if trace is not None:
             self._dispatch.remember(self, trace, generation, args, kwargs, state)
         if self._jit_compile:
@@ -224,13 +224,13 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 spent.calls += 1
             self.recorder.hit(entry.trace, seconds)
 
-    def _call_unknown(self, args: Any, kwargs: Any) -> tuple[Any, Trace | None]:
+    def _call_unknown(self, args: Any, kwargs: Any, state: int) -> tuple[Any, Trace | None]:
         """Makes a call as TensorFlow does; returns its value, and its trace if it was a hit."""
         __tracebackhide__ = True
         recorder = self.recorder
         if replicas.runner is not None:
             replicas.runner.adopt(self, args, kwargs)
-        host = self._of_state(args, kwargs)
+        host = self._of_state(args, kwargs, state)
         fresh = _tensorflow.initialization(host)
         locked = _tensorflow.holds_lock(host)
         call, calls = Call(recorder), this_thread.calls
@@ -290,7 +290,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     # A function for each state of what its code reads -----------------------------------------
 
-    def _of_state(self, args: Any, kwargs: Any) -> Any:
+    def _of_state(self, args: Any, kwargs: Any, state: int) -> Any:
         """The tf.function that traces and serves calls in the state in which things are now.
 
         TensorFlow lets a function create variables on its first call only. A model that the
@@ -301,7 +301,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         recorder = self.recorder
         if recorder.guards.on_stale != "retrace" or not self._observed:
             return self
-        state = recorder.guards.state
         if any(map(_is_object, args)) or any(map(_is_object, kwargs.values())):
             looked_up = self._look_up(self, args, kwargs)
             if looked_up is not None:
@@ -449,7 +448,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             self.recorder.begin(call)
             with call.interruption:
-                host = self._of_state(args, kwargs)
+                host = self._of_state(args, kwargs, self.recorder.guards.state)
                 return _Base.get_concrete_function(host, *args, **kwargs)
         finally:
             del calls[depth:]
@@ -510,7 +509,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
-        host = self._of_state(args, kwargs)
+        host = self._of_state(args, kwargs, self.recorder.guards.state)
         if _tensorflow.initialization(host) is not None:  # nothing was traced in this state
             host = self
         return _tensorflow.look_up(host, args, kwargs)

@@ -18,6 +18,8 @@ Sample = tuple[np.ndarray, ...]
 
 def sample_of(function: Any, concrete: Any, args: Any, kwargs: Any) -> Sample | None:
     """Copies the tensors of a call; none of one in a graph, or with more than a megabyte."""
+    if not tf.executing_eagerly():
+        return None
     try:
         given = tf.nest.flatten((args, kwargs))
         if sum(getattr(each, "nbytes", 0) for each in given if isinstance(each, np.ndarray)) > (
