@@ -47,6 +47,7 @@ from nbfn._tensorflow.graphs.capturing import (
     unused_operations,
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
+from nbfn._tensorflow.graphs.likeness import do_the_same
 from nbfn._tensorflow.graphs.ordering import keep_order, unordered_loops
 from nbfn._tensorflow.graphs.python_calls import graph_time_functions
 from nbfn._tensorflow.graphs.recording import is_recording, record_gradient

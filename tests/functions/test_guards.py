@@ -18,6 +18,9 @@ import nbfn
 CODE = """
 import math
 import functools
+import itertools
+
+runs = itertools.count()  # no two graphs are the same
 
 class Options:
     kind = "plain"
@@ -46,7 +49,7 @@ net = Net()
 def f(x):
     inner = lambda: items
     [text, table, array, large, options.double, options.kind, variable, tensor, inner()]
-    return helper(x) + shifted(x) + net(x)
+    return helper(x) + shifted(x) + net(x) + tf.constant(next(runs), tf.float32) * 0.0
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from types import SimpleNamespace
 from typing import Any
@@ -47,7 +48,10 @@ def changed(values: Any, index: Any, value: Any = 5) -> None:
 )
 def test_one_element(value: Any, index: Any) -> None:
     held = SimpleNamespace(value=[value])
-    f = nbfn.function(lambda x: x if held.value[0] is not None else -x, autograph=False)
+    runs = itertools.count()  # no two graphs are the same
+    f = nbfn.function(
+        lambda x: x + next(runs) if held.value[0] is not None else -x, autograph=False
+    )
     for _ in range(3):
         f(ONE)
     assert (len(f.traces), f.hits) == (1, 2)

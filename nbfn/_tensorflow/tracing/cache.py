@@ -28,6 +28,9 @@ class CacheObserver(Protocol):
     def missed(self, function_type: Any) -> None:
         """A look-up found nothing; a trace for this type is made next."""
 
+    def twin(self, concrete: Any) -> Any | None:
+        """An older trace that does the same as a new one, and serves in its place."""
+
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""
 
@@ -132,8 +135,11 @@ class ObservedCache(DryCache):
         before = list(self._primary.items())
         try:
             context_key = self._observer.context_key_after_trace(fn)
-            super().add(fn, _strict(context, fn.function_type, context_key))
-            self._observer.added(fn)
+            context = _strict(context, fn.function_type, context_key)
+            twin = self._observer.twin(fn)
+            super().add(twin or fn, context)
+            if twin is None:
+                self._observer.added(fn)
         except BaseException as error:
             # After an interrupt the cache and its observer must know the same traces.
             if not isinstance(error, Exception) and self._observer.is_given_up(fn):
@@ -151,11 +157,14 @@ class ObservedCache(DryCache):
         return super().generalize(_strict(context, function_type, context_key), function_type)
 
     def discard(self, concrete: Any) -> bool:
-        """Takes one trace out; answers whether it was there."""
-        for (context, function_type), value in list(self._primary.items()):
-            if value is concrete:
-                return bool(super().delete(function_type, context))
-        return False
+        """Takes one trace out, wherever it serves; answers whether it was there."""
+        keys = [key for key, value in self._primary.items() if value is concrete]
+        for context, function_type in keys:
+            super().delete(function_type, context)
+        return bool(keys)
+
+    def values(self) -> list[Any]:
+        return list(dict.fromkeys(super().values()))
 
 
 def _without_names(function_type: Any) -> list[Any]:

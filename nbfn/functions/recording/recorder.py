@@ -280,6 +280,36 @@ class Recorder(Record):
         """What a call of this type needs of a trace."""
         return Wanted(key_of(function_type), *self._context(_tensorflow.objects(function_type)))
 
+    @_harmless
+    def twin(self, concrete: Any) -> Any | None:
+        """The concrete function of an older trace that does the same as a new one.
+
+        What has changed in Python since then made no difference: it is no cause of a retrace, and
+        the older trace serves in the new state, too.
+        """
+        call = self.current
+        if call is None or call.wanted is None or call.creates or call.added or not call.counts:
+            return None
+        key = key_of(concrete.function_type)
+        for trace in reversed(self.traces.values()):
+            known = trace._concrete()
+            if (
+                known is not None
+                and trace.differs_in_state_alone(key, call.wanted.context)
+                and _tensorflow.do_the_same(known, concrete)
+            ):
+                with self.lock:
+                    seconds = time.perf_counter() - call.missed_at
+                    self.trace_seconds += seconds
+                    call.trace_seconds += seconds
+                    call.trace, call.is_tracing = trace, False
+                    trace.context, trace.state = call.wanted.context, call.wanted.state
+                    trace.watch_guarded(self.guards.references(), self._gone)
+                self.on_cache_change()
+                call.runs_next()
+                return known
+        return None
+
     def added(self, concrete: Any) -> None:
         """A new trace is in the cache."""
         self.on_cache_change()

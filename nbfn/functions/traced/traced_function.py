@@ -264,7 +264,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if not locked:  # TensorFlow keeps its lock when the arguments do not fit
                 _tensorflow.release_lock(host)
             recorder.end(call)
-            if call.trace is not None and call.trace.context is not None:
+            if call.added and call.trace is not None and call.trace.context is not None:
                 self._states[call.trace.context.state] = None if host is self else host
             self._tidy(call)
             if self._settings.infer_signature_from_first_call and call.trace is not None:

@@ -92,6 +92,7 @@ class Trace:
         self.lost: list[str] = []
         self.sample: Sample | None = None
         self.watched: list[weakref.ReferenceType[Any]] = []
+        self._guarded: list[weakref.ReferenceType[Any]] = []
         self._concrete = weakref.ref(concrete)
 
     def watch_objects(self, gone: list[int]) -> None:
@@ -105,19 +106,34 @@ class Trace:
             if target is not None:
                 self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
 
+    def differs_in_state_alone(self, key: Key, context: Context | None) -> bool:
+        """Whether only the Python state keeps it from serving calls of this key and context."""
+        if context is None or self.context is None or not self.serves_calls:
+            return False
+        own = {path: leaf.token for path, leaf in self.key.leaves.items()}
+        return (
+            own == {path: leaf.token for path, leaf in key.leaves.items()}
+            and self.key.containers == key.containers
+            and self.context == context._replace(state=self.context.state)
+        )
+
     def watch_guarded(self, references: Iterable[Callable[[], Any]], gone: list[int]) -> None:
         """The same for the objects that its code has read: with one of them its state has died.
+
+        Those of an earlier state in which it served no longer count.
 
         Args:
             references: Weak references to the objects that are guarded now.
             gone: As for `watch_objects`.
         """
         number = self.number
+        gone[:] = [each for each in gone if each != number]
+        self._guarded.clear()
         known = {each.content for each in self.state.fingerprints.values() if each.kind is not None}
         for reference in references:
             target = reference()
             if target is not None and content_of(target) in known:
-                self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
+                self._guarded.append(weakref.ref(target, lambda _: gone.append(number)))
 
     @property
     def is_keyed(self) -> bool:

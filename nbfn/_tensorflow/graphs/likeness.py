@@ -1,0 +1,88 @@
+"""Whether two traces do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_OF_NAMES = ("PartitionedCall-", "StatefulPartitionedCall-")
+"""TensorFlow numbers the gradients of calls, which follow from what is called."""
+
+
+def do_the_same(one: Any, other: Any) -> bool:
+    """Whether two traces have the same operations, inputs, outputs and captures.
+
+    Names of operations and of functions do not count. What only this process can tell apart, such
+    as functions of Python that a graph calls and gradients of the user's, is never the same.
+    """
+    types = [(each.function_type.parameters, each.function_type.output) for each in (one, other)]
+    return (
+        types[0] == types[1] and _captured(one) == _captured(other) and _form(one) == _form(other)
+    )
+
+
+def _captured(concrete: Any) -> Any:
+    graph = concrete.graph
+    if getattr(graph, "deferred_external_captures", None):  # asked for at each call
+        return object()
+    return [id(external) for external, _ in graph.captures]
+
+
+def _form(concrete: Any) -> Any:
+    """The operations of a trace with numbers in place of names."""
+    graph = concrete.graph
+    definition = graph.as_graph_def()
+    functions = {each.signature.name: each for each in definition.library.function}
+    numbers = {node.name: i for i, node in enumerate(definition.node)}
+    ends = [
+        [numbers.get(each.op.name) for each in tensors] for tensors in (graph.inputs, graph.outputs)
+    ]
+    indices = [each.value_index for each in graph.outputs]
+    last = sorted(numbers[each.name] for each in graph.control_outputs)
+    return ends, indices, last, _form_of_nodes(definition.node, numbers, functions, {})
+
+
+def _form_of_nodes(
+    nodes: Iterable[Any], numbers: Mapping[str, Any], functions: Mapping[str, Any], known: Any
+) -> Any:
+    return [
+        (
+            node.op,
+            node.device,
+            [_numbered(each, numbers) for each in node.input],
+            [(name, _form_of(node.attr[name], functions, known)) for name in sorted(node.attr)],
+        )
+        for node in nodes
+    ]
+
+
+def _numbered(name: str, numbers: Mapping[str, Any]) -> tuple[Any, ...]:
+    base, _, output = name.removeprefix("^").partition(":")
+    return name[:1] == "^", numbers[base], output
+
+
+def _form_of(attribute: Any, functions: Mapping[str, Any], known: Any) -> Any:
+    called = [each.name for each in (attribute.func, *attribute.list.func) if each.name]
+    if called:
+        return [_form_of_function(name, functions, known) for name in called]
+    if attribute.s.startswith(tuple(each.encode() for each in _OF_NAMES)):
+        return None
+    return attribute.SerializeToString(deterministic=True)
+
+
+def _form_of_function(name: str, functions: Mapping[str, Any], known: dict[str, Any]) -> Any:
+    if name not in known:
+        function = functions.get(name)
+        if function is None:
+            return name
+        known[name] = name  # a function that calls itself
+        arguments = [each.name for each in function.signature.input_arg]
+        numbers = {each: -1 - i for i, each in enumerate(arguments)}
+        numbers |= {node.name: i for i, node in enumerate(function.node_def)}
+        outputs = [each.name for each in function.signature.output_arg]
+        known[name] = (
+            [_numbered(function.ret[each], numbers) for each in outputs],
+            sorted(_numbered(each, numbers) for each in function.control_ret.values()),
+            _form_of_nodes(function.node_def, numbers, functions, known),
+        )
+    return known[name]
