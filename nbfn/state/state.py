@@ -49,6 +49,9 @@ class State:
         weak: The same of an object that is held weakly.
         content: How to fetch what must have the same content, and that content.
         settings: Objects of Keras, and the settings that they must have.
+        opaque: Whether the code may do something each time that no source shows: it writes a name,
+            or draws from an iterator or from random numbers.
+        keeps: Whether it keeps something of the user's alive.
     """
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
@@ -57,6 +60,8 @@ class State:
     weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
     content: list[tuple[Fetch, Any]] = field(default_factory=list)
     settings: list[Look] = field(default_factory=list)
+    opaque: bool = False
+    keeps: bool = False
 
     def holds(self) -> bool:
         """Whether nothing has changed since, by looking as little as possible."""

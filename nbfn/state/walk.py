@@ -45,7 +45,6 @@ from nbfn.state.values.introspection import (
     closed_over,
     count_attributes,
     hides_none,
-    late,
     member,
     own_attributes,
     part_fetched,
@@ -54,6 +53,7 @@ from nbfn.state.values.introspection import (
     reference_to,
     undressed,
 )
+from nbfn.state.values.random_numbers import is_drawn_from
 from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
 from nbfn.state.values.settings import (
     Settings,
@@ -114,6 +114,12 @@ class Walk:
                 self._attributes_of(name, route, value, fetch)
                 self._settings_of(name, route, value)
 
+    def _late(self, value: Any) -> Fetch:
+        """Fetches a value later; the guards keep one alive that cannot be referred to weakly."""
+        reference = reference_to(value)
+        self.guards.keeps |= reference is None
+        return reference or (lambda: value)
+
     def _is_new(self, *key: Any) -> bool:
         """Whether this is looked at for the first time."""
         if key in self._seen:
@@ -159,6 +165,7 @@ class Walk:
             else:
                 known = ABSENT if value is ABSENT else fingerprint(value)
         guards.fingerprints[source] = known
+        guards.opaque |= is_drawn_from(value)
         reference = None if is_content(value) else reference_to(value)
         if value is ABSENT or is_immutable(value):
             guards.same.append((fetch, value))
@@ -187,7 +194,7 @@ class Walk:
             if not is_immutable(item):
                 at = key if is_dict else i
                 path = f"[{at!r}]" if type(at) in (int, str) else "[…]"
-                self.follow(name + path, f"{route}[{i}]", item, late(item))
+                self.follow(name + path, f"{route}[{i}]", item, self._late(item))
 
     # Code -------------------------------------------------------------------------------
 
@@ -199,12 +206,12 @@ class Walk:
             return
         if is_a(value, MethodType):
             owner = name.rpartition(".")[0] or "self"
-            self.follow(owner, f"{route}.__self__", value.__self__, late(value.__self__))
+            self.follow(owner, f"{route}.__self__", value.__self__, self._late(value.__self__))
         while is_a(value, PARTIALS):
-            bound = functools.partial(bound_by, late(value))
+            bound = functools.partial(bound_by, self._late(value))
             self.guards.content.append((bound, content_of(bound())))
             for i, item in enumerate((*value.args, *value.keywords.values())):
-                self.follow(f"{name}({i})", f"{route}({i})", item, late(item))
+                self.follow(f"{name}({i})", f"{route}({i})", item, self._late(item))
             value = value.func
         for i, each in enumerate(functions):
             if self._is_new("code", id(each)):
@@ -226,6 +233,7 @@ class Walk:
         """Visits the globals, modules and closures that a function of the user's reads."""
         read = reads(function.__code__, self._graph_time, _loggers(function), _libraries(function))
         self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
+        self.guards.opaque |= bool(read.written)
         namespace = function.__globals__
         if "keras" in self.named or "keras" in read.globals:
             self._config()
@@ -275,7 +283,7 @@ class Walk:
                 at = Source("setting", name + path, route + path)
                 if not is_list:
                     known[at] = fingerprint(part)
-                self.follow(at.name, at.route, part, late(part))
+                self.follow(at.name, at.route, part, self._late(part))
         reference = weakref.ref(value)
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
@@ -306,6 +314,7 @@ class Walk:
         storage = storage_of(classes)
         if not (users or storage or is_module or is_a(value, HOLDERS)):
             return
+        self.guards.opaque |= self._objects_left < 0
         if self._objects_left < 0 or not self._is_new("object", id(value)):
             return
         self._objects_left -= 1
@@ -392,7 +401,7 @@ def state_of(
     for _ in range(_MAX_ROUNDS):  # until the code that was found names nothing new
         builder = Walk(attributes, graph_time)
         for name, value in values:
-            builder.follow(name, name, value, late(value))
+            builder.follow(name, name, value, builder._late(value))
         builder.walk()
         if builder.named <= attributes:
             break

@@ -12,10 +12,10 @@ from nbfn.spent import Spent, spent_here
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Record
-    from nbfn.functions.guards import GuardedState
     from nbfn.functions.traces.cause import Cause, Wanted
     from nbfn.functions.traces.context import Context
     from nbfn.functions.traces.trace import Trace
+    from nbfn.state.guarded import GuardedState
 
 
 @dataclass

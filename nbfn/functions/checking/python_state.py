@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CellType, FunctionType, ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +15,7 @@ import tensorflow as tf
 from nbfn.code import is_user_module
 from nbfn.functions.effects.reach import named
 from nbfn.state.values.fingerprints import content_of, is_immutable
+from nbfn.state.values.random_numbers import put_random_state_back, random_state
 
 _MAX_DEPTH = 6
 _MAX_ITEMS = 10_000
@@ -219,16 +219,3 @@ def fingerprint(value: Any) -> Any:
         with contextlib.suppress(AttributeError, NotImplementedError, tf.errors.OpError):
             value = value.numpy()
     return content_of(value)
-
-
-def random_state() -> dict[str, Any]:
-    """The state of Python's and NumPy's shared random numbers."""
-    kind, keys, position, *rest = cast("Any", np.random.get_state(legacy=True))
-    return {"random": random.getstate(), "np.random": (kind, keys.tobytes(), position, *rest)}
-
-
-def put_random_state_back(state: Mapping[str, Any]) -> None:
-    """Puts back what `random_state` gave."""
-    random.setstate(state["random"])
-    kind, keys, *rest = state["np.random"]
-    np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))

@@ -12,7 +12,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
-from nbfn.functions.guards import GuardedState, Guards
+from nbfn.functions.guards import Guards
 from nbfn.functions.recording.limit import Limit
 from nbfn.functions.recording.refusal import (
     EndlessTraceError,
@@ -30,6 +30,7 @@ from nbfn.functions.traces.created_variables import DeadStateError, check_state,
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import Site, call_site, warn
+from nbfn.state.guarded import GuardedState
 
 _UNDER_A_STRATEGY = "pass tensors, and define the function with reduce_retracing=True"
 Roots = Callable[[], Iterator[tuple[str, Any]]]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nbfn.documentation import page_of_cause
-from nbfn.functions.guards import GuardedState
 from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key
 from nbfn.site import Site
+from nbfn.state.guarded import GuardedState
 from nbfn.state.values.fingerprints import Kind as KindOfState
 
 MAX_CAUSES = 3

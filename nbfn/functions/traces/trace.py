@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.graphs.carve import carve
-from nbfn.functions.guards import GuardedState
 from nbfn.functions.retraces.diff import TraceDiff, diff
 from nbfn.functions.traces.capture import Captures, captures_of
 from nbfn.functions.traces.cause import Cause
@@ -19,6 +18,7 @@ from nbfn.functions.traces.context import Context
 from nbfn.functions.traces.key import Key, ObjectLeaf
 from nbfn.functions.traces.sample import Sample
 from nbfn.site import Cell, Site
+from nbfn.state.guarded import GuardedState
 from nbfn.state.values.fingerprints import content_of
 
 if TYPE_CHECKING:

@@ -212,8 +212,8 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
     config = getattr(value, "get_config", None)
     if callable(config) and not hasattr(value, "weights"):
         return (type(value), again(config()))
-    if not exact and getattr(type(value), "__eq__", None) is object.__eq__:
-        return (type(value),)
+    if getattr(type(value), "__eq__", None) is object.__eq__:
+        return (type(value), serial(value)) if exact else (type(value),)
     try:
         hash(value)
     except TypeError:

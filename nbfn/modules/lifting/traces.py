@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from types import FunctionType
 from typing import Any
 
 import keras
@@ -18,19 +21,28 @@ from nbfn._tensorflow import (
     tensor_keys,
     tf_function,
 )
+from nbfn.code import is_user_module
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifecycle.naming import fingerprint
-from nbfn.modules.lifting.arguments import has_place, map_places, places_in, scope_of
+from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
-from nbfn.modules.lifting.decided import TooMuchError, decided_by, random_state
 from nbfn.modules.lifting.inner_store import Streams
 from nbfn.modules.lifting.lifting import Leaf, Lift
+from nbfn.serial import serial
+from nbfn.state.guarded import GuardedState
+from nbfn.state.state import State
+from nbfn.state.values.fingerprints import is_immutable
+from nbfn.state.values.random_numbers import random_state
+from nbfn.state.walk import state_of
 
 _CACHE_SIZE = 256
+_MAX_STATES = 16
 # One for all, because a transformation is often made anew in each call of a compact method.
-_cache: OrderedDict[Hashable, Any] = OrderedDict()
+_cache: OrderedDict[Hashable, list[_Kept]] = OrderedDict()
 _lock = threading.Lock()
+# What a function has read, which is looked at again only if it no longer holds.
+_looks: weakref.WeakKeyDictionary[Any, dict[Any, State]] = weakref.WeakKeyDictionary()
 
 
 def call_traced(
@@ -40,7 +52,7 @@ def call_traced(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     options: Mapping[str, Any],
-    by_state: bool = False,
+    unasked: Callable[..., Any] | None = None,
 ) -> Any:
     """Calls a function by way of a trace; of an earlier one if it fits.
 
@@ -51,41 +63,55 @@ def call_traced(
       args: its other arguments.
       kwargs: its keyword arguments.
       options: of ``tf.function``.
-      by_state: whether all the Python state that the function can reach decides, as where the user
-        did not ask for a trace; otherwise the code, the closure and the arguments.
+      unasked: the user's function inside of `fn`, where the user did not ask for a trace: one that
+        is not the same each time is not kept.
     """
     once = _Call(lift, fn, module, args, kwargs)
     if context.here.interceptors or lift.store.wanted is not None:
         # What looks on at calls is part of the trace, and is gone after it.
         return once.finish(once.traced(options))
-    try:
-        known = once.reached() if by_state else (_what(fn), fingerprint(dict(options)), once.key())
-    except TooMuchError:
-        return once.finish(once.traced(options))
-    # Modules of one configuration share a trace if nothing in it depends on their place.
-    key: Hashable = (lift.label, known)
+    key = (lift.label, _what(fn), fingerprint(dict(options)), once.key())
+    place = once.place()
+    reads = functools.partial(once.reads, unasked or fn)
+    now = reads()
     with _lock:
-        found = _cache.get(key)
-        if found is None:
-            key = (lift.label, known, once.place())
-            found = _cache.get(key)
-        if found is not None:
-            _cache.move_to_end(key)
-    if found is not None:
-        return once.finish(found)
+        kept = _cache.setdefault(key, [])
+        _cache.move_to_end(key)
+    for each in kept:
+        # Modules of one configuration share a trace if nothing in it depends on their place.
+        fits = not each.trace.placed or each.place == place
+        if fits and not each.state.changes(now.fingerprints):
+            return once.finish(each.trace)
     # Without the lock: another thread may trace what this trace waits for.
-    before = random_state() if by_state else None
-    found = once.traced(options)
-    if found.concrete.captured_inputs:
-        return once.finish(found)  # kept, it would keep the user's tensors and variables alive
-    if by_state and (random_state() != before or once.reached() != known):
-        # The code has changed what it can read, or drawn: it does something each time, so it runs.
-        return once.finish(found)
+    before, state = random_state(), GuardedState(0, now.fingerprints)
+    trace = once.traced(options)
+    if trace.concrete.captured_inputs:
+        return once.finish(trace)  # kept, it would keep the user's tensors and variables alive
+    changed = state.changes(reads().fingerprints)
+    if unasked is not None and (changed or now.opaque or random_state() != before):
+        return once.finish(trace)  # it does something each time, so it runs each time
+    state.learn(source for source, _ in changed)
     with _lock:
-        _cache[key if found.placed else (lift.label, known)] = found
+        kept.insert(0, _Kept(trace, place, state))
+        del kept[_MAX_STATES:]
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
-    return once.finish(found)
+    return once.finish(trace)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kept:
+    """A trace with what it depends on besides its key.
+
+    Attributes:
+      trace: the trace.
+      place: where its modules were.
+      state: the Python state that it read.
+    """
+
+    trace: _Trace
+    place: Hashable
+    state: GuardedState
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,15 +173,26 @@ class _Call:
             *self._inputs_key(),
         )
 
-    def reached(self) -> Hashable:
-        """The same with all state that code can reach, and no hold on it; or a `TooMuchError`."""
+    def reads(self, fn: Any) -> State:
+        """What the user's code reads of Python's state: that of a function and of the modules."""
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
-        places = [
-            (self._inside(("", scope_of(thing).path)), type(thing), _fields_of(thing))
-            for thing in places_in([self.module, static])
-        ]
-        rest = [leaf for leaf in static if not has_place(leaf)]
-        return decided_by(places, self.fn, rest), self._inputs_key()
+        roots: list[tuple[str, Any]] = [("", fn)]
+        for thing in filter(is_module, places_in([self.module, static])):
+            roots.append((type(thing).__name__, type(thing)))
+            fields = ((n, thing.__dict__[n]) for n in thing.__field_names__)
+            roots += [(f"self.{name}", value) for name, value in fields if not has_place(value)]
+        roots += [("", leaf) for leaf in static if not has_place(leaf)]
+        roots = [(name, value) for name, value in roots if not is_immutable(value)]
+        place = tuple((name, id(value)) for name, value in roots)
+        looks = _looks_of(fn)
+        known = looks.get(place)
+        if known is None or not known.holds():
+            known = state_of(roots)
+            if len(looks) >= _MAX_STATES:
+                looks.clear()
+            if not known.keeps:
+                looks[place] = known
+        return known
 
     def _inputs_key(self) -> tuple[Hashable, ...]:
         store = self.lift.store
@@ -246,18 +283,25 @@ class _Call:
         return output
 
 
+def _looks_of(function: Any) -> dict[Any, State]:
+    try:
+        return _looks.setdefault(function, {})
+    except TypeError:  # a callable object that has no hash, or no weak references
+        return {}
+
+
 def _what(function: Any) -> Hashable:
-    """What a function does, for comparisons."""
-    # A method is what it is; a function made here may have other values in its closure.
-    return function if hasattr(function, "__nbfn_wrapped__") else fingerprint(function)
-
-
-def _fields_of(thing: Any) -> list[Any]:
-    """The construction arguments of a module, without modules of its own; of a variable none."""
-    if not is_module(thing):
-        return [thing.collection, thing.name]
-    values = [thing.__dict__[name] for name in thing.__field_names__]
-    return [map_places(lambda _: None, value) for value in values]
+    """What a function does, for comparisons, but for the state that it reads."""
+    number: Hashable = serial(function)
+    if hasattr(function, "__nbfn_wrapped__"):  # a method is what it is
+        return number
+    if isinstance(function, functools.partial):
+        return _what(function.func), tuple(map(_what, function.args)), _what(function.keywords)
+    if isinstance(function, FunctionType) and is_user_module(function.__module__):
+        # One made here, and again in each call; what it closes over is state.
+        own = fingerprint([function.__defaults__, function.__kwdefaults__])
+        return function.__code__, own
+    return fingerprint(function)
 
 
 def _named(thing: Any) -> Hashable:
@@ -266,7 +310,7 @@ def _named(thing: Any) -> Hashable:
         return thing.collection, thing.name
     # A class that was transformed in a method is another one in each call.
     cls = getattr(type(thing), "__untransformed__", type(thing))
-    return cls, fingerprint([thing.__dict__[name] for name in cls.__field_names__])
+    return serial(cls), fingerprint([thing.__dict__[name] for name in cls.__field_names__])
 
 
 def _vector(counts: Any) -> Any:

@@ -71,7 +71,7 @@ def vmap(
                 lift.user = _EAGER
             return mapping.created() if lift.is_creating() else mapping.mapped()
         mapped = enters(functools.partial(_mapped, fn, options))
-        return call_traced(lift, mapped, module, args, kwargs, {}, by_state=True)
+        return call_traced(lift, mapped, module, args, kwargs, {}, unasked=fn)
 
     options = {
         "variable_axes": variable_axes or {},

@@ -432,3 +432,53 @@ def test_what_a_method_counts_itself_decides_nothing() -> None:
     assert count == 1
     factor = 3.0
     assert float(Counts().apply({}, tf.constant(1.0))) == 3.0
+
+
+rate = 2.0
+
+
+def helper(x: Any) -> Any:
+    return x * rate
+
+
+@pytest.mark.parametrize("transform", [nn.jit, lambda f: nn.vmap(f, {"params": None})])
+def test_what_the_code_reads_is_what_it_is_now(
+    transform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Scaled(nn.Module):
+        offset = 0.0
+
+        @nn.compact
+        def __call__(self, x):
+            return helper(x) + self.offset + options["bias"]
+
+    options = {"bias": 0.0}
+    call = transform(lambda m, x: m(x))
+    model = Scaled().bind({})
+    near(call(model, X), 2.0 * X)
+    monkeypatch.setitem(globals(), "rate", 3.0)
+    near(call(model, X), 3.0 * X)
+    options["bias"] = 1.0
+    near(call(model, X), 3.0 * X + 1.0)
+    Scaled.offset = 2.0
+    near(call(model, X), 3.0 * X + 3.0)
+    monkeypatch.setitem(globals(), "helper", lambda x: -x)
+    near(call(model, X), 3.0 - X)
+    monkeypatch.undo()
+    near(call(model, X), 2.0 * X + 3.0)
+
+
+def test_a_jitted_function_that_counts_its_traces_is_traced_once() -> None:
+    count, log = 0, []
+
+    def counted_calls(m: Any, x: Any) -> Any:
+        nonlocal count
+        count += 1
+        log.append(count)
+        return m(x)
+
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    call = nn.jit(counted_calls)
+    for _ in range(4):
+        call(dense, X)
+    assert (count, log) == (1, [1])

@@ -1,0 +1,28 @@
+"""The shared random numbers of Python and NumPy, which code draws without a trace of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+
+def is_drawn_from(value: Any) -> bool:
+    """Whether a value gives something else each time: an iterator, a source of random numbers."""
+    sources = (np.random.Generator, np.random.RandomState, random.Random)
+    return hasattr(type(value), "__next__") or issubclass(type(value), sources)
+
+
+def random_state() -> dict[str, Any]:
+    """The state of Python's and NumPy's shared random numbers."""
+    kind, keys, position, *rest = cast("Any", np.random.get_state(legacy=True))
+    return {"random": random.getstate(), "np.random": (kind, keys.tobytes(), position, *rest)}
+
+
+def put_random_state_back(state: Mapping[str, Any]) -> None:
+    """Puts back what `random_state` gave."""
+    random.setstate(state["random"])
+    kind, keys, *rest = state["np.random"]
+    np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))
