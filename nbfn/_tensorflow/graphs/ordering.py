@@ -59,6 +59,7 @@ _WRITES = (
 )
 _READS = frozenset({"ResourceGather", "ResourceGatherNd"})
 _CALLS = frozenset({"StatefulPartitionedCall", "While", "If", "Case"})
+_LOOPS = ("While", "StatelessWhile")
 _LOOPS_AND_BRANCHES = {"While": ("body", "cond"), "If": ("then_branch", "else_branch")}
 MAX_EDGES = 8
 """More operations than these are waited for through one operation that waits for them."""
@@ -77,6 +78,8 @@ def keep_order(graph: Any) -> None:
     operations = graph.get_operations()
     if not any(map(_writes, operations)):
         return
+    if any(op.type in _LOOPS for op in operations):
+        operations = _after_their_inputs(operations)
     risky: list[Any] = []
     writing: list[Any] = []
     for op in operations:
@@ -89,6 +92,29 @@ def keep_order(graph: Any) -> None:
             risky.append(op)
         if writes:
             writing.append(op)
+
+
+def _after_their_inputs(operations: list[Any]) -> list[Any]:
+    """The operations in the order they were made, but each after those that it needs.
+
+    The gradient of a loop gives the loop itself more inputs, to keep values for the way back: they
+    were made after the loop. Waiting for it they would wait for themselves.
+    """
+    ordered: dict[str, Any] = {}
+    for op in operations:
+        waiting = [op]
+        while waiting:
+            if waiting[-1] is op and op.type not in _LOOPS:
+                needed = []
+            else:
+                given = (*(each.op for each in waiting[-1].inputs), *waiting[-1].control_inputs)
+                needed = [each for each in given if each.name not in ordered]
+            if needed:
+                waiting += needed
+            else:
+                ordered.setdefault(waiting[-1].name, waiting[-1])
+                waiting.pop()
+    return list(ordered.values())
 
 
 def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:

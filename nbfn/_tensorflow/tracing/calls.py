@@ -31,6 +31,26 @@ _HANDLES = frozenset(
 )
 
 
+_composite = getattr(internal("framework.composite_tensor"), "CompositeTensor", None)
+_COMPOSITES = (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices, tf.data.Iterator)
+
+Iterator: type | None = getattr(internal("data.ops.iterator_ops"), "OwnedIterator", None)
+"""The class of eager iterators over data sets; None where their parts cannot be told."""
+if not hasattr(Iterator, "_type_spec"):
+    Iterator = None
+
+
+def is_composite(value: Any) -> bool:
+    """Whether a value is made of tensors: a sparse or a ragged one, an iterator, ..."""
+    return isinstance(value, _COMPOSITES if _composite is None else _composite)
+
+
+def iterator_parts(iterator: Any) -> tuple[Any, Any] | None:
+    """The specification of an `Iterator`, and the tensor that a graph gets of it."""
+    resource = getattr(iterator, "_iterator_resource", None)
+    return None if resource is None else (iterator._type_spec, resource)
+
+
 def is_plain_eager() -> bool:
     """Whether calls run eagerly, outside every strategy, and nothing is being saved."""
     return (

@@ -204,6 +204,12 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
         key.append(kind)
         key.append(len(value))
         return _read_all(value, key, tensors)
+    elif kind is _tensorflow.Iterator:  # such as Keras passes to each of its steps
+        parts = _tensorflow.iterator_parts(value)
+        if parts is None:
+            return False
+        key.append(parts[0])
+        tensors.append(parts[1])
     elif hasattr(kind, "__tf_tracing_type__"):
         return False
     else:

@@ -6,7 +6,7 @@ import weakref
 from types import CodeType
 
 from nbfn import _tensorflow
-from nbfn.code import plain_function
+from nbfn.code import is_user_module, plain_function
 from nbfn.errors import NbfnWarning, tell_failure
 from nbfn.functions.effects.remarks import remarks
 from nbfn.functions.recording.recorded import Recorded
@@ -29,7 +29,9 @@ def warn_of_first_trace(function: Recorded, definition: Definition | None, trace
 
 
 def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> None:
-    if definition is not None and definition.note_first_trace(trace.site):
+    python = plain_function(function.python_function)
+    is_users = is_user_module(getattr(python, "__module__", None))
+    if is_users and definition is not None and definition.note_first_trace(trace.site):
         warn(
             f"`{function.label}` ({function.site}) was made {MAX_IN_A_LOOP} times, and each was "
             "traced and called once. Make it once, above the loop or the function that makes it, "
@@ -37,7 +39,7 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         )
     if not function.remarked:
         function.remarked = True
-        if _is_known(getattr(plain_function(function.python_function), "__code__", None)):
+        if _is_known(getattr(python, "__code__", None)):
             return
         graph_time = _tensorflow.graph_time_functions(trace.graph)
         said = remarks(function.python_function, function.owner, graph_time)

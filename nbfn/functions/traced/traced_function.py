@@ -418,8 +418,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 result = run()
             if running is not None:
                 running.creates = bool(created)
-            # Replicas wait for each other: an order across them would never end.
-            if not tf.distribute.has_strategy():
+            # A trace that creates variables is thrown away once their initial values are known,
+            # which TensorFlow takes from it only if they wait for nothing. And replicas wait for
+            # each other: an order across them would never end.
+            if not created and not tf.distribute.has_strategy():
                 _tensorflow.keep_order(tf.compat.v1.get_default_graph())
             return result
 
@@ -672,7 +674,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
 def _is_object(value: Any) -> bool:
     """Whether an argument is an object whose attributes a trace may read."""
-    if type(value) in PLAIN or isinstance(value, tf.Tensor | np.ndarray):
+    if type(value) in PLAIN or isinstance(value, tf.Tensor | tf.Variable | np.ndarray):
+        return False
+    if _tensorflow.is_composite(value):
         return False
     return not isinstance(value, list | tuple | dict) or any(
         map(_is_object, value.values() if isinstance(value, dict) else value)

@@ -29,11 +29,15 @@ class DeadStateError(NbfnError, ReferenceError):
     """A call needs a trace whose variable no longer exists."""
 
 
+_MAX_TOLD = 3
+"""So many of the variables that were created before are named in an error."""
+
+
 class Creations:
     """The variables that one function has created.
 
     Attributes:
-        first: Name and place of each variable that the first trace created.
+        first: Name and place of the first variables that the first trace created.
     """
 
     def __init__(self) -> None:
@@ -54,7 +58,8 @@ class Creations:
         def create(next_creator: Callable[..., Any], **options: Any) -> Any:
             label = str(options.get("name") or "Variable")
             if is_first:
-                self.first.append((label, _place()))
+                if len(self.first) < _MAX_TOLD:  # to look for the place takes a millisecond
+                    self.first.append((label, _place()))
                 created.append(label)
                 return next_creator(**options)
             try:
@@ -68,7 +73,7 @@ class Creations:
             yield created
 
     def _refusal(self, name: str, label: str) -> str:
-        before = "; ".join(f"`{each}` at {place}" for each, place in self.first[:3]) or "none"
+        before = "; ".join(f"`{each}` at {place}" for each, place in self.first) or "none"
         return (
             f"`{name}` creates the variable `{label}` at {_place()}, but this is "
             f"not its first trace. On the first it created {before}. {self._advice(name)}; for "

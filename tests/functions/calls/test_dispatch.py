@@ -335,3 +335,21 @@ def test_a_default_that_is_changed_in_place_is_seen(on_stale: Any) -> None:
         held = scale.__defaults__[0] if function is scale else function.keywords["by"]  # type: ignore
         held["k"] = 4
         assert [*found, f(tf.constant(1)).numpy()] == [2, 2, 2, 4]
+
+
+def test_an_iterator_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    @nbfn.function
+    def step(iterator: Any) -> Any:
+        return next(iterator) * 2
+
+    def slow(*_: Any) -> Any:
+        raise AssertionError("the ordinary way")
+
+    first, other = (iter(tf.data.Dataset.range(n, n + 9)) for n in (0, 100))
+    found = [int(step(each)) for each in (first, first, other)]
+    monkeypatch.setattr(step.__class__, "_call_unknown", slow)
+    found += [int(step(each)) for each in (other, first)]
+    assert found == [0, 2, 200, 202, 4]
+    monkeypatch.undo()
+    assert step(iter(tf.data.Dataset.from_tensors(1.5))).dtype == tf.float32
+    assert len(step.traces) == 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -97,3 +99,53 @@ def test_a_graph_of_static_shapes_gets_no_edge(monkeypatch: pytest.MonkeyPatch) 
     ordered = edges()
     monkeypatch.setattr(_tensorflow, "keep_order", lambda graph: None)
     assert edges() == ordered
+
+
+def test_the_gradient_of_a_loop_is_no_circle() -> None:
+    weight = tf.Variable(2.0)
+
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * weight), (0, x))[1]
+        weight.assign_sub(0.01 * tape.gradient(y, weight))
+        return y
+
+    x, traced = tf.constant(2.0), nbfn.function(step)
+    expected = [float(step(x)) for _ in range(2)]
+    weight.assign(2.0)
+    assert [float(traced(x)) for _ in range(2)] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("layer", [keras.layers.LSTM, keras.layers.GRU, keras.layers.SimpleRNN])
+def test_recurrent_layers_train(layer: Any) -> None:
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.layers.Bidirectional(layer(3)), keras.layers.Dense(1)])
+    x = tf.random.stateless_normal([4, 5, 2], [1, 2])
+    model(x)
+    start, optimizer = model.get_weights(), None
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(x) ** 2)
+        variables = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return loss
+
+    losses = []
+    for run in (step, nbfn.function(step)):
+        model.set_weights(start)
+        optimizer = keras.optimizers.SGD(0.1)
+        losses.append([float(run()) for _ in range(3)])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_what_a_compiled_step_creates_can_be_lifted(
+    jit_compile: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tf, "function", nbfn.function)
+    model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(1)])
+    model.compile("adam", "mse", jit_compile=jit_compile)
+    x = np.ones([6, 3], np.float32)
+    history = model.fit(x, x[:, :1], epochs=2, batch_size=3, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
