@@ -64,7 +64,7 @@ class Guards:
         self, python_function: Callable[..., Any], owner: Callable[[], Any], on_stale: OnStale
     ) -> None:
         self.on_stale = on_stale
-        self._python_function = python_function
+        self._python_function = late(python_function)  # its tf.function keeps it
         self._owner = owner
         self._own = _NOTHING
         self._now: GuardedState | None = None
@@ -92,7 +92,7 @@ class Guards:
     def _look(self) -> State:
         """What the function itself reads now."""
         if self._own is _NOTHING or not (self._looking or self._own.holds()):
-            own = [("self", self._owner()), ("", self._python_function)]
+            own = [("self", self._owner()), ("", self._python_function())]
             now = state_of(own, self._graph_time)
             now.fingerprints.update(self._own_code())
             self._own, self._now = now, None
@@ -110,17 +110,18 @@ class Guards:
 
     def _own_code(self) -> Fingerprints:
         """The fingerprint of the function itself, whose code autoreload replaces."""
-        functions = list(unwrapped(self._python_function))
+        python_function = self._python_function()
+        functions = list(unwrapped(python_function))
         if not functions:
             return {}
         source = Source("code", functions[-1].__name__)
-        return {source: fingerprint_of_functions(functions, self._python_function)}
+        return {source: fingerprint_of_functions(functions, python_function)}
 
     def _give_up(self, error: Exception) -> None:
         """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""
         self.on_stale = "ignore"
         self._own, self._now = _NOTHING, GuardedState()
-        name = getattr(self._python_function, "__name__", "a function")
+        name = getattr(self._python_function(), "__name__", "a function")
         warn(
             f"nbfn no longer watches the Python values that `{name}` bakes into its traces; its "
             f"calls go on as usual: {error!r}"

@@ -148,10 +148,10 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
 
 
 def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Change]:
-    changed_since = getattr(function.recorder, "changed_since", None)
-    if changed_since is None:  # of a function that nbfn has not made nobody knows what it reads
+    staleness = getattr(function.recorder, "staleness", None)
+    if staleness is None:  # of code of TensorFlow 1 nobody knows what it reads
         return
-    found = [changed_since(trace) for trace in traces]
+    found = [staleness.since(trace) for trace in traces]
     if all(found):
         for cause in found[-1]:
             root = (cause.path or "").split(".")[0]

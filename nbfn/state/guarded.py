@@ -40,7 +40,9 @@ class GuardedState:
         return changed_roots(before, self._guarded(now))
 
     def differences(self, other: GuardedState) -> list[Change]:
-        """What the user has changed between this state and another one."""
+        """What the user has changed between this state and another; nothing if no key has them."""
+        if not (self.number or other.number):
+            return []
         return changed_roots(other._guarded(self.fingerprints), self._guarded(other.fingerprints))
 
     def learn(self, sources: Iterable[Source]) -> None:

@@ -131,7 +131,13 @@ class Observed(Protocol):
 
 
 class WatchedRecord(Record):
-    """The `Record` of a function whose calls and traces are only looked at."""
+    """The `Record` of a function whose calls and traces are only looked at.
+
+    Attributes:
+        staleness: What has changed since its traces were made; None where nobody knows.
+    """
+
+    staleness: Any = None
 
     def add(
         self,

@@ -18,21 +18,21 @@ from nbfn.functions.recording.refusal import (
     EndlessTraceError,
     RefusedError,
     RunEagerly,
-    StaleTraceError,
 )
+from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, obey, stance_of
-from nbfn.functions.retraces.explain import stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
-from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted, reasons
+from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
 from nbfn.functions.traces.context import Context, Strategy, here, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
-from nbfn.site import Site, call_site, warn
+from nbfn.site import Site, call_site
 from nbfn.state.guarded import GuardedState
 
 _UNDER_A_STRATEGY = "pass tensors, and define the function with reduce_retracing=True"
+_TO_MEND = 'Pass it as an argument, make it a tf.Variable, or use on_stale="retrace"'
 Roots = Callable[[], Iterator[tuple[str, Any]]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -84,6 +84,7 @@ class Recorder(Record):
         own_stance: The stance of the function itself, if it has one.
         strategy: The strategy that the function's own traces run under, as contexts name it.
         first_cause: Why its first trace is made.
+        staleness: What has changed since its traces were made.
         failures: Calls whose trace failed.
         failed: Why nothing more is noted of the calls that are open, if something went wrong.
         spoken_name: Gives the expression by which code can refer to the function, for remedies.
@@ -107,7 +108,7 @@ class Recorder(Record):
         self.warns = True
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
-        self._told_stale: set[tuple[int, str]] = set()
+        self.staleness = Staleness(guards, lambda: self.name)
 
     # Calls ------------------------------------------------------------------------------
 
@@ -214,27 +215,9 @@ class Recorder(Record):
         if call.trace is not None and call.counts:
             check_state(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
-            self._refuse_stale(call.trace, objects)
+            if self.guards.on_stale in ("warn", "raise"):
+                self.staleness.tell(call.trace, tuple(objects), _TO_MEND)
             call.runs_next()
-
-    def changed_since(self, trace: Trace) -> tuple[Cause, ...]:
-        """What has changed of what a trace has read; not what only a call's arguments lead to."""
-        return stale(trace.state.changed_roots(self.guards.fingerprints(), partial=True))
-
-    def _refuse_stale(self, trace: Trace, objects: Iterable[tuple[str, Any]]) -> None:
-        """Warns, once for each change, or raises if what a trace has baked in has changed."""
-        if self.guards.on_stale not in ("warn", "raise"):
-            return
-        causes = stale(trace.state.changed_roots(self.guards.fingerprints(objects)))
-        what = reasons(causes)
-        text = f"trace {trace.number} of `{self.name}` is stale: {what}"
-        if causes and self.guards.on_stale == "raise":
-            raise StaleTraceError(
-                f'{text}. Pass it as an argument, make it a tf.Variable, or use on_stale="retrace"'
-            )
-        if causes and (trace.number, what) not in self._told_stale:
-            self._told_stale.add((trace.number, what))
-            warn(f"{text}; the call uses the old value")
 
     @_harmless
     def missed(self, function_type: Any) -> None:

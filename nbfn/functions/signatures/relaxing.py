@@ -67,7 +67,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
         return ()
     made = []
     for trace in function.traces:
-        causes = recorder.changed_since(trace)
+        causes = recorder.staleness.since(trace)
         concrete = trace._concrete()
         if not causes or concrete is None:
             continue

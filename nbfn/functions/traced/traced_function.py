@@ -166,12 +166,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         found, recorder = super().stale_traces(), self.recorder
         if recorder.guards.on_stale != "retrace":
             return found
-        return found | {each.number for each in self.traces if recorder.changed_since(each)}
+        return found | {each.number for each in self.traces if recorder.staleness.since(each)}
 
     def changed_globals(self) -> list[str]:
         """Names of what traces in the cache have baked in and that has changed since."""
         serving = [each for each in self.traces if each.serves_calls]
-        found = [cause.path for each in serving for cause in self.recorder.changed_since(each)]
+        found = [cause.path for each in serving for cause in self.recorder.staleness.since(each)]
         return list(dict.fromkeys(path for path in found if path is not None))
 
     def __repr__(self) -> str:

@@ -17,7 +17,9 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.checking.check import Check, check
+from nbfn.functions.guards import Guards
 from nbfn.functions.recording.explanation import Explanation
+from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import FIRST, causes_of
@@ -41,6 +43,11 @@ _UNNAMED = (
 )
 
 
+_NO_RETRACE = (
+    "Pass it as an argument, make it a tf.Variable, or use @nbfn.function, which traces again"
+)
+
+
 class WatchedFunction(RecordView):
     """What `watch` returns for a tf.function: what a `TracedFunction` answers, from outside.
 
@@ -61,9 +68,11 @@ class WatchedFunction(RecordView):
         self.parameters = parameters_text(function.python_function)
         self._tally = WatchedRecord(name or _label(function, owner))
         self._tally.function_id = self.id
+        self._owner = reference_to(owner) or (lambda: None)
+        self._guards = Guards(plain_function(function.python_function), self._owner, "warn")
+        self._tally.staleness = Staleness(self._guards, lambda: self.label)
         self._function = weakref.ref(function)
         self._kept: Any = None
-        self._owner = reference_to(owner) or (lambda: None)
         self._pending: tuple[Trace, float] | None = None
         self._running = threading.local()
         self._take_earlier()
@@ -117,7 +126,7 @@ class WatchedFunction(RecordView):
         if looked_up.concrete is not None:
             self._take_earlier()
             return Explanation(self._tally.traces.get(id(looked_up.concrete)))
-        wanted = _wanted(looked_up.function_type)
+        wanted = self._wanted(looked_up.function_type)
         causes, nearest = explain(wanted, traces)
         remedy = remedy_for(self._called(call_site(), wanted.key), causes)
         return Explanation(None, causes, nearest, remedy)
@@ -187,14 +196,17 @@ class WatchedFunction(RecordView):
         if id(concrete) not in self._tally.traces:
             self._take_earlier()
         _count_outermost()
-        self._tally.called(self._tally.traces.get(id(concrete)), 0.0, hit=True)
+        trace = self._tally.traces.get(id(concrete))
+        self._tally.called(trace, 0.0, hit=True)
+        if trace is not None and trace.state.fingerprints:
+            self._tally.staleness.tell(trace, None, _NO_RETRACE)
 
     def missed(self, function_type: Any, call: bool) -> None:
         """A look-up found nothing."""
         stack = self._running.__dict__.setdefault("stack", [])
         if not tf.inside_function():
             stack.clear()
-        wanted = _wanted(function_type)
+        wanted = self._wanted(function_type)
         stack.append(Call(self._tally, call, wanted=wanted, started=time.perf_counter()))
 
     def added(self, concrete: Any) -> None:
@@ -225,10 +237,16 @@ class WatchedFunction(RecordView):
             if self._creates_variables(function, others, key):
                 call.added, call.trace = 1, others[0]
                 tally.calls -= 1
-            call.wanted = call.wanted or _wanted(concrete.function_type)
+            call.wanted = call.wanted or self._wanted(concrete.function_type)
+            self._guards.after_trace(
+                call.wanted.state,
+                (),
+                _tensorflow.by_reference(concrete),
+                _tensorflow.graph_time_functions(concrete.graph),
+            )
             causes, nearest = causes_of(call, key, others, FIRST)
             trace = tally.add(concrete, key, causes[0], call_site(), seconds, self._roots())
-            trace.context = call.wanted.context
+            trace.context, trace.state = call.wanted.context, call.wanted.state
             given = _tensorflow.call_in_progress(function)
             if given is not None:
                 trace.sample = sample_of(function, concrete, *given)
@@ -241,6 +259,11 @@ class WatchedFunction(RecordView):
                     _count_outermost()
                 tally.called(trace, 0.0, hit=False)
             return trace
+
+    def _wanted(self, function_type: Any) -> Wanted:
+        """What a call needs of a trace, as far as TensorFlow looks at it, and the state."""
+        context = here(0)._replace(device="")
+        return Wanted(key_of(function_type), context, self._guards.guarded())
 
     def _called(self, site: Site, key: Key) -> Called:
         return Called(None, None, site, key.parameters, _UNNAMED)
@@ -307,8 +330,3 @@ def _count_outermost() -> None:
     calls = this_thread.calls
     if len(calls) == calls.ground and not tf.inside_function():
         calls.spent.calls += 1
-
-
-def _wanted(function_type: Any) -> Wanted:
-    """What a call needs of a trace, as far as TensorFlow itself looks at it."""
-    return Wanted(key_of(function_type), here(0)._replace(device=""))

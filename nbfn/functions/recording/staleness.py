@@ -1,0 +1,55 @@
+"""Whether the traces of a function have baked in what has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nbfn.functions.guards import Guards, Objects
+from nbfn.functions.recording.refusal import StaleTraceError
+from nbfn.functions.retraces.explain import stale
+from nbfn.functions.traces.cause import Cause, reasons
+from nbfn.functions.traces.trace import Trace
+from nbfn.site import warn
+
+
+class Staleness:
+    """What has changed since the traces of one function were made.
+
+    Args:
+        guards: The guards of the function.
+        name: Gives the name to show.
+    """
+
+    def __init__(self, guards: Guards, name: Callable[[], str]) -> None:
+        self._guards = guards
+        self._name = name
+        self._told: set[tuple[int, str]] = set()
+
+    def since(self, trace: Trace) -> tuple[Cause, ...]:
+        """What has changed of what a trace has read; not what only a call's arguments lead to."""
+        return stale(trace.state.changed_roots(self._guards.fingerprints(), partial=True))
+
+    def tell(self, trace: Trace, objects: Objects | None, advice: str) -> None:
+        """Warns, once for each change, or raises if a trace that is about to serve is stale.
+
+        Args:
+            trace: The trace.
+            objects: The objects among the arguments; None if they are not known.
+            advice: What else the user can do.
+
+        Raises:
+            StaleTraceError: If it is stale, and the guards say ``on_stale="raise"``.
+        """
+        if objects is None:
+            causes = self.since(trace)
+        else:
+            causes = stale(trace.state.changed_roots(self._guards.fingerprints(objects)))
+        if not causes:
+            return
+        what = reasons(causes)
+        text = f"trace {trace.number} of `{self._name()}` is stale: {what}"
+        if self._guards.on_stale == "raise":
+            raise StaleTraceError(f"{text}. {advice}")
+        if (trace.number, what) not in self._told:
+            self._told.add((trace.number, what))
+            warn(f"{text}; the call uses the old value. {advice}")
