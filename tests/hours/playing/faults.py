@@ -1,0 +1,20 @@
+"""Faults that hours have found and that are not mended yet, as reasons of expectations."""
+
+from __future__ import annotations
+
+FIRST_STATE = "what the first call of a function has created is kept as long as the function"
+DEAD_CAPTURES = "views list what only stale traces have captured, without a word"
+OLD_NAMES = "captures of stale traces keep names that lead elsewhere now"
+RELAX_FORGOTTEN = "a signature that was relaxed is forgotten when a guarded value changes"
+RELAX_STALE = "a cell that only relaxes a function is told to be run again"
+RELAX_GRAPH = "relax() as the last line of a cell shows the whole graph"
+MOMENTUMS = "what the first step of an optimizer creates is told as a change of the user's"
+CALLS_ITS_OWN = "a cell that defines a function and calls it is not told to be run again"
+METHOD_READS = "a cell that makes an object is told to be run again for what its methods read"
+COMES_BACK = "a setting that comes back to an earlier value is not told as stale"
+VAGUE = "a cause names neither the object nor the setting that has changed"
+CONTAINER_TEXT = "a container of models is told with its repr"
+ALL_CAUSES = "dependencies list all causes of a function in one line"
+ANOTHER_OBJECT = "'another object was Sequential object (gone), is Sequential object'"
+DEAD_TRACES = "traces of variables that are gone are kept"
+OLD_ROWS = "retraces are listed that no trace remembers"
