@@ -479,7 +479,7 @@ for epoch in range(3):
             run("slower", "train"),
             run("assign", "train"),
             run("decay", times=2),
-            run("clip", stale={"train"}),
+            run("clip", stale={"train", "decay"}, known={"stale decay": faults.LAST_CALLER}),
             run(
                 "train",
                 retraces=1,

@@ -21,7 +21,8 @@ MAX_PATCHES = 60_000
 _NUMBER = re.compile(
     r"(?<![A-Za-z_\d])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)(?![A-Za-z_])"
 )
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_UNCOMPARED = re.compile(r" at 0x[0-9a-f]+|, value=[^>]*")
+"""Addresses, and the values of variables, which have none while a function is traced."""
 
 _FORBIDDEN = (
     r"nbfn·\S*",
@@ -50,7 +51,7 @@ _PLACES = r"site-packages|nbfn/(?!\w+\.md)|polymorphic_function|autograph"
 
 def different_text(found: str, plain: str, rtol: float) -> str | None:
     """How a text differs from that of plain Python; numbers may, a little. None if it does not."""
-    texts = [_ADDRESS.sub("", text).strip() for text in (found, plain)]
+    texts = [_UNCOMPARED.sub("", text).strip() for text in (found, plain)]
     shapes = [" ".join(_NUMBER.sub("#", text).split()) for text in texts]
     numbers = [_NUMBER.findall(text) for text in texts]
     if shapes[0] == shapes[1] and len(numbers[0]) == len(numbers[1]):
