@@ -398,7 +398,6 @@ print(out.dtype.name, f"{float(loss):.2f}")
                 "training",
                 retraces=1,
                 because=ANOTHER_MODEL,
-                known={"growth": faults.OLD_ROWS_OF_CELLS},
                 known_from_here={"variables": faults.DEAD_CAPTURES},
             ),
             run("look", "predict", "training"),

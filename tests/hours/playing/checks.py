@@ -40,6 +40,7 @@ _FORBIDDEN = (
     r"\b[Aa] `?[AEIO][a-z]\w*",  # "a Adam"
     r"\bNone object\b",
     r"\(gone\)",
+    r"cannot be traced: \w+Error",
 )
 """What is no name of the user's and no word of English."""
 

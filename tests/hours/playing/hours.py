@@ -16,6 +16,7 @@ class Expected:
 
     Attributes:
         shows: Texts that nbfn shows somewhere; ``…`` stands for anything.
+        hides: Texts that nbfn shows nowhere; ``…`` stands for anything.
         retraces: Number of retraces that the action makes.
         because: The causes of these retraces, each sentence once; ``…`` stands for anything.
         remedy: A text of one of their remedies.
@@ -28,6 +29,7 @@ class Expected:
     """
 
     shows: Sequence[str] = ()
+    hides: Sequence[str] = ()
     retraces: int = 0
     because: Sequence[str] | None = None
     remedy: str | None = None
@@ -109,7 +111,7 @@ def restart() -> Action:
 
 
 def _expected(given: dict[str, Any]) -> Expected:
-    for name in ("shows", "because"):
+    for name in ("shows", "hides", "because"):
         if isinstance(given.get(name), str):
             given[name] = (given[name],)
     return Expected(**given)

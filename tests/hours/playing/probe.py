@@ -66,8 +66,7 @@ def values() -> str:
     """The values of the notebook's names, as JSON."""
     found = {}
     for name, value in _users_names():
-        if type(value).__name__ != "TracedCell":  # a name that only the magic gives
-            found[name] = _described(value, 4, ())
+        found[name] = _described(value, 4, ())
     return json.dumps(found)
 
 
@@ -88,6 +87,8 @@ def _shell() -> Any:
 def _described(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
     kind = type(value).__name__
     if depth == 0 or id(value) in above:
         return {"is": kind}
@@ -174,7 +175,10 @@ def _own(layer: Any) -> dict[str, Any]:
 
 _KINDS: tuple[tuple[Any, Callable[..., Any]], ...] = (
     ((tf.Tensor, tf.Variable, np.ndarray, np.generic, keras.Variable), _array),
-    (tf.RaggedTensor, lambda ragged, *_: {"is": "ragged", "elements": ragged.to_list()}),
+    (
+        tf.RaggedTensor,
+        lambda ragged, *inner: {"is": "ragged", "rows": _each(ragged.to_list(), *inner)},
+    ),
     (keras.layers.Layer, _layer),
     (keras.metrics.Metric, lambda metric, *_: [_array(each) for each in metric.variables]),
     (keras.optimizers.Optimizer, lambda it, *_: [_array(each) for each in it.variables]),
@@ -249,7 +253,7 @@ def _function(function: Any) -> dict[str, Any]:
 
 def _unknown(code: str | None) -> list[str]:
     """The names that the code of a remedy reads and that neither it nor the notebook has."""
-    if code is None:
+    if code is None or code.startswith("%"):
         return []
     try:
         nodes = list(ast.walk(ast.parse(code)))
