@@ -484,7 +484,7 @@ for epoch in range(3):
                 "train",
                 retraces=1,
                 because="…`optimizer.clipnorm`…",
-                known={"causes": faults.MOMENTUMS},
+                known={"causes": faults.MOMENTUMS, "stale decay": faults.LAST_CALLER},
             ),
             run("decay", "train"),
             run("optimizer", stale={"train", "slower", "assign", "decay", "clip"}),

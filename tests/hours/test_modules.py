@@ -379,11 +379,14 @@ def learn(x):
 """,
             "call": "predict(tf.ones([2, 2])).numpy().round(3), float(learn(tf.ones([3, 2])))",
             "export": 'nbfn.export("kept", [predict, learn], overwrite=True, verify=False);',
-            "load": 'loaded = nbfn.load("kept")\nlearn, predict = loaded["learn"], loaded["predict"]',
+            "load": """\
+loaded = nbfn.load("kept")
+learn, predict = loaded["learn"], loaded["predict"]
+""",
             "look": "steps.numpy()",
         },
         plainly={
-            "export": "kept = w.numpy(), steps.numpy()\nnp.savez('kept.npz', w=kept[0], steps=kept[1])",
+            "export": 'np.savez("kept.npz", w=w.numpy(), steps=steps.numpy())',
             "load": """\
 kept = np.load("kept.npz")
 w, steps = tf.Variable(kept["w"]), tf.Variable(kept["steps"])

@@ -61,7 +61,6 @@ error.numpy().round(3), int(best)
                 "evaluate",
                 retraces=1,
                 because=ANOTHER_MODEL,
-                known={"growth": faults.OLD_ROWS_OF_CELLS},
                 known_from_here={"variables": faults.DEAD_CAPTURES},
             ),
             run("training", "evaluate"),
@@ -302,7 +301,7 @@ for i in range(last):
             run(
                 "checked",
                 raises="InvalidArgumentError",
-                known={"values": faults.KEPT_NAMES},
+                known={"values": faults.KEPT_NAMES, "traceback": faults.POINTS_TWICE},
             ),
             run("look", known={"values": faults.KEPT_NAMES}),
             run("state", stale={"checked"}, known={"values": faults.KEPT_NAMES}),
@@ -311,7 +310,7 @@ for i in range(last):
                 raises="InvalidArgumentError",
                 retraces=1,
                 because="global `v` is another tf.Variable",
-                known={"values": faults.KEPT_NAMES},
+                known={"values": faults.KEPT_NAMES, "traceback": faults.POINTS_TWICE},
             ),
             run("look", known={"values": faults.KEPT_NAMES}),
             edit("state", "last = 6", "last = 2"),
@@ -345,7 +344,7 @@ for i in range(last):
                 "checked",
                 raises="InvalidArgumentError",
                 retraces=1,
-                known={"values": faults.KEPT_NAMES},
+                known={"values": faults.KEPT_NAMES, "traceback": faults.POINTS_TWICE},
             ),
             run("look", known={"values": faults.KEPT_NAMES}),
         ],
@@ -366,7 +365,7 @@ for i in range(6):
         time.sleep(pause)
 done = tf.reduce_sum(y)
 """,
-            "look": "print([round(each, 4) for each in history], round(float(v), 4), 'done' in dir())",
+            "look": "print([round(each, 4) for each in history], round(float(v), 4))",
             "step": """\
 @nbfn.function
 def step(x):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from tests.hours.playing.driver import Ran
@@ -15,7 +14,7 @@ MAX_CAUSES = 3
 MAX_SENTENCES = 2
 MAX_LINE = 240
 MAX_VIEW = 6_000
-MAX_PATCHES = 60_000
+MAX_PATCHES = 80_000
 """Bytes that the panel may get while one cell runs."""
 
 _NUMBER = re.compile(
@@ -40,6 +39,7 @@ _FORBIDDEN = (
     r"\b[Aa] `?[AEIO][a-z]\w*",  # "a Adam"
     r"\bNone object\b",
     r"\(gone\)",
+    r"`\w+` `\w+`",
     r"cannot be traced: \w+Error",
 )
 """What is no name of the user's and no word of English."""
@@ -55,9 +55,12 @@ def different_text(found: str, plain: str, rtol: float) -> str | None:
     texts = [_UNCOMPARED.sub("", text).strip() for text in (found, plain)]
     shapes = [" ".join(_NUMBER.sub("#", text).split()) for text in texts]
     numbers = [_NUMBER.findall(text) for text in texts]
-    if shapes[0] == shapes[1] and len(numbers[0]) == len(numbers[1]):
-        if all(_is_near_text(*pair, rtol) for pair in zip(*numbers, strict=True)):
-            return None
+    if (
+        shapes[0] == shapes[1]
+        and len(numbers[0]) == len(numbers[1])
+        and all(_is_near_text(*pair, rtol) for pair in zip(*numbers, strict=True))
+    ):
+        return None
     return f"with nbfn {_cut(texts[0])!r}, plainly {_cut(texts[1])!r}"
 
 
@@ -224,13 +227,19 @@ def wrong_names(
             yield "counts", f"the panel counts {totals.get(table)} {table}, has {len(panel[table])}"
 
 
-def view_lists_dead(ran: Ran, live: set[str], own: Mapping[str, Any]) -> Iterator[str]:
-    """Captures that a view lists although no name leads to them any more."""
+def lists_dead(ran: Ran, live: Set[str]) -> Iterator[str]:
+    """Captured variables that a view lists although no name leads to them any more.
+
+    Args:
+        ran: What a cell has shown.
+        live: The names of the variables that the session has.
+    """
+    roots = {name.partition("/")[0] for name in live}
     for view in ran.views:
         _, _, captures = view.partition("\ncaptures:\n")
         for line in captures.splitlines()[1:]:
             name = line.split()[0] if line.strip() else ""
-            if line.endswith("variable") and name.split("/")[0] in own and name not in live:
+            if line.endswith("variable") and name.partition("/")[0] in roots and name not in live:
                 yield f"a view lists {name}, which no name leads to"
 
 
@@ -239,11 +248,6 @@ def machinery(traceback: str) -> Iterator[str]:
     for line in traceback.splitlines():
         if re.search(_PLACES, line):
             yield _cut(line.strip())
-
-
-def as_text(found: Any) -> str:
-    """Anything as JSON."""
-    return json.dumps(found)
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -61,17 +61,15 @@ class Ran:
 
     @property
     def lines(self) -> list[str]:
-        """The user's lines that a traceback points at."""
-        found = re.findall(
-            r"(?:Cell In|File [^\n]*?(\w+\.py))[^\n]*\n(.*?)(?=\n\n|\Z)", self.traceback, re.S
-        )
-        arrows = [
+        """The lines of cells that a traceback points at, the outermost first."""
+        frames = re.split(r"\n(?=Cell In|File )", self.traceback)
+        return [
             " ".join(line.split()[2:])
-            for _, block in found
-            for line in block.splitlines()
-            if line.lstrip().startswith("---->")
+            for frame in frames
+            if frame.startswith("Cell In")
+            for line in frame.splitlines()
+            if line.startswith("---")
         ]
-        return arrows
 
 
 class Panel:

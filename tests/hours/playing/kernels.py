@@ -118,7 +118,8 @@ class Forks:
         )
         order = {"file": file, "folder": str(folder), "with_nbfn": with_nbfn}
         assert self._process.stdin is not None
-        print(json.dumps(order), file=self._process.stdin, flush=True)
+        self._process.stdin.write(f"{json.dumps(order)}\n")
+        self._process.stdin.flush()
         pid = int(self._answer())
         client = BlockingKernelClient(connection_file=file)
         client.load_connection_file()
@@ -151,12 +152,17 @@ def serve() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
     gc.freeze()  # a collection in a kernel looks only at what its notebook has made
-    print("ready", flush=True)
+    _answer("ready")
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
             _become_kernel(**json.loads(line))
-        print(pid, flush=True)
+        _answer(str(pid))
+
+
+def _answer(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _become_kernel(file: str, folder: str, *, with_nbfn: bool) -> None:
@@ -177,13 +183,13 @@ def _become_kernel(file: str, folder: str, *, with_nbfn: bool) -> None:
 
 
 def interrupter(kernel: Kernel, printed: str) -> Callable[[dict[str, Any]], None]:
-    """What interrupts a kernel as soon as it has printed a text, and half a second has passed."""
+    """What interrupts a kernel shortly after it has printed a text."""
     found: list[bool] = []
 
     def look(message: dict[str, Any]) -> None:
         if not found and printed in message["content"].get("text", ""):
             found.append(True)
-            threading.Timer(0.5, kernel.interrupt).start()
+            threading.Timer(0.2, kernel.interrupt).start()
 
     return look
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,7 @@ class _Player:
     seen: list[str] = field(default_factory=list)
     where: str = "at the beginning"
     shown: str = ""
+    warned: str = ""
     stale: set[str] = field(default_factory=set)
     nbytes: dict[tuple[str, str], list[tuple[int, bool]]] = field(default_factory=dict)
     retraced: dict[str, int] = field(default_factory=dict)
@@ -57,31 +58,26 @@ class _Player:
         for number, action in enumerate(self.hour.actions, 1):
             self.where = f"{number} {action}"
             before = len(self.found)
-            self.shown, self.new, self.count = "", [], 0
+            self.shown, self.warned, self.new, self.count = "", "", [], 0
             self._do(action)
             self._expect(action.expected)
-            here = {**action.expected.known, **action.expected.known_from_here}
-            self._forgive(before, here, must_show=True)
-            self.known |= action.expected.known_from_here
+            expected = action.expected
+            self._forgive(before, {**expected.known, **expected.known_from_here})
+            self.known.update(expected.known_from_here)
         self.where = "at the end"
         before = len(self.found)
         self._end()
-        self._forgive(before, self.hour.known, must_show=True)
+        self._forgive(before, self.hour.known)
 
-    def _forgive(self, before: int, known: dict[str, str] | Any, *, must_show: bool) -> None:
-        """Takes out what is known; what is known and does not show is a finding."""
+    def _forgive(self, before: int, known: Mapping[str, str]) -> None:
+        """Takes what is known out of the findings; what is known and does not show is one."""
         new = self.found[before:]
         kinds = {each.kind for each in new}
-        for kind, reason in known.items():
-            if kind in kinds:
-                self.seen.append(reason)
-            elif must_show:
-                text = f"the known fault is gone, take it out: {reason}"
-                self.found.append(Finding(kind, self.where, text))
         allowed = {**self.known, **known}
-        self.seen.extend(self.known[kind] for kind in kinds & self.known.keys())
-        gone = self.found[before + len(new) :]
-        self.found[before:] = [each for each in new if each.kind not in allowed] + gone
+        self.seen.extend(allowed[kind] for kind in sorted(kinds & allowed.keys()))
+        self.found[before:] = [each for each in new if each.kind not in allowed]
+        for kind in known.keys() - kinds:
+            self._find(kind, f"this fault is mended, take it out of the hour: {known[kind]}")
 
     # Actions ----------------------------------------------------------------------------
 
@@ -145,6 +141,8 @@ class _Player:
         different = checks.different_error(ran, plain, expected.raises, rtol)
         if different:
             self._find("error", f"{cell}: {different}")
+        elif ran.lines != plain.lines:
+            self._find("traceback", f"{cell}: it points at {ran.lines}, plainly {plain.lines}")
         found, wanted = self.nbfn.values(), self.plain.values()
         for name in self.hour.uncompared:
             found.pop(name, None)
@@ -166,6 +164,7 @@ class _Player:
         self.shown += "\n".join(
             [ran.warned, ran.traceback, *(text for _, text in checks.shown_texts(ran, state)), ""]
         )
+        self.warned += ran.warned
         if ran.warned.strip() and expected.warns is None:
             self._find("warnings", f"{cell}: {ran.warned.strip()}")
         said: set[str] = set()
@@ -175,14 +174,10 @@ class _Player:
         self._find_all("words", sorted(said)[:4])
         if ran.patch_nbytes > checks.MAX_PATCHES:
             self._find("length", f"{cell} sends {ran.patch_nbytes} bytes to the panel")
-        live = set(state["variables"])
-        self._find_all(
-            "variables", checks.view_lists_dead(ran, live, {n.split("/")[0]: 0 for n in live})
-        )
+        self._find_all("variables", checks.lists_dead(ran, set(state["variables"])))
         if self.nbfn.panel is not None:
-            for kind, text in checks.wrong_names(
-                state, self.nbfn.panel.tables, self.nbfn.panel.totals
-            ):
+            panel = self.nbfn.panel
+            for kind, text in checks.wrong_names(state, panel.tables, panel.totals):
                 self._find(kind, text)
         sizes = self.nbytes.setdefault((cell, ran.text), [])
         if ran.views and not any(view.startswith("session:") for view in ran.views):
@@ -235,8 +230,8 @@ class _Player:
         for text in expected.hides:
             if checks.matches(text, self.shown):
                 self._find("hides", f"{text!r} is in {self.shown[:2000]!r}")
-        if expected.warns is not None and not checks.matches(expected.warns, self.shown):
-            self._find("warnings", f"{expected.warns!r} is not in {self.shown[:500]!r}")
+        if expected.warns is not None and not checks.matches(expected.warns, self.warned):
+            self._find("warnings", f"{expected.warns!r} is not in {self.warned[:500]!r}")
         if expected.stale is not None:
             self.stale = set(expected.stale)
         if not self.state or self.nbfn.panel is None:
@@ -275,7 +270,7 @@ class _Player:
         if finding not in self.found:
             self.found.append(finding)
 
-    def _find_all(self, kind: str, texts: Any) -> None:
+    def _find_all(self, kind: str, texts: Iterable[str]) -> None:
         for text in texts:
             self._find(kind, text)
 

@@ -1,4 +1,4 @@
-"""What the kernels of an hour are asked for beside the cells: values, and what nbfn says of them."""
+"""What kernels are asked for beside the cells: values, and what nbfn says of them."""
 
 from __future__ import annotations
 
