@@ -54,8 +54,12 @@ class Kernel:
         timeout: float = 120,
         *,
         is_looked_at: bool = True,
+        seen: Callable[[dict[str, Any]], None] | None = None,
     ) -> Reply:
-        """Runs a cell to its end, as a page does, or as nbclient does, which nobody looks at."""
+        """Runs a cell to its end, as a page does, or as nbclient does, which nobody looks at.
+
+        `seen` is called with each message that the cell sends.
+        """
         message = self.client.session.msg(
             "execute_request",
             {
@@ -72,6 +76,8 @@ class Kernel:
         while True:
             received = self.client.get_iopub_msg(timeout=timeout)
             kind, content = received["msg_type"], received["content"]
+            if seen is not None:
+                seen(received)
             if kind.startswith("comm_"):
                 sent = received["header"]["date"].timestamp()
                 reply.comms.append({"type": kind, "time": sent, **content})

@@ -1,0 +1,198 @@
+"""Kernels that start in a moment: forked from a process that has imported TensorFlow already.
+
+Thirty hours need more than sixty kernels. Starting one and importing TensorFlow in it takes about
+six seconds, forking one a tenth of a second. The parent has never run an operation, so that
+TensorFlow's own threads begin in the child.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.connect import write_connection_file
+
+from tests.harness.kernel import Kernel
+
+ROOT = Path(__file__).parents[3]
+
+
+class HourKernel(Kernel):
+    """A forked kernel, in a folder of its own.
+
+    Attributes:
+        folder: The folder where it runs, which is on its path.
+    """
+
+    def __init__(self, client: Any, pid: int, folder: Path) -> None:
+        super().__init__(client, lambda: os.kill(pid, signal.SIGINT))
+        self.folder = folder
+        self._pid = pid
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of an expression that gives JSON as text, without a cell being run for it."""
+        message = self.client.session.msg(
+            "execute_request",
+            {
+                "code": "",
+                "silent": True,
+                "store_history": False,
+                "user_expressions": {"found": expression},
+            },
+        )
+        self.client.shell_channel.send(message)
+        while True:
+            reply = self.client.get_shell_msg(timeout=120)
+            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                break
+        found = reply["content"]["user_expressions"]["found"]
+        if found["status"] != "ok":
+            raise RuntimeError("\n".join(found["traceback"]))
+        return json.loads(ast.literal_eval(found["data"]["text/plain"]))
+
+    def stop(self) -> None:
+        """Ends the process."""
+        self.client.stop_channels()
+        os.kill(self._pid, signal.SIGKILL)
+
+
+class Forks:
+    """The process that kernels are forked from."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="hours-"))
+        self._count = 0
+        # ipykernel leaves what C++ writes alone where it finds that it is being tested.
+        names = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER")
+        environment = {name: value for name, value in os.environ.items() if name not in names}
+        environment |= {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.hours.playing.kernels"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(self._folder / "log").open("w"),
+            cwd=self._folder,
+            env=environment,
+            text=True,
+        )
+        self._answer()
+
+    def __enter__(self) -> Forks:
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kernel(self, *, with_nbfn: bool, folder: Path | None = None) -> HourKernel:
+        """Starts a kernel.
+
+        Args:
+            with_nbfn: Whether `nbfn` is what it is; else its functions leave code as it stands.
+            folder: Where it runs; a new folder by default.
+        """
+        self._count += 1
+        folder = folder or self._folder / str(self._count)
+        folder.mkdir(exist_ok=True)
+        file, _ = write_connection_file(
+            str(self._folder / f"{self._count}.json"),
+            ip=str(self._folder / f"{self._count}-ipc"),
+            transport="ipc",
+        )
+        order = {"file": file, "folder": str(folder), "with_nbfn": with_nbfn}
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{json.dumps(order)}\n")
+        self._process.stdin.flush()
+        pid = int(self._answer())
+        client = BlockingKernelClient(connection_file=file)
+        client.load_connection_file()
+        client.start_channels()
+        client.wait_for_ready(timeout=60)
+        return HourKernel(client, pid, folder)
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError((self._folder / "log").read_text())
+        return line
+
+
+def serve() -> None:
+    """Forks a kernel for each line of the standard input."""
+    import ipykernel.kernelapp
+    import keras
+    import tensorflow as tf
+
+    import nbfn.functions
+    import nbfn.notebook.extension
+    import nbfn.sessions.feed
+    import nbfn.views
+    from tests.hours.playing import probe
+
+    loaded = [ipykernel.kernelapp, keras.Sequential, tf.function, nbfn.functions, probe.values]
+    assert all(loaded)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # a collection in a kernel looks only at what its notebook has made
+    _answer("ready")
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            _become_kernel(**json.loads(line))
+        _answer(str(pid))
+
+
+def _answer(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _become_kernel(file: str, folder: str, *, with_nbfn: bool) -> None:
+    from ipykernel.kernelapp import IPKernelApp
+
+    from tests.hours.playing import probe
+
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.chdir(folder)
+    os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with this process
+    sys.dont_write_bytecode = True  # which would hide edits of a module within one second
+    probe.prepare(with_nbfn=with_nbfn)
+    IPKernelApp.launch_instance(argv=["-f", file, "--HistoryManager.enabled=False"])
+    os._exit(0)
+
+
+def interrupter(kernel: Kernel, printed: str) -> Callable[[dict[str, Any]], None]:
+    """What interrupts a kernel shortly after it has printed a text."""
+    found: list[bool] = []
+
+    def look(message: dict[str, Any]) -> None:
+        if not found and printed in message["content"].get("text", ""):
+            found.append(True)
+            threading.Timer(0.2, kernel.interrupt).start()
+
+    return look
+
+
+if __name__ == "__main__":
+    serve()

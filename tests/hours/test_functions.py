@@ -1,0 +1,485 @@
+"""Hours of functions: copied, renamed, redefined, nested, watched, relaxed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hours.playing import faults
+from tests.hours.playing.cells import ANOTHER_MODEL, BUILT, DATA, IMPORTS, STEP, TRAIN
+from tests.hours.playing.hours import (
+    Hour,
+    beside,
+    copy,
+    delete,
+    edit,
+    rename,
+    run,
+    run_all,
+)
+from tests.hours.playing.kernels import Forks
+from tests.hours.playing.player import play
+
+HOURS = [
+    Hour(
+        "cells that are copied, functions that are renamed",
+        cells={
+            "imports": IMPORTS,
+            "data": DATA,
+            "scale": """\
+gain = 2.0
+
+@nbfn.function
+def scale(x):
+    return x * gain
+""",
+            "call": "print(scale(x)[0].numpy().round(3))",
+            "square": """\
+%%tf_function
+def square(x):
+    return x * x
+
+def cube(x):
+    return square(x) * x
+""",
+            "use": "print(float(tf.reduce_sum(square(x) + cube(x))))",
+            "view": "scale",
+        },
+        plainly={"view": ""},
+        actions=[
+            run_all(),
+            copy("scale", "scale2"),
+            edit("scale2", "2.0", "3.0"),
+            run("scale2", stale={"call"}),
+            run("call", "view"),
+            rename("scale", "stretch", "scale2"),
+            run("scale2", "call"),
+            run("scale", stale={"call"}),
+            run("call"),
+            copy("call", "call2"),
+            rename("scale(", "stretch(", "call2"),
+            run("call2", "call", "view"),
+            copy("square", "powers"),
+            edit("powers", "x * x\n\n", "x * x * 1.0\n\n"),
+            run("powers", stale={"use"}),
+            run("use"),
+            run("square", stale={"use"}),
+            run("use", "use"),
+            delete("scale", stale={"call"}),
+            run("call", raises="NameError"),
+            run("call2", "scale", "call", "view"),
+            run("call", "call2", "use", times=3),
+        ],
+    ),
+    Hour(
+        "functions that call functions, edited inside",
+        cells={
+            "imports": IMPORTS,
+            "data": DATA,
+            "inner": """\
+@nbfn.function
+def inner(x):
+    return tf.tanh(x) * 2.0
+""",
+            "helper": """\
+def helper(x):
+    return inner(x) + offset
+
+offset = 1.0
+""",
+            "outer": """\
+@nbfn.function
+def outer(x):
+    total = tf.reduce_sum(helper(x))
+    return total if flip else -total
+
+flip = True
+""",
+            "call": 'print(f"{float(outer(x)):.4f}")',
+            "cell": """\
+%%tf_function cell
+z = helper(x)
+total = tf.reduce_mean(z * z)
+round(float(total), 4)
+""",
+            "offset": "offset = 3.0",
+            "partial": """\
+import functools
+
+def shifted(x, by):
+    return inner(x) + by
+
+shift = functools.partial(shifted, by=0.5)
+
+@nbfn.function
+def chained(x):
+    return tf.reduce_max(shift(x))
+
+print(f"{float(chained(x)):.4f}")
+""",
+            "chain": 'print(f"{float(chained(x)):.4f}")',
+        },
+        actions=[
+            run("imports", "data", "inner", "helper", "outer", "call", "partial"),
+            run("cell", known_from_here={"words": faults.TWO_NAMES_RUN}),
+            run("call", "cell", "chain"),
+            edit("inner", "2.0", "3.0"),
+            run("inner", stale={"call", "cell", "chain", "partial"}),
+            run("call", retraces=1, because="…`inner`…"),
+            run(
+                "cell",
+                "chain",
+                retraces=1,
+                because="…`inner`…",
+                known_from_here={"stale partial": faults.CALLS_ITS_OWN},
+            ),
+            run("call", "cell", "chain"),
+            run("offset", stale={"call", "cell", "partial"}),
+            run("call", "cell", retraces=1, because="global `offset` was 1.0, is 3.0"),
+            edit("helper", "+ offset", "- offset"),
+            run("helper", stale={"call", "cell", "partial"}),
+            run("call", "cell", retraces=1, because="…`helper`…"),
+            edit("outer", "True", "False"),
+            run("outer", stale={"call", "partial"}),
+            run("call"),
+            edit("partial", "by=0.5", "by=1.5"),
+            run("partial", stale={"chain"}),
+            run("chain"),
+            run("inner"),
+            run("call", "cell", "chain", times=3),
+        ],
+    ),
+    Hour(
+        "tf.function replaced in the first cell",
+        cells={
+            "imports": IMPORTS + "tf.function = nbfn.function\n",
+            "data": DATA,
+            "model": BUILT + "optimizer = keras.optimizers.Adam(0.02)",
+            "step": STEP.replace("@nbfn.function", "@tf.function"),
+            "train": TRAIN,
+            "count": """\
+calls = 0
+
+@tf.function
+def counted(x, twice=False):
+    return x * (2.0 if twice else 1.0) + rate
+
+rate = 0.5
+""",
+            "call": "print(counted(x)[0].numpy(), counted(x, twice=True)[0].numpy())",
+            "rate": "rate = 1.5",
+            "loop": """\
+@tf.function(reduce_retracing=True)
+def collatz(n):
+    steps = tf.constant(0)
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+print([int(collatz(tf.constant(n))) for n in (6, 7, 27)])
+""",
+            "data_set": """\
+@tf.function
+def total(data):
+    found = tf.constant(0.0)
+    for batch in data:
+        found += tf.reduce_sum(batch)
+    return found
+
+data = tf.data.Dataset.from_tensor_slices(x).batch(5)
+print(f"{float(total(data)):.4f}")
+""",
+        },
+        actions=[
+            run("imports", "data", "model", "step", "train", "count"),
+            run("call", retraces=1, because="`twice`: …"),
+            run("loop", "data_set", "train"),
+            run("rate", stale={"call"}),
+            run("call", retraces=2, because=("global `rate` was 0.5, is 1.5", "`twice`: …")),
+            run("call", "loop"),
+            run("count", stale={"call"}),
+            run("call", retraces=1),
+            run("model", stale={"train"}),
+            run("train", retraces=1, because=(ANOTHER_MODEL, "global `optimizer` is another Adam")),
+            run("data_set"),
+            run("train", "call", times=2),
+            run_all(retraces=1, stale={"call"}),
+            run("call", "train", "loop", "data_set", times=2, retraces=2),
+        ],
+    ),
+    Hour(
+        "sizes that differ, relaxed by the remedy",
+        cells={
+            "imports": IMPORTS,
+            "mean": """\
+@nbfn.function
+def mean(x, scale=1.0):
+    return tf.reduce_mean(x, 0) * scale
+""",
+            "sizes": """\
+for n in sizes:
+    found = mean(tf.ones([n, 2]))
+print(found.numpy().tolist())
+""",
+            "few": "sizes = (2, 3)",
+            "many": "sizes = range(4, 8)",
+            "scales": """\
+for scale in (0.1, 0.2, 0.3):
+    found = mean(tf.ones([3, 2]), scale)
+print(found.numpy().round(3).tolist())
+""",
+            "dtypes": """\
+print(mean(np.ones([3, 2])).dtype.name, mean(tf.ones([3, 2], tf.float16)).dtype.name)
+""",
+            "relax": "mean.relax().signature",
+            "explain": "mean.explain(tf.ones([50, 2]))",
+            "view": "mean",
+            "cell": """\
+%%tf_function cell
+batch = tf.ones([rows, 2]) * 2.0
+average = tf.reduce_mean(batch, 0)
+print(average.numpy().tolist())
+""",
+        },
+        plainly={"relax": "", "explain": "", "view": ""},
+        actions=[
+            run("imports", "mean", "few"),
+            run("sizes", retraces=1, because="`x`: shape was (2, 2), is (3, 2)"),
+            run("view", shows="mean.relax()"),
+            run("relax", shows="float32[None, 2]"),
+            run("sizes", "explain", shows="a hit: trace 3 would serve"),
+            run("many", stale={"sizes"}),
+            run("sizes"),
+            run("scales", retraces=3, because="`scale`: Python value was …"),
+            run("view", shows="mean.relax()"),
+            run("relax"),
+            run("scales", "sizes", "explain"),
+            run(
+                "dtypes",
+                retraces=2,
+                because="`x`: dtype was float32, is …",
+                known={
+                    "error": faults.RELAX_DTYPE,
+                    "prints": faults.RELAX_DTYPE,
+                    "retraces": faults.RELAX_DTYPE,
+                    "causes": faults.RELAX_DTYPE,
+                },
+            ),
+            run("view"),
+            beside("rows = 3"),
+            run("cell"),
+            run("cell"),
+            beside("rows = 4", stale={"cell"}),
+            run("cell", retraces=1, because="`rows`: Python value was 3, is 4"),
+            run("cell", times=3),
+            run("mean"),
+            run("sizes", retraces=3, warns=None),
+        ],
+    ),
+    Hour(
+        "a bare tf.function that is watched",
+        cells={
+            "imports": IMPORTS,
+            "data": DATA,
+            "rate": "rate = 0.5",
+            "bare": """\
+@tf.function
+def bare(x):
+    return tf.reduce_sum(x * rate)
+""",
+            "watch": "watched = nbfn.watch(bare)",
+            "call": 'print(f"{float(bare(x)):.4f}")',
+            "half": 'print(f"{float(bare(x[:8])):.4f}")',
+            "view": "watched",
+            "traced": """\
+@nbfn.function
+def around(x):
+    return bare(x) + 1.0
+
+print(f"{float(around(x)):.4f}")
+""",
+            "around": 'print(f"{float(around(x)):.4f}")',
+            "model": BUILT,
+            "watch_model": "%tf_watch model",
+            "predict": "model.predict(x, verbose=0)[:2].round(3)",
+        },
+        plainly={"view": "", "watch_model": ""},
+        actions=[
+            run("imports", "data", "rate", "bare", "call", "watch"),
+            run(
+                "call",
+                "call",
+                "view",
+                shows="3 calls, 2 hits",
+                hides="session: 2 functions",
+                known={"hides": faults.LISTED_TWICE},
+            ),
+            run("half", retraces=1, because="`x`: shape was (16, 3), is (8, 3)"),
+            run("view", shows="shape was (16, 3)"),
+            run("traced", "around"),
+            edit("rate", "0.5", "0.25"),
+            run("rate", stale={"call", "half", "traced", "around", "watch"}),
+            run("call", "half"),
+            run("bare", stale={"traced", "around", "watch"}),
+            run("call", "half", "watch", "view", retraces=1),
+            run("traced", "around"),
+            run("model", "watch_model", "predict"),
+            run("predict", "predict"),
+            run("call", "half", "view", times=3),
+        ],
+    ),
+    Hour(
+        "data sets as arguments, made again and mapped anew",
+        cells={
+            "imports": IMPORTS,
+            "data": DATA,
+            "sets": """\
+def prepare(x, y):
+    return x * factor, y
+
+train_set = tf.data.Dataset.from_tensor_slices((x, y)).map(prepare).batch(size)
+""",
+            "settings": "factor, size = 1.0, 8",
+            "model": BUILT + "optimizer = keras.optimizers.SGD(0.05)",
+            "epoch": """\
+@nbfn.function
+def epoch(data):
+    total = tf.constant(0.0)
+    for x, y in data:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(x) - y) ** 2)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        total += loss
+    return total
+""",
+            "fit": 'print([f"{float(epoch(train_set)):.4f}" for _ in range(2)])',
+            "loop": """\
+%%tf_function loop
+seen = 0
+for features, labels in train_set:
+    error = tf.reduce_mean(tf.abs(model(features) - labels))
+    seen += 1
+print(seen, f"{float(error):.4f}")
+""",
+            "batches": """\
+@nbfn.function
+def evaluate(x, y):
+    return tf.reduce_mean((model(x) - y) ** 2)
+
+print([f"{float(evaluate(*batch)):.4f}" for batch in train_set])
+""",
+            "again": 'print([f"{float(evaluate(*batch)):.4f}" for batch in train_set])',
+        },
+        actions=[
+            run("imports", "data", "settings", "sets", "model", "epoch", "fit"),
+            run("loop", "batches", "again", "loop"),
+            run("sets", stale={"fit", "loop", "batches", "again"}),
+            run("fit", "loop", "batches", "again"),
+            edit("settings", "1.0, 8", "2.0, 8"),
+            run(
+                "settings",
+                stale={"sets", "fit", "loop", "batches", "again"},
+                known={
+                    f"stale {cell}": faults.CALLS_ITS_OWN
+                    for cell in ("sets", "fit", "loop", "batches", "again")
+                },
+            ),
+            run("sets", stale={"fit", "loop", "batches", "again"}),
+            run("fit", "loop", "batches", "again"),
+            edit("settings", "2.0, 8", "2.0, 6"),
+            run("settings", "sets", stale={"fit", "loop", "batches", "again"}),
+            run("fit", "loop", retraces=2),
+            run("batches", retraces=1),
+            run("again"),
+            run("model", stale={"fit", "loop", "batches", "again"}),
+            run("fit", retraces=1, because=(ANOTHER_MODEL, "global `optimizer` is another SGD")),
+            run(
+                "loop",
+                retraces=2,
+                because=ANOTHER_MODEL,
+                known={"growth": faults.OLD_ROWS_OF_CELLS},
+                known_from_here={"variables": faults.DEAD_CAPTURES},
+            ),
+            run("again", retraces=2, known={"stale batches": faults.CALLS_ITS_OWN}),
+            run("batches", "fit", "loop", times=3, retraces=3),
+        ],
+    ),
+    Hour(
+        "definitions that are run again unchanged, and the import cell",
+        cells={
+            "imports": IMPORTS.replace("keras.utils.set_random_seed(1)\n", ""),
+            "data": DATA,
+            "weights": "w = tf.Variable(tf.ones([3, 1]) * 0.5)",
+            "predict": """\
+@nbfn.function
+def predict(x):
+    return x @ w
+""",
+            "magic": """\
+%%tf_function
+def loss(x, y):
+    return tf.reduce_mean((predict(x) - y) ** 2)
+""",
+            "class": """\
+class Scaler:
+    def __init__(self, by):
+        self.by = by
+
+    def __call__(self, x):
+        return x * self.by
+""",
+            "scaler": "scaler = Scaler(3.0)",
+            "scaled": """\
+@nbfn.function
+def scaled(x):
+    return scaler(x)
+""",
+            "call": "print(float(loss(x, y)), predict(x)[0].numpy(), scaled(x)[0, 0].numpy())",
+            "cell": """\
+%%tf_function cell
+error = loss(scaler(x), y)
+print(f"{float(error):.4f}")
+""",
+        },
+        actions=[
+            run_all(),
+            run("imports"),
+            run("call", "cell"),
+            run("predict"),
+            run("call", "cell"),
+            run("magic", "call", "cell"),
+            run(
+                "class",
+                "call",
+                known={
+                    "stale scaler": faults.CLASS_AGAIN,
+                    "stale call": faults.CLASS_AGAIN,
+                    "stale cell": faults.CLASS_AGAIN,
+                },
+            ),
+            run("scaler", stale={"call", "cell"}),
+            run("call", retraces=1, because="global `scaler` is another Scaler"),
+            run("cell"),
+            run("imports", "imports", "call", "cell"),
+            edit("scaler", "3.0", "4.0"),
+            run("scaler", stale={"call", "cell"}),
+            run("call", "cell", retraces=1),
+            beside(
+                "scaler.by = 5.0",
+                stale={"call", "cell"},
+                known={"stale cell": faults.LAST_CALLER},
+            ),
+            run("call", "cell", retraces=1, because="…by…4.0, is 5.0"),
+            edit("class", "x * self.by", "x + self.by"),
+            run("class", stale={"scaler", "call", "cell"}),
+            run("scaler", "call", "cell", retraces=1),
+            run("imports", "predict", "magic", "call", "cell", times=3),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("hour", HOURS, ids=str)
+def test_hour(hour: Hour, forks: Forks) -> None:
+    play(hour, forks)
