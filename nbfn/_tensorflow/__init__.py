@@ -136,6 +136,7 @@ from nbfn._tensorflow.tracing.tracing import (
     CAN_SCOPE,
     ScopedFunction,
     UnlistedFunction,
+    adopt_initialization,
     eager_random_state,
     explicit_device,
     holds_lock,

@@ -150,7 +150,6 @@ print(f"{float(spread):.4f}")
             run("train", retraces=1),
             run("predict", "train", times=3),
         ],
-        known={"piled up": faults.FIRST_STATE},
     ),
     Hour(
         "texts, vocabularies and lookup tables, adapted anew",

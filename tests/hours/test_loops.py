@@ -564,7 +564,6 @@ print(f"loss {float(loss):.4f}", len(model.trainable_variables))
             run("freeze", "train", "training", retraces=2, stale={"halfway", "thaw", "look"}),
             run("look"),
         ],
-        known={"piled up": faults.FIRST_STATE},
     ),
     Hour(
         "constants in a dict and in a dataclass, edited",

@@ -158,6 +158,16 @@ def restore_initialization(function: Any, state: dict[str, Any]) -> None:
             setattr(function, name, value)
 
 
+def adopt_initialization(function: Any, other: Any | None) -> None:
+    """Gives a function the first trace of another one; without another it was never called.
+
+    What it has created itself is kept alive by nothing of it any more.
+    """
+    for name in (*_INITIALIZATION, "_concrete_variable_creation_fn"):
+        if hasattr(function, name):
+            setattr(function, name, getattr(other, name, None))
+
+
 def may_create_variables(function: Any) -> bool:
     """Whether the trace that a function is making is its first, which may create variables."""
     return getattr(function, "_no_variable_creation_config", None) is None

@@ -326,6 +326,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             left = {trace.context.state for trace in self.traces if trace.context is not None}
             self._states = {n: each for n, each in self._states.items() if n in left}
             self.recorder.guards.drop(left)
+            if None not in self._states.values():
+                newest = next(reversed(self._states.values()), None)
+                _tensorflow.adopt_initialization(self, newest)
 
     @staticmethod
     def _look_up(host: Any, args: Any, kwargs: Any) -> Any:
@@ -618,7 +621,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     def free(self) -> Freed:
         """Drops every trace and gives the memory back; the next call traces again."""
-        return eviction.free(self)
+        freed = eviction.free(self)
+        self._drop_states()
+        return freed
 
     def discard(self, concrete: Any) -> None:
         """Takes a trace out of the cache, its own or that of one of its clones."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-FIRST_STATE = "what the first call of a function has created is kept as long as the function"
 DEAD_CAPTURES = "views list what only stale traces have captured, without a word"
 OLD_NAMES = "captures of stale traces keep names that lead elsewhere now"
 RELAX_FORGOTTEN = "a signature that was relaxed is forgotten when a guarded value changes"
@@ -18,7 +17,6 @@ ALL_CAUSES = "dependencies list all causes of a function in one line"
 ANOTHER_OBJECT = "'another object was Sequential object (gone), is Sequential object'"
 DEAD_TRACES = "traces of variables that are gone are kept"
 OLD_ROWS = "retraces are listed that no trace remembers"
-CYCLE = "a step with a gradient through a loop of TensorFlow's has a cycle in its graph"
 LAST_CALLER = "of the cells that call a stale function only the last one that traced is told"
 KERAS_INTERNALS = "attributes that Keras sets by itself are told as changes of the user's"
 OLD_ROWS_OF_CELLS = "the output of a cell grows by the traces and retraces of what is gone"
