@@ -477,6 +477,147 @@ print(f"{float(error):.4f}")
             run("imports", "predict", "magic", "call", "cell", times=3),
         ],
     ),
+    Hour(
+        "objects that compare, convert and hide what they hold",
+        cells={
+            "imports": IMPORTS + "import collections\nimport sys\nimport types\n",
+            "data": DATA,
+            "classes": """\
+class Rank:
+    def __init__(self):
+        self.value = 1
+
+    def __lt__(self, other):
+        return self.value < other
+
+class Level:
+    value = 1
+
+    def __float__(self):
+        return float(self.value)
+
+    def __len__(self):
+        return self.value
+
+    def __contains__(self, key):
+        return key <= self.value
+
+    def __mul__(self, other):
+        return other * self.value
+
+    __rmul__ = __mul__
+
+class Key:
+    name = "a"
+
+    def __hash__(self):
+        return 0
+
+    def __eq__(self, other):
+        return self.name == other.name
+""",
+            "objects": """\
+rank, level, key, other = Rank(), Level(), Key(), Key()
+other.name = "b"
+gains = {other: 3.0}
+made = types.ModuleType("made")
+made.GAIN = 1.0
+sys.modules["made"] = made
+defaults = collections.defaultdict(lambda: 2.0)
+""",
+            "functions": """\
+@nbfn.function
+def converted(x):
+    return x * float(level) * len(level) + (level * x if 2 in level else -x)
+
+@nbfn.function
+def compared(x):
+    return x if rank < 2 else -x
+
+@nbfn.function
+def keyed(x):
+    return x * gains.get(key, 1.0)
+
+@nbfn.function
+def of_module(x):
+    return x * made.GAIN
+
+@nbfn.function
+def of_default(x):
+    return x * defaults["rate"]
+""",
+            "convert": "print(converted(x)[0].numpy().round(3))",
+            "compare": "print(compared(x)[0].numpy().round(3))",
+            "find": "print(keyed(x)[0].numpy().round(3))",
+            "module": "print(of_module(x)[0].numpy().round(3))",
+            "default": "print(of_default(x)[0].numpy().round(3))",
+            "cell": """\
+%%tf_function cell
+for turn in range(2):
+    z = x * 2.0 if rank < 2 else x * 3.0
+print(z[0].numpy().round(3))
+""",
+            "raise": "level.value = rank.value = 3",
+        },
+        actions=[
+            run("imports", "data", "classes", "objects", "functions"),
+            run("convert", "compare", "find", "module", "default", "cell"),
+            run("convert", "compare", "find", "module", "default", "cell"),
+            run(
+                "raise",
+                stale={"convert", "compare", "cell"},
+                known_from_here={"stale compare": faults.COMPARES, "stale cell": faults.COMPARES},
+            ),
+            run("convert", retraces=1),
+            run(
+                "compare",
+                retraces=1,
+                known={"prints": faults.COMPARES, "retraces": faults.COMPARES},
+            ),
+            run(
+                "cell",
+                retraces=1,
+                known={
+                    "prints": faults.COMPARES,
+                    "values": faults.COMPARES,
+                    "retraces": faults.COMPARES,
+                },
+                known_from_here={"values": faults.COMPARES},
+            ),
+            beside("key.name = 'b'", stale={"find"}, known={"stale find": faults.KEYS}),
+            run("find", retraces=1, known={"prints": faults.KEYS, "retraces": faults.KEYS}),
+            beside("made.GAIN = 5.0", stale={"module"}, known={"stale module": faults.MADE_MODULE}),
+            run(
+                "module",
+                retraces=1,
+                known={"prints": faults.MADE_MODULE, "retraces": faults.MADE_MODULE},
+            ),
+            beside(
+                "defaults['rate'] = 7.0",
+                stale={"default"},
+                known={"stale default": faults.DEFAULTS},
+            ),
+            run(
+                "default",
+                retraces=1,
+                known={"prints": faults.DEFAULTS, "retraces": faults.DEFAULTS},
+            ),
+            run(
+                "objects",
+                stale={"convert", "compare", "find", "module", "default", "cell", "raise"},
+                known_from_here={"words": faults.ADDRESSES},
+            ),
+            run(
+                "convert",
+                "compare",
+                "find",
+                "cell",
+                retraces=4,
+                stale={"module", "default", "raise"},
+            ),
+            run("module", "default", stale={"raise"}, known={"values": faults.DEFAULTS}),
+        ],
+    ),
 ]
 
 

@@ -519,6 +519,18 @@ for epoch in range(3):
 print(f"loss {float(loss):.4f}")
 """,
             "look": "len(model.trainable_variables), model.layers[0].get_weights()[0].round(3)",
+            "on": "%tf_auto on",
+            "off": "%tf_auto off",
+            "automatic": """\
+for epoch in range(6):
+    if epoch == 3:
+        model.layers[0].trainable = False
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(x) - y) ** 2)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+print(f"loss {float(loss):.4f}", len(model.trainable_variables))
+""",
             "halfway": """\
 %%tf_function halfway
 for epoch in range(6):
@@ -563,6 +575,9 @@ print(f"loss {float(loss):.4f}", len(model.trainable_variables))
             run("train", "training", retraces=2),
             run("freeze", "train", "training", retraces=2, stale={"halfway", "thaw", "look"}),
             run("look"),
+            run("model", "on", stale={"train", "training", "halfway", "freeze", "thaw", "look"}),
+            run("automatic", "look", retraces=1, because="…trainable…True…False"),
+            run("off", "automatic", "look"),
         ],
     ),
     Hour(

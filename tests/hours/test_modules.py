@@ -6,11 +6,12 @@ import pytest
 
 from tests.hours.playing import faults
 from tests.hours.playing.cells import BUILT, DATA, IMPORTS, STEP, TRAIN
-from tests.hours.playing.hours import Hour, edit, restart, run
+from tests.hours.playing.hours import Hour, edit, restart, run, run_all
 from tests.hours.playing.kernels import Forks
 from tests.hours.playing.player import play
 
 AFTER_BIND = {"predict", "again", "train", "names"}
+OF_GAIN = {"apply", "fast", "call", "gradient", "slope"}
 OF_TRAINED = {"evaluate", "traced", "traced_again"}
 
 HOURS = [
@@ -408,6 +409,91 @@ def learn(x):
             run("imports", "load", "call"),
             run("call", times=3),
         ],
+    ),
+    Hour(
+        "transformations of nn, and a global that changes",
+        cells={
+            "imports": IMPORTS + "from nbfn import nn\n",
+            "data": DATA,
+            "gain": "gain = 1.0",
+            "class": """\
+class Part(nn.Module):
+    units: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.units)(x) * gain
+""",
+            "whole": """\
+class Whole(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        rows = nn.vmap(
+            Part, in_axes=0, variable_axes={"params": None}, split_rngs={"params": False}
+        )
+        return rows(name="rows")(x) + nn.remat(Part)(name="again")(x)
+""",
+            "jitted": """\
+class Jitted(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.jit(Part)(name="part")(x)
+""",
+            "init": """\
+whole, jitted = Whole(), Jitted()
+variables, others = whole.init(nn.key(0), x), jitted.init(nn.key(1), x)
+""",
+            "apply": "whole.apply(variables, x)[0].numpy().round(3)",
+            "fast": "jitted.apply(others, x)[0].numpy().round(3)",
+            "bind": "model = whole.bind(variables)",
+            "predict": """\
+@nbfn.function
+def predict(x):
+    return model(x)
+""",
+            "call": "predict(x)[0].numpy().round(3)",
+            "gradient": """\
+@nbfn.function
+def gradient(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2)
+    return [tf.reduce_sum(each) for each in tape.gradient(loss, model.trainable_variables)]
+
+[round(float(each), 4) for each in gradient(x)]
+""",
+            "slope": "[round(float(each), 4) for each in gradient(x)]",
+        },
+        actions=[
+            run_all(),
+            run("apply", "fast", "call", "slope"),
+            edit("gain", "1.0", "2.0"),
+            run("gain", stale={"init", "bind"} | OF_GAIN),
+            run("apply", stale={"init", "bind"} | OF_GAIN),
+            run(
+                "call",
+                retraces=1,
+                because="global `gain` was 1.0, is 2.0",
+                stale={"init", "bind"} | OF_GAIN,
+            ),
+            run(
+                "slope",
+                retraces=1,
+                because="global `gain` was 1.0, is 2.0",
+                stale={"init", "bind"} | OF_GAIN,
+                known_from_here={"stale gradient": faults.CALLS_ITS_OWN},
+            ),
+            run("fast", stale={"init", "bind"} | OF_GAIN, known={"result": faults.NN_JIT}),
+            run("init", "bind", stale=OF_GAIN),
+            run("apply", "call", "slope", retraces=2),
+            run("fast", known={"result": faults.NN_JIT}),
+            run("gradient"),
+            edit("class", "* gain", "* gain + 1.0"),
+            run("class", stale={"init", "bind"} | OF_GAIN),
+            run("whole", "jitted", "init", "bind", stale=OF_GAIN),
+            run("apply", "fast", "call", "gradient", "slope", retraces=1),
+            run("apply", "fast", "call", "slope", times=3),
+        ],
+        known={"piled up": faults.REMAT},
     ),
 ]
 

@@ -43,6 +43,7 @@ def prepare(*, with_nbfn: bool) -> None:
         return
     import nbfn
 
+    nbfn.nn.jit = _as_it_stands
     plain = types.ModuleType("nbfn")
     plain.__dict__.update(
         function=_as_it_stands,
@@ -150,7 +151,12 @@ def _each(found: Sequence[Any], depth: int, above: tuple[int, ...]) -> list[Any]
 
 def _items(found: Mapping[Any, Any], depth: int, above: tuple[int, ...]) -> dict[str, Any]:
     chosen = itertools.islice(found.items(), MOST)
-    return {str(name): _described(each, depth, above) for name, each in chosen}
+    return {_key(name): _described(each, depth, above) for name, each in chosen}
+
+
+def _key(name: Any) -> str:
+    is_plain = isinstance(name, bool | int | float | str | tuple)
+    return str(name) if is_plain else type(name).__name__
 
 
 def _layer(layer: Any, *inner: Any) -> Any:
