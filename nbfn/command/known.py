@@ -49,8 +49,12 @@ class Known:
 
     @property
     def retrace_count(self) -> int:
-        """How many retraces there were; of a function only the newest 1000 are kept as records."""
-        return sum(each.retraces for each in self.functions)
+        """How many retraces there were.
+
+        Of a function only the newest 1000 have records; and those are not counted by the function
+        whose traces cannot serve any more.
+        """
+        return max(sum(each.retraces for each in self.functions), len(self.state.retraces))
 
     @property
     def cells(self) -> list[protocol.TracedCellRecord]:

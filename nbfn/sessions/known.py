@@ -20,14 +20,14 @@ class KnownRows:
     Attributes:
         used: The `last_used` of the trace that was used last.
         traces: What each trace captures, by the trace's id.
-        retrace_count: How many retraces there have been.
+        retrace_counts: How many retraces there have been, and how many of these are listed.
         retraces: Ids of the retraces.
         row: The row of the function itself.
     """
 
     used: int = -1
     traces: dict[str, tuple[Capture, ...]] = field(default_factory=dict)
-    retrace_count: int = -1
+    retrace_counts: tuple[int, int] = (-1, -1)
     retraces: set[str] = field(default_factory=set)
     row: protocol.FunctionRecord | None = None
 

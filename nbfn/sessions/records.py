@@ -100,7 +100,7 @@ def add_rows(
         now = KnownRows(
             recorder.changed,
             known.traces | added if added else known.traces,
-            recorder.retrace_count,
+            (recorder.retraces_made, recorder.retrace_count),
             known.retraces,
         )
         settled = len(now.traces) != len(traces)
@@ -128,7 +128,7 @@ def add_rows(
             for capture in trace.captures:
                 if capture.id not in rows.variables:
                     rows.variables[capture.id] = record_of(protocol.VariableRecord, capture)
-    if settled or not is_noted or now.retrace_count != known.retrace_count:
+    if settled or not is_noted or now.retrace_counts != known.retrace_counts:
         ids = {_retrace_id(function, each): each for each in retraces}
         now.retraces = set(ids)
         is_known = known.retraces if is_noted and not settled else set()

@@ -45,6 +45,15 @@ class GuardedState:
             return []
         return changed_roots(other._guarded(self.fingerprints), self._guarded(other.fingerprints))
 
+    def is_replaced(self, now: GuardedState) -> bool:
+        """Whether code that was read has been written anew, and is other code now."""
+        return any(
+            known.is_gone is not None
+            and now.fingerprints.get(source, known) != known
+            and known.is_gone()
+            for source, known in self.fingerprints.items()
+        )
+
     def learn(self, sources: Iterable[Source]) -> None:
         """Takes in that traces of this state do not depend on some sources."""
         self.exempt = self.exempt.union(sources)

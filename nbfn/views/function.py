@@ -16,7 +16,8 @@ from nbfn.views.outline import MAX_NEWEST, Outline, Table, Words, advice, place,
 def function_outline(function: Function, *, open: bool = False) -> Outline:
     """What the view of a traced function says."""
     lines: list[Words] = [status(function)]
-    newest = function.retraces[-1] if function.recorder.last == "retrace" else None
+    retraces = function.retraces if function.recorder.last == "retrace" else ()
+    newest = retraces[-1] if retraces else None
     if newest is not None and newest.remedy is not None:
         lines.append(advice(newest.remedy, newest.site))
     counts = (

@@ -83,12 +83,7 @@ print(f"{float(spread):.4f}")
             run("cell", retraces=1, because="…SCALE…2.0, is 3.0", remedy="tools.SCALE"),
             write("tools.py", TOOLS.replace("* SCALE", "* SCALE + 0.1")),
             run("call", retraces=1, because="…normalized…", stale={"cell"}),
-            run(
-                "cell",
-                retraces=1,
-                because="…normalized…",
-                known={"growth": faults.GONE_CODE},
-            ),
+            run("cell", retraces=1, because="…normalized…"),
             run("eager", "call", "cell"),
             run("constant", stale={"call", "cell"}),
             run(
@@ -114,7 +109,6 @@ print(f"{float(spread):.4f}")
             run("head", "call", stale=set(), retraces=1),
             run("call", "cell", "eager", times=3),
         ],
-        known={"piled up": faults.GONE_CODE},
     ),
     Hour(
         "a model that a helper file makes, and a restart",

@@ -187,7 +187,7 @@ print([round(each, 4) for each in losses])
             ),
             run("best", "view"),
             run("sweep", "best", "view", retraces=4),
-            run("sweep", "best", "view", retraces=4, known={"growth": faults.OLD_ROWS}),
+            run("sweep", "best", "view", retraces=4),
             run("weights"),
             run("weights", retraces=2),
             run("weights", retraces=2),
@@ -579,6 +579,7 @@ print(f"loss {float(loss):.4f}", len(model.trainable_variables))
             run("automatic", "look", retraces=1, because="…trainable…True…False"),
             run("off", "automatic", "look"),
         ],
+        known={"piled up": faults.UNTIL_ITS_CALL},
     ),
     Hour(
         "constants in a dict and in a dataclass, edited",

@@ -482,7 +482,6 @@ round(float(worst), 3)
             run_all(retraces=2),
             *[run_all(retraces=1) for _ in range(17)],
         ],
-        known={"piled up": faults.OLD_ROWS},
     ),
 ]
 

@@ -171,5 +171,5 @@ def test_a_docstring_is_no_code(kind: str) -> None:
     for text in ('"a"', '"ab"'):
         exec(texts[kind].format(text), space)
         f(THREE)
-        traces.append(len(f.traces))
+        traces.append(f.recorder.made)
     assert traces == ([1, 1] if kind == "def" else [1, 2])

@@ -41,7 +41,8 @@ class Record:
         run_seconds: Time spent in calls, tracing excluded.
         traces: The traces that are there, oldest first, by ``id`` of the concrete function.
         retraces: Every miss after the first trace, newest last (the newest 1000 are kept).
-        retrace_count: Misses after the first trace.
+        retrace_count: How many retraces there are, those included that are no longer kept.
+        retraces_made: How many there have been, those included whose traces cannot serve any more.
         last: What the last call was: ``"hit"``, ``"trace"`` or ``"retrace"``.
         last_trace: The trace that served last.
         changed: Grows with every change of any record; tells what to look at again.
@@ -60,6 +61,7 @@ class Record:
         self.traces: dict[int, Trace] = {}
         self.retraces: deque[Retrace] = deque(maxlen=MAX_RETRACES_KEPT)
         self.retrace_count = 0
+        self.retraces_made = 0
         self.last: str | None = None
         self.last_trace: Trace | None = None
         self.changed = next(clock)
@@ -79,7 +81,7 @@ class Record:
     ) -> Retrace:
         """The next retrace, which is not kept yet; `site` and `seconds` are the trace's if None."""
         return Retrace(
-            number=self.retrace_count + 1,
+            number=self.retraces_made + 1,
             causes=causes,
             nearest=tuple(each.number for each in nearest),
             trace=trace.number,
@@ -87,6 +89,22 @@ class Record:
             trace_seconds=trace.trace_seconds if seconds is None else seconds,
             remedy=remedy,
         )
+
+    def note_retrace(self, retrace: Retrace) -> None:
+        """Lists a retrace; the caller holds the lock."""
+        self.retrace_count += 1
+        self.retraces_made += 1
+        self.retraces.append(retrace)
+
+    def drop_retraces(self, traces: Collection[Trace]) -> None:
+        """Takes the retraces that made these traces from the list."""
+        numbers = {trace.number for trace in traces}
+        with self.lock:
+            kept = [each for each in self.retraces if each.trace not in numbers]
+            self.retrace_count -= len(self.retraces) - len(kept)
+            self.retraces.clear()
+            self.retraces.extend(kept)
+            self.touch()
 
     def prune(self) -> None:
         """Forgets traces whose graphs are gone."""
@@ -170,8 +188,7 @@ class WatchedRecord(Record):
     ) -> None:
         """Says that a trace was made although there were others."""
         with self.lock:
-            self.retraces.append(self.next_retrace(causes, nearest, trace, remedy))
-            self.retrace_count += 1
+            self.note_retrace(self.next_retrace(causes, nearest, trace, remedy))
             self.last = "retrace"
             self.touch()
 
@@ -224,7 +241,10 @@ class RecordView:
 
     @property
     def retraces(self) -> tuple[Retrace, ...]:
-        """Every miss after the first trace, with its causes, newest last."""
+        """Every miss after the first trace, with its causes, newest last.
+
+        Those go whose traces can never serve again, as of a model that is gone.
+        """
         with self.recorder.lock:
             return tuple(self.recorder.retraces)
 

@@ -108,7 +108,7 @@ class Recorder(Record):
         self.warns = True
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
-        self.staleness = Staleness(guards, lambda: self.name)
+        self.staleness = Staleness(guards)
 
     # Calls ------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class Recorder(Record):
             check_state(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
             if self.guards.on_stale in ("warn", "raise"):
-                self.staleness.tell(call.trace, tuple(objects), _TO_MEND)
+                self.staleness.tell(self.name, call.trace, tuple(objects), _TO_MEND)
             call.runs_next()
 
     @_harmless
@@ -351,6 +351,7 @@ class Recorder(Record):
             call.trace_seconds += trace.trace_seconds
         if retrace is not None:
             self.retrace_count += 1
+            self.retraces_made += 1
             self.retraces.append(retrace)
 
     def _warn(self, retrace: Retrace) -> None:
@@ -391,8 +392,7 @@ class Recorder(Record):
             site = call_site()
             remedy = self.remedy((cause,), site, Wanted(trace.key, trace.context))
             retrace = self.next_retrace((cause,), (trace,), trace, remedy, site, seconds)
-            self.retrace_count += 1
-            self.retraces.append(retrace)
+            self.note_retrace(retrace)
             self._warn(retrace)
             self.last = "retrace"
             self.changed = next(clock)
@@ -406,13 +406,22 @@ class Recorder(Record):
 
     # Eviction ---------------------------------------------------------------------------
 
-    def doomed(self) -> list[Trace]:
-        """The traces in the cache that were made for an object which is gone; told once."""
-        if not self._gone:
+    def doomed(self, has_traced: bool) -> list[Trace]:
+        """The traces in the cache that no call can find any more; told once.
+
+        They were made for an object that is gone, or of code that has been written anew.
+
+        Args:
+            has_traced: Whether a trace has just been made.
+        """
+        last = self.last_trace
+        if not (self._gone or has_traced):
             return []
         with self.lock:
             gone, self._gone[:] = set(self._gone), []
-            return [trace for trace in self.traces.values() if trace.number in gone]
+            if has_traced and last is not None:
+                gone |= {n.number for n in self.traces.values() if n.state.is_replaced(last.state)}
+            return [trace for trace in self.traces.values() if trace.number in gone] if gone else []
 
     def is_given_up(self, concrete: Any) -> bool:
         """Whether an interrupt came before a trace was noted.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from nbfn.functions.guards import Guards, Objects
 from nbfn.functions.recording.refusal import StaleTraceError
 from nbfn.functions.retraces.explain import stale
@@ -17,22 +15,21 @@ class Staleness:
 
     Args:
         guards: The guards of the function.
-        name: Gives the name to show.
     """
 
-    def __init__(self, guards: Guards, name: Callable[[], str]) -> None:
+    def __init__(self, guards: Guards) -> None:
         self._guards = guards
-        self._name = name
         self._told: set[tuple[int, str]] = set()
 
     def since(self, trace: Trace) -> tuple[Cause, ...]:
         """What has changed of what a trace has read; not what only a call's arguments lead to."""
         return stale(trace.state.changed_roots(self._guards.fingerprints(), partial=True))
 
-    def tell(self, trace: Trace, objects: Objects | None, advice: str) -> None:
+    def tell(self, name: str, trace: Trace, objects: Objects | None, advice: str) -> None:
         """Warns, once for each change, or raises if a trace that is about to serve is stale.
 
         Args:
+            name: The function's name.
             trace: The trace.
             objects: The objects among the arguments; None if they are not known.
             advice: What else the user can do.
@@ -47,7 +44,7 @@ class Staleness:
         if not causes:
             return
         what = reasons(causes)
-        text = f"trace {trace.number} of `{self._name()}` is stale: {what}"
+        text = f"trace {trace.number} of `{name}` is stale: {what}"
         if self._guards.on_stale == "raise":
             raise StaleTraceError(f"{text}. {advice}")
         if (trace.number, what) not in self._told:

@@ -37,8 +37,8 @@ def causes_of(
     if call is not None and call.reason is not None:
         return (call.reason,), ()
     if call is not None and call.added:
-        if call.trace is not None:
-            call.trace.cause = VARIABLE_CREATION
+        if call.trace is not None:  # the first of two, which has created variables
+            first, call.trace.cause = call.trace.cause, VARIABLE_CREATION
         return (first,), ()
     if not traces:
         return (first,), ()

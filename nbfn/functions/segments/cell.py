@@ -79,7 +79,7 @@ class TracedCell(GroupView):
 
     def state(self) -> tuple[Any, ...]:
         """Equal as long as the line under the cell would be the same."""
-        counts = [(f.id, len(f.traces), f.recorder.retrace_count) for f in self.functions]
+        counts = [(f.id, len(f.traces), f.recorder.retraces_made) for f in self.functions]
         return *counts, *self.lines.items()
 
     @property

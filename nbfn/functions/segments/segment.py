@@ -170,8 +170,7 @@ class Segment:
             for trace in traced.traces:
                 if trace not in self._recipes:
                     traced.evict(trace)
-            for trace in traced.recorder.doomed():
-                traced.evict(trace)
+            traced.let_go(has_traced=True)
 
     def _trace(
         self, traced: TracedFunction, arguments: Mapping[str, Any], after: Mapping[str, Any]

@@ -276,12 +276,21 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             warn_of_first_trace(self, self._definition, call.trace)
         elif call.trace is not None and self._definition is not None:
             self._definition.reused = True
-        doomed = self.recorder.doomed()
+        self.let_go(bool(call.added))
+        self._evict_excess(call)
+
+    def let_go(self, has_traced: bool) -> None:
+        """Drops the traces that no call can find any more, and what is told of them.
+
+        Args:
+            has_traced: Whether a trace has just been made.
+        """
+        doomed = self.recorder.doomed(has_traced)
         for trace in doomed:
             eviction.evict(self, trace)
         if doomed:
+            self.recorder.drop_retraces(doomed)
             self._drop_states()
-        self._evict_excess(call)
 
     def _evict_excess(self, call: Call) -> None:
         excess = self.recorder.limit.excess(len(self.recorder.traces)) if call.added else 0

@@ -70,7 +70,7 @@ class WatchedFunction(RecordView):
         self._tally.function_id = self.id
         self._owner = reference_to(owner) or (lambda: None)
         self._guards = Guards(plain_function(function.python_function), self._owner, "warn")
-        self._tally.staleness = Staleness(self._guards, lambda: self.label)
+        self._tally.staleness = Staleness(self._guards)
         self._function = weakref.ref(function)
         self._kept: Any = None
         self._pending: tuple[Trace, float] | None = None
@@ -199,7 +199,7 @@ class WatchedFunction(RecordView):
         trace = self._tally.traces.get(id(concrete))
         self._tally.called(trace, 0.0, hit=True)
         if trace is not None and trace.state.fingerprints:
-            self._tally.staleness.tell(trace, None, _NO_RETRACE)
+            self._tally.staleness.tell(self.label, trace, None, _NO_RETRACE)
 
     def missed(self, function_type: Any, call: bool) -> None:
         """A look-up found nothing."""

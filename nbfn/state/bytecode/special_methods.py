@@ -59,8 +59,10 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
     for i, each in enumerate(instructions):
         name = each.opname
         found |= _BY_OPERATION.get(name, frozenset())
-        if name == "COMPARE_OP" and not before.startswith(("LOAD_CONST", "LOAD_SMALL")):
-            found |= ORDER if each.argval in ("<", "<=", ">", ">=") else EQUALITY
+        if name == "COMPARE_OP" and each.argval in ("<", "<=", ">", ">="):
+            found |= ORDER
+        elif name == "COMPARE_OP" and not before.startswith(("LOAD_CONST", "LOAD_SMALL")):
+            found |= EQUALITY
         elif name in _WITHS and not before.startswith("CALL"):  # not `with tf.name_scope(…)`
             found |= CONTEXTS
         elif each.argval == "len" and not _measures_a_shape(instructions[i + 1 :]):

@@ -12,7 +12,7 @@ import marshal
 import reprlib
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from types import MemberDescriptorType, SimpleNamespace
@@ -59,11 +59,14 @@ class Fingerprint:
         kind: What the value is, where its remedy depends on it: a ``"function"`` of the user's, a
             Python ``"number"``; a ``"variable"``, a ``"tensor"`` or another ``"object"``, which
             are the same only as long as they are the same object.
+        is_gone: Tells of a function whether its code has been replaced, so that it can only come
+            back if it is written again.
     """
 
     content: Any
     text: str
     kind: Kind = None
+    is_gone: Callable[[], bool] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Fingerprint) and self.content == other.content

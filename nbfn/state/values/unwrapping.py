@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
@@ -56,4 +57,13 @@ def fingerprint_of_functions(
         parts.append(content_of((value.args, value.keywords)))
     if is_a(value, MethodType):
         parts.append(content_of(value.__self__))
-    return Fingerprint(("function", *parts), text, "function")
+    codes = [(weakref.ref(f), id(f.__code__)) for f in functions]
+    return Fingerprint(
+        ("function", *parts), text, "function", functools.partial(_are_replaced, codes)
+    )
+
+
+def _are_replaced(codes: list[tuple[weakref.ReferenceType[FunctionType], int]]) -> bool:
+    """Whether one of some functions is gone, or has other code than it had."""
+    found = ((reference(), code) for reference, code in codes)
+    return any(function is None or id(function.__code__) != code for function, code in found)

@@ -211,3 +211,28 @@ def test_threads_begin_states_of_their_own() -> None:
     for each in threads:
         each.join()
     assert [losses[n] for n in range(4)] == [pytest.approx(each, rel=1e-4) for each in expected]
+
+
+def test_traces_of_code_that_was_written_anew_are_freed() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf}
+    exec("def helper(x):\n    return x * 0.0\ndef f(x):\n    return helper(x)", space)
+    f = nbfn.function(space["f"], max_traces=None)
+    for n in range(1, 6):
+        f(X)
+        exec(f"def helper(x):\n    return x * {n}.0", space)
+        assert float(tf.reduce_sum(f(X))) == pytest.approx(n * float(tf.reduce_sum(X)), rel=1e-4)
+    assert len(f.traces) == 1
+    assert len(f.retraces) == f.recorder.retrace_count == 1
+    assert f.recorder.retraces_made == 5
+
+
+def test_a_function_that_is_another_for_a_while_keeps_its_trace() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf}
+    code = "def double(x):\n    return x * 2.0\ndef half(x):\n    return x / 2.0\n"
+    exec(code + "use = double\ndef f(x):\n    return use(x)", space)
+    f = nbfn.function(space["f"])
+    for _ in range(3):
+        for name in ("double", "half"):
+            space["use"] = space[name]
+            f(X)
+    assert (len(f.traces), f.recorder.made) == (2, 2)

@@ -243,7 +243,7 @@ def _function(function: Any) -> dict[str, Any]:
         "calls": function.calls,
         "hits": function.hits,
         "traces": len(function.traces),
-        "retraces": function.recorder.retrace_count,
+        "retraces": function.recorder.retraces_made,
         "listed": [
             {
                 "number": each.number,
