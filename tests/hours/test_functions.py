@@ -153,7 +153,7 @@ print(f"{float(chained(x)):.4f}")
         cells={
             "imports": IMPORTS + "tf.function = nbfn.function\n",
             "data": DATA,
-            "model": BUILT + "optimizer = keras.optimizers.Adam(0.02)",
+            "model": BUILT + "optimizer = keras.optimizers.SGD(0.05)",
             "step": STEP.replace("@nbfn.function", "@tf.function"),
             "train": TRAIN,
             "count": """\
@@ -200,7 +200,7 @@ print(f"{float(total(data)):.4f}")
             run("count", stale={"call"}),
             run("call", retraces=1),
             run("model", stale={"train"}),
-            run("train", retraces=1, because=(ANOTHER_MODEL, "global `optimizer` is another Adam")),
+            run("train", retraces=1, because=(ANOTHER_MODEL, "global `optimizer` is another SGD")),
             run("data_set"),
             run("train", "call", times=2),
             run_all(retraces=1, stale={"call"}),

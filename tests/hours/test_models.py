@@ -112,7 +112,7 @@ class Net(keras.Model):
             "model": """\
 keras.utils.set_random_seed(10)
 model = Net(4)
-optimizer = keras.optimizers.Adam(0.02)
+optimizer = keras.optimizers.SGD(0.05)
 mean = keras.metrics.Mean()
 """,
             "step": """\
@@ -312,7 +312,7 @@ def make(units, depth=1):
         cells={
             "imports": IMPORTS,
             "data": DATA,
-            "model": BUILT + 'model.compile("adam", "mse", metrics=["mae"])',
+            "model": BUILT + 'model.compile("sgd", "mse", metrics=["mae"])',
             "fit": """\
 history = model.fit(x, y, epochs=2, batch_size=8, shuffle=False, verbose=0)
 {name: [round(each, 3) for each in values] for name, values in history.history.items()}
