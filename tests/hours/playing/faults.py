@@ -41,3 +41,5 @@ MADE_MODULE = "constants of a module that no file has are read once, and not aga
 NN_JIT = "nn.jit goes on with the old value of a global"
 ADDRESSES = "objects in a container are told with their addresses"
 REMAT = "nn.remat in a traced function keeps each model that it has been traced for"
+EVICTED = "a trace for a model that was made again is told as one whose traces were evicted"
+DELETED = "a name that was deleted is told as None"
