@@ -184,13 +184,14 @@ def _become_kernel(file: str, folder: str, *, with_nbfn: bool) -> None:
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     os.chdir(folder)
-    os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with this process
     sys.dont_write_bytecode = True  # which would hide edits of a module within one second
     # When it runs by itself depends on threads. In a process that has imported much it does so
     # seldom: whole cells go by with models that nobody has any more.
     gc.disable()
     probe.prepare(with_nbfn=with_nbfn)
-    IPKernelApp.launch_instance(argv=["-f", file, "--HistoryManager.enabled=False"])
+    # It ends with the process that it was forked from.
+    ending = f"--IPKernelApp.parent_handle={os.getppid()}"
+    IPKernelApp.launch_instance(argv=["-f", file, ending, "--HistoryManager.enabled=False"])
     os._exit(0)
 
 
