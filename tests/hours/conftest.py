@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,5 +12,7 @@ from tests.hours.playing.kernels import Forks
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
+    if not hasattr(os, "fork"):
+        pytest.skip("the kernels are forked")
     with Forks() as made:
         yield made

@@ -153,7 +153,7 @@ print(f"{float(chained(x)):.4f}")
         cells={
             "imports": IMPORTS + "tf.function = nbfn.function\n",
             "data": DATA,
-            "model": BUILT + "optimizer = keras.optimizers.Adam(0.02)",
+            "model": BUILT + "optimizer = keras.optimizers.SGD(0.05)",
             "step": STEP.replace("@nbfn.function", "@tf.function"),
             "train": TRAIN,
             "count": """\
@@ -200,7 +200,7 @@ print(f"{float(total(data)):.4f}")
             run("count", stale={"call"}),
             run("call", retraces=1),
             run("model", stale={"train"}),
-            run("train", retraces=1, because=(ANOTHER_MODEL, "global `optimizer` is another Adam")),
+            run("train", retraces=1, because=(ANOTHER_MODEL, "global `optimizer` is another SGD")),
             run("data_set"),
             run("train", "call", times=2),
             run_all(retraces=1, stale={"call"}),
@@ -322,13 +322,13 @@ print(f"{float(around(x)):.4f}")
             run(
                 "call",
                 "half",
-                warns="trace 2 of `bare` is stale: global `rate` was 0.5, is 0.25; the call uses…",
-                known={"stale half": faults.STALE_FOR_GOOD},
+                warns="trace 1 of `bare` is stale: global `rate` was 0.5, is 0.25",
+                known={"stale half": faults.WATCHED_STALE},
             ),
             run(
                 "bare",
                 stale={"traced", "around", "watch"},
-                known={"stale half": faults.STALE_FOR_GOOD},
+                known={"stale half": faults.WATCHED_STALE},
             ),
             run("call", "half", "watch", "view", retraces=1),
             run("traced", "around"),
@@ -576,7 +576,12 @@ print(z[0].numpy().round(3))
                 "raise",
                 stale={"convert", "compare", "cell"},
             ),
-            run("convert", retraces=1),
+            run(
+                "convert",
+                retraces=1,
+                because="attribute `level.value` was 1, is 3",
+                known={"causes": faults.SHADOWED},
+            ),
             run("compare", retraces=1),
             run("cell", retraces=1),
             beside("key.name = 'b'", stale={"find"}, known={"stale find": faults.KEYS}),
@@ -606,8 +611,8 @@ print(z[0].numpy().round(3))
                 "convert",
                 "compare",
                 "find",
-                "cell",
-                retraces=1,  # the other graphs are the same
+                "cell",  # made again, all but one are as they were at first
+                retraces=1,
                 stale={"module", "default", "raise"},
             ),
             run("module", "default", stale={"raise"}, known={"values": faults.DEFAULTS}),

@@ -14,7 +14,7 @@ ALL_ANEW = (
     "global `generator` is another Sequential",
     "global `critic` is another Sequential",
     "global `of_generator` is another Adam",
-    "global `of_critic` is another Adam",
+    "global `of_critic` is another SGD",
     "global `noise` is another Generator",
 )
 
@@ -317,7 +317,7 @@ critic = keras.Sequential([
 """,
             "optimizers": """\
 of_generator = keras.optimizers.Adam(0.01)
-of_critic = keras.optimizers.Adam(0.02)
+of_critic = keras.optimizers.SGD(0.02)
 noise = tf.random.Generator.from_seed(5)
 """,
             "loss": """\
@@ -504,7 +504,7 @@ for epoch in range(3):
         cells={
             "imports": IMPORTS,
             "data": DATA,
-            "model": BUILT + "optimizer = keras.optimizers.Adam(0.02)",
+            "model": BUILT + "optimizer = keras.optimizers.SGD(0.05)",
             "step": STEP,
             "train": TRAIN,
             "freeze": "model.layers[0].trainable = False",
@@ -547,19 +547,27 @@ print(f"loss {float(loss):.4f}", len(model.trainable_variables))
             run("imports", "data", "model", "step", "train", "training"),
             run("train", "training", "look"),
             run("freeze", stale={"train", "training"}),
-            run("train", retraces=1, because="…trainable…True…False"),
+            run(
+                "train",
+                retraces=1,
+                because="…trainable…True…False",
+                known={"causes": faults.MOMENTUMS},
+            ),
             run("training", retraces=1, because="…trainable…True…False"),
             run("look", "train", "training"),
             run(
                 "thaw",
                 stale={"train", "training"},
                 known_from_here={
-                    "stale train": faults.COMES_BACK,
                     "stale training": faults.COMES_BACK,
                 },
             ),
             run("train", "training", "look", known={"retraces": faults.VAGUE}),
-            run("freeze", stale={"train", "training"}),
+            run(
+                "freeze",
+                stale={"train", "training"},
+                known_from_here={"stale train": faults.COMES_BACK},
+            ),
             run("train", "training", "look"),
             run("thaw", stale={"train", "training"}),
             run("halfway", retraces=1, stale={"train", "training"}),

@@ -39,7 +39,14 @@ HOURS = [
             run_all(),
             run("train", "predict"),
             run("model", stale={"train", "predict"}),
-            run("train", retraces=1, because=(ANOTHER_MODEL, ANOTHER_ADAM)),
+            run(
+                "train",
+                "view",
+                retraces=1,
+                because=(ANOTHER_MODEL, ANOTHER_ADAM),
+                hides="traces were evicted",
+                known={"hides": faults.EVICTED},
+            ),
             run("train", "predict", "view"),
             run("model", stale={"train", "predict"}),
             run("train", retraces=1, because=(ANOTHER_MODEL, ANOTHER_ADAM)),
@@ -52,7 +59,12 @@ HOURS = [
             run("train", "view"),
             run_all(stale=set()),
             run("train", times=3),
-            delete("model", stale={"train", "predict"}),
+            delete(
+                "model",
+                stale={"train", "predict"},
+                hides="global `model` was a Sequential object, is None",
+                known={"hides": faults.DELETED},
+            ),
             run("train", raises="NameError", stale={"train", "predict"}),
             run("model", stale={"train", "predict"}),
             run("train", retraces=1, because=(ANOTHER_MODEL, ANOTHER_ADAM)),
@@ -112,7 +124,7 @@ class Net(keras.Model):
             "model": """\
 keras.utils.set_random_seed(10)
 model = Net(4)
-optimizer = keras.optimizers.Adam(0.02)
+optimizer = keras.optimizers.SGD(0.05)
 mean = keras.metrics.Mean()
 """,
             "step": """\
@@ -312,7 +324,7 @@ def make(units, depth=1):
         cells={
             "imports": IMPORTS,
             "data": DATA,
-            "model": BUILT + 'model.compile("adam", "mse", metrics=["mae"])',
+            "model": BUILT + 'model.compile("sgd", "mse", metrics=["mae"])',
             "fit": """\
 history = model.fit(x, y, epochs=2, batch_size=8, shuffle=False, verbose=0)
 {name: [round(each, 3) for each in values] for name, values in history.history.items()}

@@ -479,7 +479,7 @@ round(float(worst), 3)
         actions=[
             run_all(),
             run_all(retraces=2, known_from_here={"variables": faults.DEAD_CAPTURES}),
-            run_all(retraces=2),
+            run_all(retraces=2, known={"growth": faults.OLD_ROWS_OF_CELLS}),
             *[run_all(retraces=1) for _ in range(17)],
         ],
     ),

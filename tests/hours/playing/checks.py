@@ -58,7 +58,7 @@ def different_text(found: str, plain: str, rtol: float) -> str | None:
     if (
         shapes[0] == shapes[1]
         and len(numbers[0]) == len(numbers[1])
-        and all(_is_near_text(*pair, rtol) for pair in zip(*numbers, strict=True))
+        and all(_is_near_text(one, other, rtol) for one, other in zip(*numbers, strict=True))
     ):
         return None
     return f"with nbfn {_cut(texts[0])!r}, plainly {_cut(texts[1])!r}"
@@ -191,7 +191,7 @@ def wrong_retraces(retraces: list[dict[str, Any]], changes: int) -> Iterator[tup
         if len(each["causes"]) > max(MAX_CAUSES, changes):
             yield "causes", f"{len(each['causes'])} causes: {'; '.join(each['causes'][:4])} …"
         remedy = each["remedy"]
-        if remedy and len(re.split(r"; (?:then )?|\. (?=[A-Z])", remedy)) > MAX_SENTENCES + 1:
+        if remedy and len(re.split(r"; then |\. (?=[A-Z])", remedy)) > MAX_SENTENCES:
             yield "remedy", f"a remedy of many sentences: {remedy}"
         for name in each["unknown"]:
             yield "remedy", f"`{each['code']}` needs a name that the notebook has not: {name}"

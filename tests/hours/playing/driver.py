@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from nbfn import protocol
 from tests.harness.kernel import Reply
 from tests.hours.playing.kernels import HourKernel, interrupter
 
-Start = Callable[[Path | None], HourKernel]
-"""Starts a kernel, in a folder or in a new one."""
+
+class Start(Protocol):
+    """Starts a kernel, in a folder or in a new one; with nbfn, or with functions as they stand."""
+
+    def __call__(self, folder: Path | None, *, with_nbfn: bool) -> HourKernel: ...
+
 
 _PROBE = "__import__('importlib').import_module('tests.hours.playing.probe')."
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -107,11 +111,11 @@ class Notebook:
         with_nbfn: Whether nbfn is there; else its magics are taken out of the cells.
     """
 
-    def __init__(self, start: Start, cells: dict[str, str], *, with_nbfn: bool) -> None:
+    def __init__(self, start: Start, cells: Mapping[str, str], *, with_nbfn: bool) -> None:
         self._start = start
         self._with_nbfn = with_nbfn
         self.cells = dict(cells)
-        self.kernel = start(None)
+        self.kernel = start(None, with_nbfn=with_nbfn)
         self.panel: Panel | None = None
 
     @property
@@ -122,7 +126,7 @@ class Notebook:
     def restart(self) -> None:
         """Restarts the kernel; cells and files stay."""
         self.kernel.stop()
-        self.kernel = self._start(self.folder)
+        self.kernel = self._start(self.folder, with_nbfn=self._with_nbfn)
         self.panel = None
 
     def close(self) -> None:
@@ -144,11 +148,6 @@ class Notebook:
         if self._with_nbfn and self.panel is None and self.kernel.comms("nbfn.presence"):
             self.panel = Panel(self.kernel)
         return ran
-
-    def run_beside(self, code: str) -> Ran:
-        """Runs code in a cell that is used once, such as ``del model``."""
-        self.cells["beside"] = code
-        return self.run("beside")
 
     def values(self) -> dict[str, Any]:
         """The values of the notebook's names."""

@@ -38,6 +38,8 @@ MADE_MODULE = "constants of a module that no file has are read once, and not aga
 ADDRESSES = "objects in a container are told with their addresses"
 REMAT = "nn.remat in a traced function keeps each model that it has been traced for"
 UNTIL_ITS_CALL = "what a function has traced for objects that are gone goes with its next call"
-STALE_FOR_GOOD = (
-    "a cell that calls a stale tf.function is told to be run again, which changes nothing"
-)
+EVICTED = "a trace for a model that was made again is told as one whose traces were evicted"
+DELETED = "a name that was deleted is told as None"
+WATCHED_STALE = "a call of a stale tf.function is told to be run again, which changes nothing"
+SHADOWED = "an attribute that hides one of the class is told as two changes, one that is not there"
+GONE_CODE = "traces of constants of a helper file that were edited are kept"

@@ -1,8 +1,8 @@
 """Kernels that start in a moment: forked from a process that has imported TensorFlow already.
 
-Thirty hours need more than sixty kernels. Starting one and importing TensorFlow in it takes about
-six seconds, forking one a tenth of a second. The parent has never run an operation, so that
-TensorFlow's own threads begin in the child.
+The hours need some ninety kernels. Starting one and importing TensorFlow in it takes six seconds,
+forking one less than half a second. The parent has never run an operation, so that TensorFlow's own
+threads begin in the child.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Forks:
         # ipykernel leaves what C++ writes alone where it finds that it is being tested.
         names = ("PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER")
         environment = {name: value for name, value in os.environ.items() if name not in names}
-        environment |= {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"}
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment |= {"PYTHONPATH": path, "PYTHONHASHSEED": "0"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.hours.playing.kernels"],
             stdin=subprocess.PIPE,
@@ -101,12 +102,12 @@ class Forks:
         self._process.wait(timeout=60)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def kernel(self, *, with_nbfn: bool, folder: Path | None = None) -> HourKernel:
+    def kernel(self, folder: Path | None, *, with_nbfn: bool) -> HourKernel:
         """Starts a kernel.
 
         Args:
+            folder: Where it runs; None for a new folder.
             with_nbfn: Whether `nbfn` is what it is; else its functions leave code as it stands.
-            folder: Where it runs; a new folder by default.
         """
         self._count += 1
         folder = folder or self._folder / str(self._count)
@@ -137,6 +138,7 @@ class Forks:
 
 def serve() -> None:
     """Forks a kernel for each line of the standard input."""
+    import ipykernel.debugger
     import ipykernel.kernelapp
     import keras
     import tensorflow as tf
@@ -147,7 +149,14 @@ def serve() -> None:
     import nbfn.views
     from tests.hours.playing import probe
 
-    loaded = [ipykernel.kernelapp, keras.Sequential, tf.function, nbfn.functions, probe.values]
+    loaded = [
+        ipykernel.debugger,
+        ipykernel.kernelapp,
+        keras.Sequential,
+        tf.function,
+        nbfn.functions,
+        probe.values,
+    ]
     assert all(loaded)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.collect()
@@ -175,10 +184,14 @@ def _become_kernel(file: str, folder: str, *, with_nbfn: bool) -> None:
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     os.chdir(folder)
-    os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with this process
     sys.dont_write_bytecode = True  # which would hide edits of a module within one second
+    # When it runs by itself depends on threads. In a process that has imported much it does so
+    # seldom: whole cells go by with models that nobody has any more.
+    gc.disable()
     probe.prepare(with_nbfn=with_nbfn)
-    IPKernelApp.launch_instance(argv=["-f", file, "--HistoryManager.enabled=False"])
+    # It ends with the process that it was forked from.
+    ending = f"--IPKernelApp.parent_handle={os.getppid()}"
+    IPKernelApp.launch_instance(argv=["-f", file, ending, "--HistoryManager.enabled=False"])
     os._exit(0)
 
 

@@ -45,6 +45,7 @@ class _Player:
     where: str = "at the beginning"
     shown: str = ""
     warned: str = ""
+    errors: list[str] = field(default_factory=list)
     stale: set[str] = field(default_factory=set)
     nbytes: dict[tuple[str, str], list[tuple[int, bool]]] = field(default_factory=dict)
     retraced: dict[str, int] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class _Player:
         for number, action in enumerate(self.hour.actions, 1):
             self.where = f"{number} {action}"
             before = len(self.found)
-            self.shown, self.warned, self.new, self.count = "", "", [], 0
+            self.shown, self.warned, self.errors, self.new, self.count = "", "", [], [], 0
             self._do(action)
             self._expect(action.expected)
             expected = action.expected
@@ -121,6 +122,7 @@ class _Player:
     def _run(self, cell: str, action: Action) -> None:
         self.last = cell
         ran = self.nbfn.run(cell, action.interrupt)
+        self.errors += [] if ran.error is None else [ran.error[0]]
         plain = self.plain.run(cell, action.interrupt) if self.plain.cells[cell] else None
         if plain is not None:
             self._compare(cell, ran, plain, action.expected)
@@ -143,13 +145,13 @@ class _Player:
             self._find("error", f"{cell}: {different}")
         elif ran.lines != plain.lines:
             self._find("traceback", f"{cell}: it points at {ran.lines}, plainly {plain.lines}")
-        found, wanted = self.nbfn.values(), self.plain.values()
+        values, plain_values = self.nbfn.values(), self.plain.values()
         for name in self.hour.uncompared:
-            found.pop(name, None)
-            wanted.pop(name, None)
-        for name in self._names_of_magics() - wanted.keys():
-            found.pop(name, None)
-        differences = list(checks.different_values(found, wanted, rtol))
+            values.pop(name, None)
+            plain_values.pop(name, None)
+        for name in self._names_of_magics() - plain_values.keys():
+            values.pop(name, None)
+        differences = list(checks.different_values(values, plain_values, rtol))
         self._find_all("values", (f"after {cell}: {each}" for each in differences[:3]))
         if ran.warned and plain.warned:  # TensorFlow and Keras warn in both
             ran.warned = "".join(
@@ -196,7 +198,7 @@ class _Player:
         yield from (file.read_text() for file in self.nbfn.folder.glob("*.py"))
 
     def _count(self, state: dict[str, Any], changes: int) -> None:
-        new = []
+        new: list[dict[str, Any]] = []
         for id, function in state["functions"].items():
             count = function["retraces"] - self.retraced.get(id, 0)
             self.retraced[id] = function["retraces"]
@@ -232,6 +234,10 @@ class _Player:
                 self._find("hides", f"{text!r} is in {self.shown[:2000]!r}")
         if expected.warns is not None and not checks.matches(expected.warns, self.warned):
             self._find("warnings", f"{expected.warns!r} is not in {self.warned[:500]!r}")
+        raises = expected.raises
+        wanted_error = raises[1] if isinstance(raises, tuple) else raises
+        if wanted_error is not None and wanted_error not in self.errors:
+            self._find("error", f"nothing has raised {wanted_error}")
         if expected.stale is not None:
             self.stale = set(expected.stale)
         if not self.state or self.nbfn.panel is None:
@@ -277,12 +283,8 @@ class _Player:
 
 def play(hour: Hour, forks: Forks) -> None:
     """Plays an hour; fails with all that is not as it should be, but for what is known."""
-
-    def start(with_nbfn: bool) -> Any:
-        return lambda folder: forks.kernel(with_nbfn=with_nbfn, folder=folder)
-
-    nbfn = Notebook(start(True), dict(hour.cells), with_nbfn=True)
-    plain = Notebook(start(False), {**hour.cells, **hour.plainly}, with_nbfn=False)
+    nbfn = Notebook(forks.kernel, hour.cells, with_nbfn=True)
+    plain = Notebook(forks.kernel, {**hour.cells, **hour.plainly}, with_nbfn=False)
     player = _Player(hour, nbfn, plain)
     try:
         player.play()

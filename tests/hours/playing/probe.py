@@ -43,7 +43,7 @@ def prepare(*, with_nbfn: bool) -> None:
         return
     import nbfn
 
-    nbfn.nn.jit = _as_it_stands
+    nbfn.nn.jit = _as_it_stands  # type: ignore[assignment]
     plain = types.ModuleType("nbfn")
     plain.__dict__.update(
         function=_as_it_stands,
@@ -133,8 +133,8 @@ def _array(value: Any, *_: Any) -> Any:
         "shape": list(array.shape),
     }
     if array.dtype.kind in "OSU":
-        flat = [each.decode() if isinstance(each, bytes) else str(each) for each in array.flat]
-        return {**described, "elements": flat[:MOST]}
+        texts = [each.decode() if isinstance(each, bytes) else str(each) for each in array.flat]
+        return {**described, "elements": texts[:MOST]}
     if array.dtype.kind == "V" or array.dtype.name == "bfloat16":
         array = array.astype(np.float32)
     flat = array.reshape(-1)
@@ -212,7 +212,7 @@ def state() -> str:
     named = {id(variable): name for name, variable in variables.items()}
     dependencies = session.dependencies
     captures, said = {}, []
-    functions = {each.id: each for each in live_functions()}  # clones share a record
+    functions: dict[str, Any] = {each.id: each for each in live_functions()}  # clones share one
     for function in functions.values():
         for capture in function.captures:
             value = capture.value if capture.is_alive else None
