@@ -72,7 +72,6 @@ error.numpy().round(3), int(best)
                 "training",
                 retraces=1,
                 because="global `scale` is another tf.Variable",
-                known={"causes": faults.MOMENTUMS},
             ),
             run("training", "evaluate"),
             edit("training", "range(4)", "range(6)"),

@@ -14,9 +14,9 @@ from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
-from nbfn.state.state import Change
+from nbfn.state.state import Change, Source
 from nbfn.state.values.fingerprints import ABSENT, another
-from nbfn.text import INTERNAL, apart, shorten
+from nbfn.text import INTERNAL, apart, shorten, with_article
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -32,7 +32,6 @@ _WEIGHT = {
 """How far a difference of these kinds takes a trace away; others count 1."""
 
 _TYPE = Cause("context", "a value that the function captures by reference has another type")
-_UNNAMED = Cause("stale", "objects that it calls are others, or set up otherwise, than before")
 
 _MAX_SIDE = 200
 """Characters that a sentence shows of what was, and of what is."""
@@ -52,7 +51,7 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
     causes = all_differences(nearest[-1], wanted)
     if not causes:
         changed = nearest[-1].state.changes(wanted.state.fingerprints)
-        causes = (_UNNAMED if changed else _TYPE,)
+        causes = (_of_owner(changed[0][0]) if changed else _TYPE,)
     return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
 
 
@@ -96,6 +95,12 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
         at = module if found else None
         causes.append(Cause("stale", sentence, source.name, was, now, source.kind, kind, at))
     return tuple(causes)
+
+
+def _of_owner(source: Source) -> Cause:
+    """A change of what Keras keeps for itself, in the words for the object that keeps it."""
+    owner = source.name.rpartition(".")[0] or source.name
+    return Cause("stale", f"`{owner}` is set up otherwise than before", owner, kind="object")
 
 
 def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
@@ -199,7 +204,13 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         was = old.containers.get(path) or str(before or "absent")
         now = new.containers.get(path) or str(after or "absent")
         return _cause(code, path, "structure", was, now, _sequence(old, new, path))
-    what = {"object_identity": "another object"}.get(code, "kind of argument")
+    if isinstance(before, ObjectLeaf) and isinstance(after, ObjectLeaf):
+        was, now = with_article(before.type_name), with_article(after.type_name)
+        sentence = f"`{path}` is another {after.type_name}"
+        if was != now:
+            sentence = f"`{path}` was {was}, is {now}"
+        return Cause(code, sentence, path, was, now)
+    what = "kind of argument"
     if code == "python_type" and both_tensors:
         what = "kind of tensor"
     elif code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):
