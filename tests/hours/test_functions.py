@@ -312,7 +312,6 @@ print(f"{float(around(x)):.4f}")
                 "view",
                 shows="3 calls, 2 hits",
                 hides="session: 2 functions",
-                known={"hides": faults.LISTED_TWICE},
             ),
             run("half", retraces=1, because="`x`: shape was (16, 3), is (8, 3)"),
             run("view", shows="shape was (16, 3)"),
