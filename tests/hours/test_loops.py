@@ -296,7 +296,7 @@ for episode in range(3):
             run("policy", stale={"rollout"}),
             run("rollout", retraces=2),
             run("rollout", times=2),
-            ask("learn.relax()", known={"length": faults.RELAX_GRAPH}),
+            ask("learn.relax()", shows="the only trace, which stays as it is"),
             run("rollout", times=2),
         ],
     ),
