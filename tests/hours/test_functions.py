@@ -599,7 +599,6 @@ print(z[0].numpy().round(3))
             run(
                 "objects",
                 stale={"convert", "compare", "find", "module", "default", "cell", "raise"},
-                known_from_here={"words": faults.ADDRESSES},
             ),
             run(
                 "convert",

@@ -431,7 +431,6 @@ ensemble(x[:2]).numpy().round(3)
             beside(
                 "models['deep'] = make(4, 'tanh')",
                 stale={"ensemble", "call"},
-                known_from_here={"words": faults.CONTAINER_TEXT, "length": faults.CONTAINER_TEXT},
             ),
             run("call", retraces=1, because="…`models`…", stale=set()),
             run("train", retraces=1),

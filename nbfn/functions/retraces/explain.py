@@ -14,6 +14,7 @@ from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
+from nbfn.site import reached_from_cells
 from nbfn.state.state import Change, Source
 from nbfn.state.values.fingerprints import ABSENT, another
 from nbfn.text import INTERNAL, apart, shorten, with_article
@@ -82,17 +83,18 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
     causes = []
     for source, (old, new) in changed:
         was, now = old.text, new.text
-        sentence = f"{source} was {was}, is {now}"
+        module, found, _ = source.route.partition(":")
+        at = module if found else None
+        read = f"{source.kind} `{reached_from_cells(at, source.name)[1]}`"
+        sentence = f"{read} was {was}, is {now}"
         if was == now and new.kind in ("object", "variable", "tensor"):
             now = another(new)
-            sentence = f"{source} is {now}"
+            sentence = f"{read} is {now}"
         elif was == now:
-            sentence = f"{source} has changed: {now}"
+            sentence = f"{read} has changed: {now}"
         kind = new.kind
         if source.kind == "setting" or (new == ABSENT and old.kind == "object"):
             kind = "object"
-        module, found, _ = source.route.partition(":")
-        at = module if found else None
         causes.append(Cause("stale", sentence, source.name, was, now, source.kind, kind, at))
     return tuple(causes)
 
