@@ -120,7 +120,7 @@ print(f"{float(chained(x)):.4f}")
         },
         actions=[
             run("imports", "data", "inner", "helper", "outer", "call", "partial"),
-            run("cell", known_from_here={"words": faults.TWO_NAMES_RUN}),
+            run("cell", shows="`helper` calls `inner`, a traced function"),
             run("call", "cell", "chain"),
             edit("inner", "2.0", "3.0"),
             run("inner", stale={"call", "cell", "chain", "partial"}),

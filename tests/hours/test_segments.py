@@ -412,8 +412,8 @@ except KeyboardInterrupt:
             run(
                 "first",
                 warns="`first` does this only while it is traced:…line 4 prints",
+                shows="line 5 waits; wait outside the function",
                 hides="reads the clock",
-                known={"hides": faults.SLEEP},
             ),
             run("state", stale={"loop", "train", "first"}),
             run("loop", interrupt="waiting", raises="KeyboardInterrupt", retraces=1),

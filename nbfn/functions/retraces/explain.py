@@ -6,6 +6,7 @@ trace that is equally near.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ _WEIGHT = {
 """How far a difference of these kinds takes a trace away; others count 1."""
 
 _TYPE = Cause("context", "a value that the function captures by reference has another type")
+
+_MANY = 3
+"""So many shapes in one argument are told as one difference."""
 
 _MAX_SIDE = 200
 """Characters that a sentence shows of what was, and of what is."""
@@ -131,8 +135,31 @@ def _of_strategy(old: Strategy | None, new: Strategy | None) -> Cause:
 
 
 def differences(old: Key, new: Key) -> tuple[Cause, ...]:
-    """Every difference between two keys, outermost first."""
-    return tuple(_describe(path, code, old, new) for path, code in _codes(old, new))
+    """Every difference between two keys, outermost first; many sizes of one argument are one."""
+    found = list(_codes(old, new))
+    resized: dict[str, list[str]] = {}
+    for path, code in found:
+        if code == "shape":
+            resized.setdefault(_argument(path), []).append(path)
+    causes = []
+    for path, code in found:
+        paths = resized[_argument(path)] if code == "shape" else []
+        if len(paths) < _MANY:
+            causes.append(_describe(path, code, old, new))
+        elif path == paths[0]:
+            causes.append(_of_sizes(paths, _describe(path, code, old, new)))
+    return tuple(causes)
+
+
+def _argument(path: str) -> str:
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
+def _of_sizes(paths: Sequence[str], first: Cause) -> Cause:
+    """The cause for all parts of an argument that have other sizes, such as a model's variables."""
+    argument = _argument(paths[0])
+    sentence = f"{len(paths)} shapes in `{argument}` differ, such as {first.sentence}"
+    return replace(first, sentence=sentence, path=argument)
 
 
 def _codes(old: Key, new: Key) -> Iterator[tuple[str, str]]:
