@@ -210,7 +210,7 @@ print(score(texts).numpy().round(3).tolist())
             "score_again": "print(score(texts).numpy().round(3).tolist())",
         },
         actions=[
-            run_all(known_from_here={"names": faults.UNNAMED, "words": faults.UNNAMED}),
+            run_all(),
             run("again", "look_up_again", "counts", "score_again"),
             edit("texts", "the cat ran", "the bird sang"),
             run("texts", stale={"vectorize", "counts"} | OF_TEXTS),
