@@ -111,7 +111,6 @@ print(f"{float(spread):.4f}")
                 "call",
                 retraces=1,
                 because="global `head` is another Head",
-                warns="`step` has retraced 5 times…share a cause:…tools.SCALE = tf.Variable(",
             ),
             write("tools.py", TOOLS + "\n\ndef unused():\n    return 1\n"),
             run("call", "cell", "eager", retraces=1, because="attribute `Head.__call__` …"),

@@ -25,3 +25,4 @@ UNTIL_ITS_CALL = "what a function has traced for objects that are gone goes with
 STALE_FOR_GOOD = (
     "a cell that calls a stale tf.function is told to be run again, which changes nothing"
 )
+GONE_CODE = "traces of code that is gone are kept"
