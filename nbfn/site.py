@@ -87,6 +87,16 @@ def cells_namespace() -> dict[str, Any] | None:
     return _running[-1].namespace if _running else None
 
 
+def reached_from_cells(module: str | None, place: str) -> tuple[str, str]:
+    """How a cell reaches a name of a module: what it must run before, and the expression."""
+    names = cells_namespace()
+    if module not in sys.modules or names is None or names.get("__name__") == module:
+        return "", place
+    held = sys.modules[module]
+    known = next((name for name, value in list(names.items()) if value is held), None)
+    return ("", f"{known}.{place}") if known else (f"import {module}\n", f"{module}.{place}")
+
+
 CellLine = tuple[int, int]
 """The n of In [n], and a line in that cell."""
 

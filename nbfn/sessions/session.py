@@ -72,13 +72,16 @@ class Session:
     def functions(self) -> dict[str, Function]:
         """Every traced function that the notebook names, and traced methods of what it names.
 
-        A plain ``tf.function`` is watched from now on, and stands here as its observer.
+        A plain ``tf.function`` is watched from now on, and stands here as its observer, under its
+        own name if it has one.
         """
         public = self.named()
+        own = {id(value) for _, value in public}
         named: dict[str, Any] = {}
         for name, value in public:
             if isinstance(value, Function):
-                named[name] = value
+                if not (isinstance(value, WatchedFunction) and id(value.function) in own):
+                    named[name] = value
             elif kinds.is_tf_function(value):
                 named[name] = observe(value, name, hits=True)
             elif isinstance(value, tf.Module):

@@ -89,7 +89,8 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
     """The changes that the user has made: what follows from another object is left out.
 
     That is what lies below it, and what only the old or the new one has. An attribute that has
-    changed in an object and in its parts, as ``trainable`` of a model does, is one change.
+    changed in an object and in its parts, as ``trainable`` of a model does, is one change. A
+    setting that comes or goes is Keras's doing: an optimizer gets its momentums in its first step.
     """
     found = changes(before, after)
     routes = {source.route for source, _ in found}
@@ -98,7 +99,7 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
         (source, pair)
         for source, pair in found
         if source.kind != "internal"
-        and ((source in before and source in after) or not is_another)
+        and ((source in before and source in after) or not (is_another or source.kind == "setting"))
         and routes.isdisjoint(_above(source.route))
     ]
 

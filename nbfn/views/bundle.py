@@ -58,9 +58,11 @@ def bundle_of(shown: Any) -> dict[str, Any]:
             return _model_bundle(model) | ({} if model.variables else {"text/plain": repr(shown)})
         case Model():
             return _model_bundle(shown)
-        case Trace() if shown.cause.code == "relaxed" and not shown.hits:
+        case Trace() if shown.relaxed_at == shown.hits:
             # What `f.relax()` says as the last line of a cell, where a remedy puts it.
-            return outline_bundle(Outline(f"{title_of(shown)}: {shown.cause.sentence}"))
+            is_new = shown.cause.code == "relaxed"
+            said = shown.cause.sentence if is_new else "the only trace, which stays as it is"
+            return outline_bundle(Outline(f"{title_of(shown)}: {said}"))
         case Trace():
             try:
                 return graph_bundle(graph_view(shown))

@@ -120,7 +120,7 @@ print(f"{float(chained(x)):.4f}")
         },
         actions=[
             run("imports", "data", "inner", "helper", "outer", "call", "partial"),
-            run("cell", known_from_here={"words": faults.TWO_NAMES_RUN}),
+            run("cell", shows="`helper` calls `inner`, a traced function"),
             run("call", "cell", "chain"),
             edit("inner", "2.0", "3.0"),
             run("inner", stale={"call", "cell", "chain", "partial"}),
@@ -312,7 +312,6 @@ print(f"{float(around(x)):.4f}")
                 "view",
                 shows="3 calls, 2 hits",
                 hides="session: 2 functions",
-                known={"hides": faults.LISTED_TWICE},
             ),
             run("half", retraces=1, because="`x`: shape was (16, 3), is (8, 3)"),
             run("view", shows="shape was (16, 3)"),
@@ -605,7 +604,6 @@ print(z[0].numpy().round(3))
             run(
                 "objects",
                 stale={"convert", "compare", "find", "module", "default", "cell", "raise"},
-                known_from_here={"words": faults.ADDRESSES},
             ),
             run(
                 "convert",

@@ -176,8 +176,8 @@ pure(trained, x[:2]).numpy().round(3)
                 "pure_again",
                 "names",
                 retraces=1,
+                because=("3 shapes in `variables` differ…", "global `net` is another Net"),
                 stale={"apply", "pure", "pure_again"},
-                known={"causes": faults.MANY_SHAPES},
             ),
             edit("class", "nn.tanh", "nn.relu"),
             run(
@@ -260,8 +260,14 @@ round(float(error), 3)
             run(
                 "traced_again",
                 retraces=1,
+                because=(
+                    "7 shapes in `state` differ, such as `state['params']['Dense_0']['kernel']`: "
+                    "shape was (3, 4), is (3, 2)",
+                    "global `block` is another Block",
+                    "attribute `Block.__call__` has changed…",
+                ),
+                remedy="every size of `state`",
                 stale={"bound", "segments", "traced", "traced_again"},
-                known={"causes": faults.MANY_SHAPES, "length": faults.MANY_SHAPES},
             ),
             run("bound", "segments", retraces=1),
             run("traced", "traced_again", "segments"),

@@ -49,10 +49,11 @@ class Scaled(keras.layers.Layer):
         return self.inner(x) * self.factor
 
 
-def steps() -> tuple[Any, Any, Any]:
+def steps(*, built: bool = True) -> tuple[Any, Any, Any]:
     """A model, its optimizer, and a step that trains it."""
     model, optimizer = network(), keras.optimizers.SGD(0.1)
-    optimizer.build(model.trainable_variables)
+    if built:
+        optimizer.build(model.trainable_variables)
 
     @nbfn.function
     def step(x: Any) -> Any:
@@ -154,3 +155,15 @@ def test_an_unchanged_model_is_looked_at_without_a_walk(monkeypatch: pytest.Monk
     monkeypatch.setattr("nbfn.functions.guards.state_of", walked)
     step(X)
     assert step.hits == 2
+
+
+def test_what_an_optimizer_creates_in_its_first_step_is_no_change_of_the_users() -> None:
+    _, optimizer, step = steps(built=False)
+    step(X)
+    optimizer.clipnorm = 1.0
+    step(X)
+    (cause,) = step.retraces[-1].causes
+    assert "clipnorm" in cause.sentence
+    optimizer.clipnorm = None  # and so as in the first call
+    step(X)
+    assert step.recorder.retrace_count == 1

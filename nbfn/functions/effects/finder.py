@@ -467,7 +467,7 @@ class Walk:
         reason: Reason | None = None
         if rules.is_traced_function(value):
             if self._finder.strict:
-                reason = Reason("function", f"`{text}` is a traced function of its own")
+                reason = Reason("function", f"calls `{text}`, a traced function")
         elif isinstance(value, type):
             reason = rules.reason_of_class(value, is_own=self.is_own)
             initializer = _init_of(value) if reason is None else None

@@ -73,6 +73,7 @@ _LOG = Reason("print", "writes to a log", _PRINT)
 _WARN = Reason("print", "warns", "warn outside the function")
 _PLOT = Reason("print", "plots", _SHOW)
 _TIME = Reason("read", "reads the clock", _CLOCK)
+_WAIT = Reason("read", "waits", "wait outside the function")
 _SYSTEM = Reason("read", "uses files or the system", _FILE)
 _MODE = Reason("unknown", "asks whether it is in a graph")
 _CALLBACK = Reason("unknown", "calls back into Python")
@@ -259,7 +260,10 @@ def reason_of_module(module: str, shown: str) -> Reason | None:
         return None
     if name == "numpy" and "random" in module.split("."):
         return Reason("draw", "draws from NumPy's random numbers", _DRAW)
-    is_reading = shown.rpartition(".")[2] not in _READING_NOTHING.get(name, ())
+    function = shown.rpartition(".")[2]
+    if (name, function) == ("time", "sleep"):
+        return _WAIT
+    is_reading = function not in _READING_NOTHING.get(name, ())
     if name in _MODULES and is_reading:
         return _MODULES[name]
     kind = "value" if name == "numpy" else "unknown"
@@ -275,9 +279,9 @@ def reason_of_state(owner: Any) -> Reason | None:
                 if name.endswith("_regularizer"):
                     kept[name] = getattr(layer, name, None)
             if any(each is not None for each in kept.values()):
-                return Reason("write", f"`{layer.name}` keeps a loss of its regularizer")
+                return Reason("write", f"has `{layer.name}` keep a loss of its regularizer")
             if getattr(layer, "_losses", None):
-                return Reason("write", f"`{layer.name}` keeps losses")
+                return Reason("write", f"has `{layer.name}` keep losses")
     except Exception:
         return Reason("unknown", f"calls a {type(owner).__name__}")
     return None

@@ -99,8 +99,8 @@ class Limit:
         if not (is_dense or is_a_drip):
             return
         self._warned_of_ratio = True
-        newest = next(
-            cause
+        newest, remedy = next(
+            (cause, each.remedy)
             for each in reversed(retraces)
             for cause in each.causes
             if (cause.code, cause.path) == (code, path)
@@ -109,5 +109,5 @@ class Limit:
             f"`{name}` has retraced {len(retraces)} times in {count(calls, 'call')}; "
             + (f"{often} of them share a cause: " if often > 1 else "the last one: ")
             + f"{newest.sentence}."
-            + (f" {remedy}" if remedy else "")
+            + (f"\n{remedy}" if remedy else "")
         )

@@ -6,6 +6,7 @@ trace that is equally near.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
-from nbfn.state.state import Change
+from nbfn.site import reached_from_cells
+from nbfn.state.state import Change, Source
 from nbfn.state.values.fingerprints import ABSENT, another
-from nbfn.text import INTERNAL, apart, shorten
+from nbfn.text import INTERNAL, apart, shorten, with_article
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -32,7 +34,9 @@ _WEIGHT = {
 """How far a difference of these kinds takes a trace away; others count 1."""
 
 _TYPE = Cause("context", "a value that the function captures by reference has another type")
-_UNNAMED = Cause("stale", "objects that it calls are others, or set up otherwise, than before")
+
+_MANY = 3
+"""So many shapes in one argument are told as one difference."""
 
 _MAX_SIDE = 200
 """Characters that a sentence shows of what was, and of what is."""
@@ -52,7 +56,7 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
     causes = all_differences(nearest[-1], wanted)
     if not causes:
         changed = nearest[-1].state.changes(wanted.state.fingerprints)
-        causes = (_UNNAMED if changed else _TYPE,)
+        causes = (_of_owner(changed[0][0]) if changed else _TYPE,)
     return tuple(_with_history(c, wanted.key, traces) for c in causes), tuple(nearest)
 
 
@@ -83,19 +87,26 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
     causes = []
     for source, (old, new) in changed:
         was, now = old.text, new.text
-        sentence = f"{source} was {was}, is {now}"
+        module, found, _ = source.route.partition(":")
+        at = module if found else None
+        read = f"{source.kind} `{reached_from_cells(at, source.name)[1]}`"
+        sentence = f"{read} was {was}, is {now}"
         if was == now and new.kind in ("object", "variable", "tensor"):
             now = another(new)
-            sentence = f"{source} is {now}"
+            sentence = f"{read} is {now}"
         elif was == now:
-            sentence = f"{source} has changed: {now}"
+            sentence = f"{read} has changed: {now}"
         kind = new.kind
         if source.kind == "setting" or (new == ABSENT and old.kind == "object"):
             kind = "object"
-        module, found, _ = source.route.partition(":")
-        at = module if found else None
         causes.append(Cause("stale", sentence, source.name, was, now, source.kind, kind, at))
     return tuple(causes)
+
+
+def _of_owner(source: Source) -> Cause:
+    """A change of what Keras keeps for itself, in the words for the object that keeps it."""
+    owner = source.name.rpartition(".")[0] or source.name
+    return Cause("stale", f"`{owner}` is set up otherwise than before", owner, kind="object")
 
 
 def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
@@ -124,8 +135,31 @@ def _of_strategy(old: Strategy | None, new: Strategy | None) -> Cause:
 
 
 def differences(old: Key, new: Key) -> tuple[Cause, ...]:
-    """Every difference between two keys, outermost first."""
-    return tuple(_describe(path, code, old, new) for path, code in _codes(old, new))
+    """Every difference between two keys, outermost first; many sizes of one argument are one."""
+    found = list(_codes(old, new))
+    resized: dict[str, list[str]] = {}
+    for path, code in found:
+        if code == "shape":
+            resized.setdefault(_argument(path), []).append(path)
+    causes = []
+    for path, code in found:
+        paths = resized[_argument(path)] if code == "shape" else []
+        if len(paths) < _MANY:
+            causes.append(_describe(path, code, old, new))
+        elif path == paths[0]:
+            causes.append(_of_sizes(paths, _describe(path, code, old, new)))
+    return tuple(causes)
+
+
+def _argument(path: str) -> str:
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
+
+
+def _of_sizes(paths: Sequence[str], first: Cause) -> Cause:
+    """The cause for all parts of an argument that have other sizes, such as a model's variables."""
+    argument = _argument(paths[0])
+    sentence = f"{len(paths)} shapes in `{argument}` differ, such as {first.sentence}"
+    return replace(first, sentence=sentence, path=argument)
 
 
 def _codes(old: Key, new: Key) -> Iterator[tuple[str, str]]:
@@ -199,7 +233,13 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         was = old.containers.get(path) or str(before or "absent")
         now = new.containers.get(path) or str(after or "absent")
         return _cause(code, path, "structure", was, now, _sequence(old, new, path))
-    what = {"object_identity": "another object"}.get(code, "kind of argument")
+    if isinstance(before, ObjectLeaf) and isinstance(after, ObjectLeaf):
+        was, now = with_article(before.type_name), with_article(after.type_name)
+        sentence = f"`{path}` is another {after.type_name}"
+        if was != now:
+            sentence = f"`{path}` was {was}, is {now}"
+        return Cause(code, sentence, path, was, now)
+    what = "kind of argument"
     if code == "python_type" and both_tensors:
         what = "kind of tensor"
     elif code == "python_type" and isinstance(before, ValueLeaf) and isinstance(after, ValueLeaf):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nbfn.functions.retraces.call_text import rewritten_call
 from nbfn.functions.traces.cause import MAX_CAUSES, Cause, Remedy
-from nbfn.site import Site, cells_namespace
+from nbfn.site import Site, reached_from_cells
 from nbfn.text import count, join
 
 _MAX_SENTENCES = 2
@@ -192,18 +191,8 @@ def _as_variable(called: Called, cause: Cause) -> str | None:
         return None
     if cause.kind != "number" or not place.replace(".", "").isidentifier():
         return None
-    setup, place = _for_cells(cause.module, place)
+    setup, place = reached_from_cells(cause.module, place)
     return f"{setup}{place} = tf.Variable({place})"
-
-
-def _for_cells(module: str | None, place: str) -> tuple[str, str]:
-    """How a cell reaches a name of a module: what it must run before, and the expression."""
-    names = cells_namespace()
-    if module not in sys.modules or names is None or names.get("__name__") == module:
-        return "", place
-    held = sys.modules[module]
-    known = next((name for name, value in list(names.items()) if value is held), None)
-    return ("", f"{known}.{place}") if known else (f"import {module}\n", f"{module}.{place}")
 
 
 def _is_of_code(cause: Cause) -> bool:

@@ -92,7 +92,10 @@ class Loop(Segment):
         """Traces the loop for the names as they were before Python ran it."""
         known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
         is_read = self._over_range and self._target in self.body.reads
-        if is_read and not stands_beside(self._target, self.body.nodes, {**before, **known}):
+        may_be_tensor = self.body.numbers.may_be(self._target, tf.int32) and stands_beside(
+            self._target, self.body.nodes, {**before, **known}
+        )
+        if is_read and not may_be_tensor:
             self.reason = f"`{self._target}` is used as a Python number"
         elif len(known) < len(self.writes):
             self.reason = "leaves something that is not a tensor"

@@ -1,5 +1,7 @@
 """Python numbers among the arguments of a segment that become tensors, because they change.
 
+So does one whose name holds a tensor at other times, as a sum does after the first turn of a loop.
+
 A number is tried as a tensor only where it goes straight into a call of TensorFlow's or stands
 beside a tensor: Python's arithmetic, comparisons and helpers would do something else with one.
 """
@@ -23,6 +25,7 @@ class Numbers:
 
     def __init__(self) -> None:
         self._values: dict[str, list[Any]] = {}
+        self._tensors: dict[str, tf.DType] = {}
         self._dtypes: dict[str, list[tf.DType]] = {}
         """Those that a number may still have as a tensor; none if it is passed by value."""
 
@@ -40,7 +43,7 @@ class Numbers:
     def note(
         self, arguments: Mapping[str, Any], nodes: Collection[ast.stmt], names: Mapping[str, Any]
     ) -> None:
-        """Notes the numbers; one that has taken a second value is to become a tensor.
+        """Notes the numbers; one that has taken a second value, or a tensor, is to become a tensor.
 
         Args:
             arguments: The arguments.
@@ -48,14 +51,21 @@ class Numbers:
             names: What the names in them stand for, before and after.
         """
         for name, value in arguments.items():
-            if type(value) not in _DTYPES:
-                continue
-            values = self._values.setdefault(name, [value])
-            changed = type(values[0]) is type(value) and values[0] != value
-            if changed and name not in self._dtypes and stands_beside(name, nodes, names):
-                self._dtypes[name] = list(_DTYPES[type(value)])
-            if not self._dtypes.get(name) and value not in values:
-                values.append(value)
+            if is_tensor(value) and value.shape.rank == 0:
+                self._tensors[name] = value.dtype
+            elif type(value) in _DTYPES:
+                values = self._values.setdefault(name, [])
+                if not self._dtypes.get(name) and value not in values:
+                    values.append(value)
+        for name, values in self._values.items():
+            kind, dtype = type(values[0]), self._tensors.get(name)
+            changes = dtype is not None or any(type(each) is kind for each in values[1:])
+            if changes and name not in self._dtypes and stands_beside(name, nodes, names):
+                self._dtypes[name] = list(_DTYPES[kind]) if dtype is None else [dtype]
+
+    def may_be(self, name: str, dtype: tf.DType) -> bool:
+        """Whether a number can be a tensor of this dtype, as far as is known."""
+        return name not in self._dtypes or self._dtypes[name][:1] == [dtype]
 
     def most_values(self) -> int:
         """The largest count of different values of any number that is passed by value."""

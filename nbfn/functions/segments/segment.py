@@ -52,6 +52,7 @@ class Segment:
         draws: Whether functions that it calls draw random numbers.
         reason: Why it is Python as a whole; None if it is not.
         closed: Names that only its function knows.
+        numbers: Which numbers its function takes as tensors.
     """
 
     def __init__(self, statements: Sequence[Statement], label: str) -> None:
@@ -67,7 +68,7 @@ class Segment:
         self._parameters: tuple[str, ...] = ()
         self._arrays: tuple[str, ...] = ()
         self._recipes: weakref.WeakKeyDictionary[Trace, Recipe] = weakref.WeakKeyDictionary()
-        self._numbers = Numbers()
+        self.numbers = Numbers()
         self._promise: Promise | None = None
 
     @property
@@ -101,7 +102,7 @@ class Segment:
             return None
         arguments = {name: namespace[name] for name in self._parameters}
         try:
-            given = self._numbers.converted(arguments)
+            given = self.numbers.converted(arguments)
             trace = self._trace_for(traced, arguments, given)
         except NbfnError:
             raise
@@ -154,8 +155,8 @@ class Segment:
         for name in self.reads:
             if name in self.writes and name in before and name not in arguments:
                 raise NotKeptError(f"reads the object `{name}` and replaces it", name)
-        self._numbers.note(arguments, self.nodes, {**before, **after})
-        if self._numbers.most_values() > _MAX_VALUES:
+        self.numbers.note(arguments, self.nodes, {**before, **after})
+        if self.numbers.most_values() > _MAX_VALUES:
             raise NotKeptError("has a number that changes at every run")
         parameters, arrays = tuple(arguments), _arrays(arguments)
         traced = self.function
@@ -179,7 +180,7 @@ class Segment:
         is_made = False
         while not is_made:
             promise = self._promise = Promise(after, arguments)
-            given = self._numbers.converted(arguments)
+            given = self.numbers.converted(arguments)
             known = traced.serving(given)
             if known is not None and known not in self._recipes:  # called or relaxed by its name
                 given = known.concrete_function.structured_input_signature[0]
@@ -191,7 +192,7 @@ class Segment:
             except NbfnError:
                 raise
             except Exception:
-                if not self._numbers.give_up():
+                if not self.numbers.give_up():
                     raise
         if trace is None or promise.recipe is None:  # it stays eager, or it was there already
             return
@@ -229,7 +230,7 @@ class Segment:
         """Compares an eager run with a traced one, for the names as they were before it."""
         assert self.function is not None
         arguments = {name: before[name] for name in self._parameters}
-        return self.function.check(*self._numbers.converted(arguments))
+        return self.function.check(*self.numbers.converted(arguments))
 
     def _made(self, parameters: tuple[str, ...], surroundings: Surroundings) -> TracedFunction:
         own = weakref.ref(self)

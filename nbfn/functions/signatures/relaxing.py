@@ -46,6 +46,7 @@ def relax(function: Recorded) -> Trace:
     if len(covered) == 1:
         if len(_usable(function)) > 1:
             raise RelaxError(_nothing(function))
+        covered[0].relaxed_at = covered[0].hits
         return covered[0]
     reason = Cause("relaxed", f"relaxed, in place of {numbered('trace', general.numbers)}")
     concrete, general = _trace(function, general, reason)
@@ -57,6 +58,7 @@ def relax(function: Recorded) -> Trace:
             evict(function, trace)
     relaxed = function.recorder.traces[id(concrete)]
     function.recorder.settle(relaxed)
+    relaxed.relaxed_at = relaxed.hits
     return relaxed
 
 

@@ -97,7 +97,7 @@ class ObjectLeaf:
         return self.identity if self.alive else self
 
     def __str__(self) -> str:
-        return f"{self.type_name} object" + ("" if self.alive else " (gone)")
+        return f"{self.type_name} object"
 
 
 Leaf = TensorLeaf | ValueLeaf | ObjectLeaf

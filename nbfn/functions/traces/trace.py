@@ -47,6 +47,7 @@ class Trace:
         trace_seconds: What tracing cost.
         time: When it was made, in seconds since 1970.
         hits: Calls that it served without tracing.
+        relaxed_at: How many these were when ``relax()`` last returned it; None if it never did.
         run_seconds: Time spent in its calls, tracing excluded.
         captures: What it captured, in the order of first use.
         operations: Number of operations in its graph, nested functions not counted.
@@ -79,6 +80,7 @@ class Trace:
         self.trace_seconds = trace_seconds
         self.time = time.time()
         self.hits = 0
+        self.relaxed_at: int | None = None
         self.run_seconds = 0.0
         self.captures: Captures = captures_of(concrete, roots)
         self.operations = len(concrete.graph.get_operations())

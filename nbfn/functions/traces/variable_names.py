@@ -7,7 +7,7 @@ import inspect
 import sys
 from argparse import Namespace
 from collections import ChainMap, UserDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -120,13 +120,13 @@ def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> di
     for some, limit in ((session, MAX_CONTAINERS_OF_SESSION), (named, MAX_CONTAINERS)):
         left = {key: value for key, value in wanted.items() if key not in names}
         if left:
-            found = _found(left, some, limit)
+            found = _found(left, list(some), limit)
             names |= {key: _unused(name, used) for key, name in found.items()}
     return names
 
 
 def _found(
-    wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]], limit: int
+    wanted: Mapping[int, Any], named: Collection[tuple[str, Any]], limit: int
 ) -> dict[int, str]:
     names: dict[int, str] = {}
     by_handle = {_handle(value): key for key, value in wanted.items()}
@@ -138,7 +138,11 @@ def _found(
             if key is not None:
                 names.setdefault(key, part_name)
         if len(names) == len(wanted):
-            break
+            return names
+    for name, _, owner in walk(named, limit=limit):  # what libraries keep, as a table its default
+        for attribute, value in own_attributes(owner).items():
+            if id(value) in wanted:
+                names.setdefault(id(value), f"{name}/{attribute.lstrip('_')}")
     return names
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
@@ -27,6 +28,7 @@ from nbfn.notebook.frames import (
 )
 
 _SHOWN = (Exception, KeyboardInterrupt)
+_RUN_OF_A_CELL = os.path.join("segments", "run.py")
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,11 @@ def shown(error: BaseException, traceback: TracebackType | None) -> Shown | None
 
         return Shown("KeyboardInterrupt", str(error), linked(_own(innermost(entries), line_of)))
     name, message, lines = parsed(error)
-    own = _own(entries, _line_of, message)
+    in_cells = (within(as_shown(line), message) for line in lines)
+    quoted = {(line.file, line.number): line for line in in_cells if line is not None}
+    own = _own(entries, _line_of, message, quoted)
     there = {(entry.tb_frame.f_code.co_filename, entry.tb_lineno) for entry in own}
-    for quoted in map(as_shown, lines):
-        in_cell = within(quoted, message)
-        if in_cell is not None and (in_cell.file, in_cell.number) not in there:
-            own.append(entry_for(in_cell))
+    own += [entry_for(line) for place, line in quoted.items() if place not in there]
     return Shown(name, message, linked(own))
 
 
@@ -67,14 +68,20 @@ def _own(
     entries: list[TracebackType],
     line_of: Callable[[TracebackType], Line | None],
     message: str = "",
+    quoted: Collection[tuple[str, int]] = (),
 ) -> list[TracebackType]:
-    """The user's entries, each at the line that is shown for it."""
+    """The user's entries, each at the line that is shown for it.
+
+    A segment runs at its first line: of one that has failed at another, that line is shown alone.
+    """
     own: list[TracebackType] = []
     for entry, inner in zip(entries, [*entries[1:], None], strict=True):
         line = line_of(entry)
         if line is None or (inner is not None and _runs_a_magic(inner)):
             continue
         in_cell = within(as_shown(line), message)
+        if inner is not None and _runs_a_segment(inner) and _is_elsewhere(in_cell, quoted):
+            continue
         if line.file == entry.tb_frame.f_code.co_filename and as_shown(line) == line:
             own.append(entry)
         elif in_cell is not None:
@@ -99,6 +106,18 @@ def within(line: Line, message: str) -> Line | None:
 def _runs_a_magic(entry: TracebackType) -> bool:
     """Whether a frame runs a cell magic, whose lines follow below."""
     return entry.tb_frame.f_code.co_name == "run_cell_magic"
+
+
+def _runs_a_segment(entry: TracebackType) -> bool:
+    code = entry.tb_frame.f_code
+    return code.co_name == "may" and code.co_filename.endswith(_RUN_OF_A_CELL)
+
+
+def _is_elsewhere(line: Line | None, quoted: Collection[tuple[str, int]]) -> bool:
+    """Whether an error quotes lines of a cell, and not this one."""
+    if line is None or (line.file, line.number) in quoted:
+        return False
+    return any(file == line.file for file, _ in quoted)
 
 
 class Tracebacks:

@@ -232,6 +232,12 @@ class _Short(reprlib.Repr):
         self.maxlist = self.maxdict = self.maxtuple = self.maxset = 6
         self.maxlevel = 2
 
+    def repr_instance(self, x: Any, level: int) -> str:
+        """Names the class of an object, whose own text may be long or have an address in it."""
+        if is_content(x):
+            return super().repr_instance(x, level)
+        return _text(x).removesuffix(" object")
+
 
 _short = _Short()
 

@@ -17,8 +17,9 @@ from typing import Any
 from nbfn.code import PLAIN, is_user_module, names_in_code
 from nbfn.state.values.fingerprints import is_immutable
 
-Look = tuple[weakref.ReferenceType[Any], Callable[[Any], Any], tuple[Any, ...], list[Any]]
-"""An object, what gets its plain settings, those, and the addresses of its parts by attribute."""
+Look = tuple[weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]]
+"""An object, how many attributes it has, what gets its plain settings, those, and the addresses of
+its parts by attribute."""
 
 _CONFIG = ("floatx", "epsilon", "image_data_format")
 _INTERNAL = frozenset(
@@ -42,7 +43,7 @@ them, and Keras itself changes them while it traces."""
 
 _NOT_CALLS = (
     *("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape"),
-    *("build", "config", "lora", "save", "load", "export"),
+    *("build", "config", "lora", "save", "load", "export", "awq", "gptq"),
 )
 """Parts of the names of methods that make, keep or show an object, and do nothing in its calls."""
 
@@ -108,16 +109,18 @@ class Settings:
         get = operator.itemgetter(*names) if names else tuple
         values = tuple(self.plain[name] for name in names)
         ids = [(name, list(map(id, parts))) for name, parts in self.parts.items()]
-        return weakref.ref(value), get, values, ids
+        return weakref.ref(value), len(vars(value)), get, values, ids
 
 
 def hold(looks: Iterable[Look]) -> bool:
     """Whether the settings of all objects are what they were."""
-    for reference, get, values, parts in looks:
+    for reference, number, get, values, parts in looks:
         value = reference()
         if value is None:
             return False
         own = value.__dict__
+        if len(own) != number:  # the first step of an optimizer adds its momentums
+            return False
         try:
             if values and get(own) != values:
                 return False

@@ -133,7 +133,7 @@ def test_another_object_and_one_that_is_gone() -> None:
     f(kept)
     assert f.hits == 1
     f(Thing())
-    assert "Thing object" in only(f).sentence
+    assert only(f).sentence == "`x` is another Thing"
     assert "Make the object of `x` once" in f.retraces[-1].remedy.sentence
 
 
@@ -300,3 +300,26 @@ def test_the_remedies_of_several_causes_are_short() -> None:
 
 class Thing:
     pass
+
+
+def test_many_shapes_in_one_argument_are_one_cause() -> None:
+    def variables(units: int) -> dict[str, tf.Tensor]:
+        return {"w": tf.ones([3, units]), "b": tf.ones([units]), "v": tf.ones([units, 1])}
+
+    f = twice(nbfn.function(lambda of: of["w"]), (variables(4),), (variables(2),))
+    assert only(f).path == "of"
+    assert only(f).sentence.startswith("3 shapes in `of` differ, such as `of[")
+    assert f.retraces[-1].remedy.sentence.startswith("Let one trace serve every size of `of`")
+
+
+def test_objects_in_a_container_are_named_by_their_classes() -> None:
+    class Thing:
+        rate = 1.0
+
+    space: dict[str, Any] = {"__name__": "__main__", "things": {"a": Thing()}}
+    exec("def f(x):\n    return sum(each.rate for each in things.values()) * x", space)
+    f = nbfn.function(space["f"], autograph=False)
+    f(tf.constant(1.0))
+    space["things"]["b"] = Thing()
+    f(tf.constant(1.0))
+    assert only(f).sentence == "global `things` was {'a': a Thing}, is {'a': a Thing, 'b': a Thing}"

@@ -229,7 +229,7 @@ def test_a_constant_of_a_helper_module_is_reached_through_the_module(
     ):
         space["f"](tf.constant(1.0))
         helper.SCALE *= 2.0
-        monkeypatch.setattr("nbfn.functions.retraces.remedy.cells_namespace", lambda n=names: n)
+        monkeypatch.setattr("nbfn.site.cells_namespace", lambda n=names: n)
         space["f"](tf.constant(1.0))
         remedy = space["f"].retraces[-1].remedy.code
         assert remedy == (code or "import a_helper_of_the_users\n" + IMPORTED)

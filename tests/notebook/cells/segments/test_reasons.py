@@ -69,7 +69,7 @@ def tries(z):
         ("made = tf.keras.layers.Dense(2)", "makes a Dense"),
         ("made = tf.keras.optimizers.Adam()", "makes an Adam"),
         ("metric.reset_state()", "calls metric.reset_state() of a Mean"),
-        ("regular(w);", "keeps a loss of its regularizer"),
+        ("regular(w);", "keep a loss of its regularizer"),
         ("np.sin(x);", "calls np.sin() of numpy"),
         ("arr * 2;", "computes with a NumPy array"),
         ("random.seed(1)", "draws from Python's random numbers"),
