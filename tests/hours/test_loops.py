@@ -545,12 +545,7 @@ print(f"loss {float(loss):.4f}", len(model.trainable_variables))
             run("imports", "data", "model", "step", "train", "training"),
             run("train", "training", "look"),
             run("freeze", stale={"train", "training"}),
-            run(
-                "train",
-                retraces=1,
-                because="…trainable…True…False",
-                known={"causes": faults.MOMENTUMS},
-            ),
+            run("train", retraces=1, because="…trainable…True…False"),
             run("training", retraces=1, because="…trainable…True…False"),
             run("look", "train", "training"),
             run(

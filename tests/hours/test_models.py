@@ -45,7 +45,6 @@ HOURS = [
                 retraces=1,
                 because=(ANOTHER_MODEL, ANOTHER_ADAM),
                 hides="traces were evicted",
-                known={"hides": faults.EVICTED},
             ),
             run("train", "predict", "view"),
             run("model", stale={"train", "predict"}),
