@@ -43,7 +43,15 @@ ORDER = {
         *("contents", "cluster", "snapshot", "dependencies", "placement", "session", "checkpoint"),
         *("timeline", "known", "records", "feed", "environment", "lookout", "export", "load"),
     ),
-    "nbfn.sessions.contents": ("cells", "kinds", "held", "reach", "statistics", "model"),
+    "nbfn.sessions.contents": (
+        "cell_code",
+        "cells",
+        "kinds",
+        "held",
+        "reach",
+        "statistics",
+        "model",
+    ),
     "nbfn.views": (
         *("outline", "work", "function", "cell", "export", "loaded", "module", "session"),
         *("report", "pages", "graphs", "widget", "bundle"),

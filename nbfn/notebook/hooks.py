@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -45,6 +45,7 @@ class Hooks:
         self._displays = displays
         self._ended = ended
         self._entered: list[Any] = []
+        self._begun: Any = None
         self._progress = ProgressDisplay(shell)
         self._lookout: Lookout | None = None
         self._thread = threading.get_ident()
@@ -60,11 +61,14 @@ class Hooks:
             self._enter(_LOADING, count=self._shell.displayhook.prompt_count)
         self._shell.events.register("pre_run_cell", self.before)
         self._shell.events.register("post_run_cell", self.after)
+        self._shell.ast_transformers.append(self)
 
     def unregister(self) -> None:
         """Takes the registration back."""
         self._shell.events.unregister("pre_run_cell", self.before)
         self._shell.events.unregister("post_run_cell", self.after)
+        if self in self._shell.ast_transformers:
+            self._shell.ast_transformers.remove(self)
         while self._entered:  # the cell that unloads nbfn, whose end no hook will tell
             self._entered.pop()
             leave_cell()
@@ -162,9 +166,10 @@ class Hooks:
         if not self._entered or self._entered[-1] not in (result.info, _LOADING):
             return
         self._entered.pop()
+        self._begun = None
         try:
             self._discover()  # what this cell has imported
-            self._note_names(result.info)
+            self._note_state(result.info, "note")
             if not self._entered:
                 _note(runs.end, _ending(result))
         finally:
@@ -176,8 +181,18 @@ class Hooks:
             self._progress.end()
             self._displays.refresh()
 
-    def _note_names(self, info: Any) -> None:
-        """Notes which names the cell reads and gives."""
+    def visit(self, tree: Any) -> Any:
+        """The code of the cell is about to run, after what other extensions do before a cell.
+
+        Autoreload changes the user's modules then. Magics have their own code transformed, too.
+        """
+        if self._entered and self._begun is not self._entered[-1]:
+            self._begun = self._entered[-1]
+            self._note_state(self._begun, "begin")
+        return tree
+
+    def _note_state(self, info: Any, moment: Literal["begin", "note"]) -> None:
+        """Notes the Python state that the cell reads, when it begins and when it has run."""
         cell, source = current_cell(), getattr(info, "raw_cell", None)
         if cell is None or not isinstance(source, str) or not self._discovering:
             return
@@ -185,7 +200,11 @@ class Hooks:
 
         lines = source.split("\n")
         body = "\n".join("" if line.startswith("%%") else line for line in lines)
-        cells.note(cell, self._shell.transform_cell(body), self._shell.user_ns)
+        try:
+            note = getattr(cells, moment)
+            note(cell, self._shell.transform_cell(body), self._shell.user_ns)
+        except Exception as error:
+            tell_failure("could not note what a cell reads", error)
 
     def _tell_environment(self) -> None:
         """Tells the feed of devices and models, once the user has what they are made of.

@@ -6,13 +6,20 @@ Here they can be seen, with what to run again when they have changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from nbfn.functions import Trace
 from nbfn.sessions.contents.cells import CellLog, RanCell, cells
 from nbfn.site import Cell
+
+MAX_CHANGES = 3
+"""So many changes are told of one function or cell, and counted beyond."""
+
+MAX_CELLS = 12
+"""So many cells are told by name, and counted beyond."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +71,20 @@ class CellReads:
         cell: The cell.
         reads: The cell that gave each name its value that it reads, itself or by what it calls.
         direct: The names among them that its own code reads.
-        outdated: Names that another cell has given another value since.
+        gives: The names that it gives a value.
+        outdated: The names of what it has read, and what has changed since its run.
         shows: Whether it only shows something, and so need not run again.
+        defines: The functions and classes that it defines, each with the names on which it depends
+            which one that is.
     """
 
     cell: Cell
     reads: Mapping[str, Cell]
     direct: frozenset[str]
+    gives: frozenset[str]
     outdated: tuple[str, ...]
     shows: bool = False
+    defines: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,28 +102,37 @@ class Dependencies:
     @property
     def run_again(self) -> tuple[Cell, ...]:
         """The cells to run again, in order, so that everything is as the names are now."""
-        calls = [cell for each in self.functions if each.is_stale for cell in each.calls[-1:]]
-        wanted = {_key(cell): cell for cell in calls}
+        again: list[Cell] = []
+        new: dict[str | int | None, frozenset[str]] = {}
         for each in self.cells:  # in the order in which they ran, so that one look is enough
-            after = any(_key(giver) in wanted for giver in each.reads.values())
-            if each.outdated or (after and not each.shows):
-                wanted[_key(each.cell)] = each.cell
-        order = {_key(each.cell): number for number, each in enumerate(self.cells)}
-        return tuple(sorted(wanted.values(), key=lambda cell: order.get(_key(cell), len(order))))
+            made = {n for n, giver in each.reads.items() if n in new.get(_key(giver), ())}
+            if each.outdated or (made and not each.shows):
+                again.append(each.cell)
+                changed = made.union(map(root_of, each.outdated))
+                same = {n for n, read in each.defines.items() if read.isdisjoint(changed)}
+                new[_key(each.cell)] = each.gives - same
+        return tuple(again)
 
     def __repr__(self) -> str:
         lines = [
-            f"{each.name}: {', '.join(change.sentence for change in each.changes)}"
+            f"{each.name}: {sentence}"
             for each in self.functions
-            if each.is_stale
+            for sentence in shown([change.sentence for change in each.changes])
         ]
         lines += [
-            f"{name_of(each.cell)} has read {', '.join(each.outdated)} before the last change"
+            f"{name_of(each.cell)} has read {', '.join(shown(each.outdated))}, which has changed"
             for each in self.cells
             if each.outdated
         ]
-        again = ", ".join(map(name_of, self.run_again))
-        return "\n".join([*lines, f"run again: {again}"]) if lines else "nothing is stale"
+        again = shown([name_of(cell) for cell in self.run_again], MAX_CELLS)
+        lines += [f"run again: {', '.join(again)}"] if again else []
+        return "\n".join(lines) or "nothing is stale"
+
+
+def shown(found: Sequence[str], most: int = MAX_CHANGES) -> list[str]:
+    """The first of some texts, and how many there are besides."""
+    more = len(found) - most
+    return [*found[:most], f"{more:,} more"] if more > 0 else list(found)
 
 
 def name_of(cell: Cell | None) -> str:
@@ -129,7 +150,8 @@ def dependencies_of(named: Iterable[tuple[str, Any]], log: CellLog = cells) -> D
 
 def _cell(ran: RanCell, log: CellLog) -> CellReads:
     reads = {name: by.cell for name, by in log.givers(ran).items()}
-    return CellReads(ran.cell, reads, ran.reads, tuple(log.outdated(ran)), ran.shows)
+    code, outdated = ran.code, tuple(log.outdated(ran))
+    return CellReads(ran.cell, reads, code.reads, code.gives, outdated, code.shows, code.defines)
 
 
 def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
@@ -154,9 +176,13 @@ def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Chang
     found = [staleness.since(trace) for trace in traces]
     if all(found):
         for cause in found[-1]:
-            root = (cause.path or "").split(".")[0]
-            giver = log.giver(root)
+            giver = log.giver(root_of(cause.path or ""))
             yield Change(cause.path or "", cause.sentence, None if giver is None else giver.cell)
+
+
+def root_of(name: str) -> str:
+    """The name of the notebook with which a name such as ``config['rate']`` begins."""
+    return re.split(r"\W", name, maxsplit=1)[0]
 
 
 def _once(found: Iterable[Cell | None]) -> list[Cell]:

@@ -100,11 +100,11 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
         for source, pair in found
         if source.kind != "internal"
         and ((source in before and source in after) or not (is_another or source.kind == "setting"))
-        and routes.isdisjoint(_above(source.route))
+        and routes.isdisjoint(routes_above(source.route))
     ]
 
 
-def _above(route: str) -> Iterator[str]:
+def routes_above(route: str) -> Iterator[str]:
     """The routes on the way to one, and those of its attribute in the objects on the way."""
     attribute = route[route.rfind(".") :] if "." in route else ""
     for step in _STEP.finditer(route):

@@ -28,6 +28,7 @@ from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.parts import Part
 from nbfn.state.bytecode.reads import Named, reads
 from nbfn.state.state import Source, State
+from nbfn.state.values.classes import fingerprint_of_class
 from nbfn.state.values.fingerprints import (
     ABSENT,
     MAX_PARTS,
@@ -78,8 +79,14 @@ class Walk:
     lies on the way only is followed.
     """
 
-    def __init__(self, attributes: frozenset[Named], graph_time: GraphTime) -> None:
+    def __init__(
+        self,
+        attributes: frozenset[Named],
+        graph_time: GraphTime,
+        classes: frozenset[str] | None = None,
+    ) -> None:
         self._graph_time = graph_time
+        self._classes = classes
         self.guards = State(attributes=attributes)
         self.named: frozenset[Named] = frozenset()
         self._parts: dict[str, set[Part]] = defaultdict(set)
@@ -106,7 +113,7 @@ class Walk:
             self.named |= names_in(value)
             items = items_of(value)
             if items is not None:
-                self._items_of(name, route, value, items)
+                self._items_of(name, route, value, items, fetch)
             functions = [] if items is not None else list(unwrapped(value))
             if functions:
                 self._functions(name, route, value, functions)
@@ -162,6 +169,10 @@ class Walk:
             functions = [] if value is ABSENT or is_content(value) else list(unwrapped(value))
             if functions:
                 known = fingerprint_of_functions(functions, value, self._graph_time)
+            elif (
+                self._classes is not None and is_a(value, type) and is_user_module(value.__module__)
+            ):
+                known = fingerprint_of_class(value)
             else:
                 known = ABSENT if value is ABSENT else fingerprint(value)
         guards.fingerprints[source] = known
@@ -181,7 +192,9 @@ class Walk:
             for text, lead in found:
                 self._visit(Source("attribute", name + text, route + text), lead, lead())
 
-    def _items_of(self, name: str, route: str, value: Any, items: Iterable[Any]) -> None:
+    def _items_of(
+        self, name: str, route: str, value: Any, items: Iterable[Any], fetch: Fetch
+    ) -> None:
         """Follows what a container holds; its content is in its own fingerprint."""
         if not self._is_new("items", id(value)):
             return
@@ -193,8 +206,12 @@ class Walk:
                 key = item
             if not is_immutable(item):
                 at = key if is_dict else i
-                path = f"[{at!r}]" if type(at) in (int, str) else "[…]"
-                self.follow(name + path, f"{route}[{i}]", item, self._late(item))
+                is_plain = type(at) in (int, str)
+                path = f"[{at!r}]" if is_plain else "[…]"
+                found = reference_to(item)
+                if found is None and is_plain and type(value) in (dict, list, tuple):
+                    found = functools.partial(part_fetched, fetch, Part("item", at))
+                self.follow(name + path, f"{route}[{i}]", item, found or self._late(item))
 
     # Code -------------------------------------------------------------------------------
 
@@ -327,7 +344,8 @@ class Walk:
         self._count(holder, weakref.ref(type(value)) if users else None)
         specials = self._specials
         if is_class:  # the code may make instances, and enter them
-            specials |= special_methods.MAKING | special_methods.CONTEXTS
+            making = special_methods.MAKING | special_methods.CONTEXTS
+            specials = making if name in (self._classes or ()) else specials | making
         for cls in users:
             if self._is_new("class", id(cls)):
                 self._count(weakref.ref(cls))
@@ -374,6 +392,10 @@ class Walk:
         self.guards.same.append((probe, probe()))
 
 
+def _is_users(cls: type) -> bool:
+    return is_user_module(cls.__module__)
+
+
 def _is_library(value: Any) -> bool:
     return is_a(value, ModuleType) and not is_user_module(value.__name__)
 
@@ -390,6 +412,8 @@ def state_of(
     values: Collection[tuple[str, Any]],
     graph_time: GraphTime = NOTHING,
     attributes: frozenset[Named] = frozenset(),
+    *,
+    classes: frozenset[str] | None = None,
 ) -> State:
     """The guards of what some functions and objects lead to.
 
@@ -397,9 +421,13 @@ def state_of(
         values: The functions and objects, each with the user's name for it.
         graph_time: What traces run at graph time, which they do not depend on.
         attributes: What code names that is none of these functions'.
+        classes: For the code of a cell the names of the classes of which it only makes instances:
+            what these do when they are called counts where they are called. Classes of the user's
+            are then the same when they were made again with the same code; a trace may depend on
+            which of the two it is, by ``isinstance``.
     """
     for _ in range(_MAX_ROUNDS):  # until the code that was found names nothing new
-        builder = Walk(attributes, graph_time)
+        builder = Walk(attributes, graph_time, classes)
         for name, value in values:
             builder.follow(name, name, value, builder._late(value))
         builder.walk()

@@ -1,49 +1,93 @@
-"""Which names the cells that have run read and give, by their text, and which values those had."""
+"""The cells that have run: which Python state each has read, and whether that has changed since."""
 
 from __future__ import annotations
 
-import ast
-import dis
-import symtable
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
-from nbfn.serial import serial
+from nbfn.errors import tell_failure
+from nbfn.sessions.contents.cell_code import CellCode, cell_code
 from nbfn.site import Cell
-from nbfn.state.values.fingerprints import content_of
-from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
-
-_RUN_AT_ONCE = frozenset({"lambda", "genexpr", "listcomp", "setcomp", "dictcomp", "top"})
-"""Names of what has no name of the user's; a lambda may be called at once."""
+from nbfn.state.bytecode.graph_time import NOTHING
+from nbfn.state.state import Fingerprints, Source, State, changed_roots, changes, routes_above
+from nbfn.state.values.introspection import Fetch, reference_to
+from nbfn.state.values.unwrapping import unwrapped
+from nbfn.state.walk import state_of
 
 MAX_CELLS = 1000
 """So many cells are noted, the newest."""
 
 
-@dataclass(frozen=True)
+class _Reading:
+    """What a cell's code reads, itself and through all that it calls.
+
+    Functions that the cell has defined and called are followed too, as long as they are there; the
+    names that it gives a value before it reads them are its own, and no part of it.
+
+    Attributes:
+        answer: What was asked last about it: what it has read, the names that were given a value
+            since, and what of it has changed.
+    """
+
+    def __init__(self, code: CellCode, namespace: dict[str, Any]) -> None:
+        self._function = FunctionType(code.code, namespace)
+        self._code = code
+        self._own: list[tuple[str, Fetch]] = []
+        self._seen: State | None = None
+        self.answer: tuple[Fingerprints, set[str], list[str]] | None = None
+
+    def follow(self, namespace: dict[str, Any]) -> None:
+        """Follows what the cell itself has made: functions, classes, and calls of objects."""
+        values = [(name, namespace.get(name)) for name in sorted(self._code.own)]
+        found = [(n, reference_to(each)) for n, value in values for each in _called(value)]
+        if found or self._own:
+            self._own = [(name, reference) for name, reference in found if reference is not None]
+            self._seen = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that the cell has made and called is still there."""
+        return all(reference() is not None for _, reference in self._own)
+
+    def look(self) -> Fingerprints:
+        """The fingerprint of each source now; found anew only if something has changed."""
+        if self._seen is not None and self._seen.holds():
+            return self._seen.fingerprints
+        own = [(name, value) for name, ref in self._own if (value := ref()) is not None]
+        named = self._code.named if self._code.own else frozenset[str]()
+        found = state_of([("", self._function), *own], NOTHING, named, classes=self._code.reads)
+        if self._code.sets:
+            known = found.fingerprints
+            found.fingerprints = {s: known[s] for s in known if _NAME.fullmatch(s.route)}
+        self._seen = None if found.keeps else found  # nothing of the user's is kept alive
+        return found.fingerprints
+
+
+@dataclass(frozen=True, eq=False)
 class RanCell:
     """A cell that has run.
 
     Attributes:
         cell: The cell.
         number: How many cells ran before it.
-        reads: The names of the notebook that its code reads while it runs, but for those that it
-            gives a value itself before.
-        gives: The names that it gives a value.
-        later: For each function and class that it defines the names that their code reads when
-            they are called.
-        shows: Whether it does nothing but show something.
-        values: What marks the values that these names had when it ended; see `_mark`.
+        code: Its code.
+        reading: What it reads now.
+        read: What it has read, as it was when it ended; nothing if it only shows something.
+        changed: What of that it has changed itself.
+        names: The names of the notebook among what it has read.
     """
 
     cell: Cell
     number: int
-    reads: frozenset[str]
-    gives: frozenset[str]
-    later: Mapping[str, frozenset[str]]
-    shows: bool = False
-    values: Mapping[str, Any] = field(default_factory=dict)
+    code: CellCode
+    reading: _Reading
+    read: Fingerprints
+    changed: frozenset[Source]
+    names: frozenset[str]
 
 
 class CellLog:
@@ -54,149 +98,129 @@ class CellLog:
 
     def __init__(self) -> None:
         self._cells: dict[str | int | None, RanCell] = {}
+        self._begun: dict[str | int | None, tuple[_Reading, Fingerprints]] = {}
+        self._givers: dict[str, RanCell] | None = None
         self._number = 0
 
-    def note(self, cell: Cell, code: str, namespace: Mapping[str, Any]) -> None:
-        """Notes that a cell has run; its code is Python, without magics.
+    def begin(self, cell: Cell, text: str, namespace: dict[str, Any]) -> None:
+        """Notes the state in which a cell begins, to know later what it changes itself.
 
         Args:
             cell: The cell.
-            code: Its code.
-            namespace: The notebook's names, as the cell has left them.
+            text: Its code, which is Python without magics.
+            namespace: The notebook's names.
         """
-        try:
-            table = symtable.symtable(code, "<cell>", "exec")
-            first = _given_first(code)  # compiling finds more faults, as a `return` in no function
-        except (SyntaxError, ValueError):  # another language, or what has failed for it
+        code = cell_code(text)
+        if code is not None and not code.shows:
+            last = self._cells.get(_key(cell))
+            is_same = last is not None and last.code is code
+            reading = last.reading if last and is_same else _Reading(code, namespace)
+            self._begun[_key(cell)] = reading, _look(reading) or {}
+
+    def note(self, cell: Cell, text: str, namespace: dict[str, Any]) -> None:
+        """Notes that a cell has run, however it has ended; the arguments are those of `begin`."""
+        begun = self._begun.pop(_key(cell), None)
+        code = cell_code(text)
+        if code is None:
             return
-        key = cell.id or cell.execution_count
-        self._cells.pop(key, None)
+        last = self._cells.pop(_key(cell), None)
+        reading, before = begun or (_Reading(code, namespace), {})
+        reading.follow(namespace)
+        read = {} if code.shows else _look(reading) or {}
+        changed = frozenset(_changed_by_itself(before, read))
+        if last is not None and last.code is code:
+            changed |= last.changed
+        reading.answer = None
         self._number += 1
-        later: dict[str, set[str]] = {}
-        reads = frozenset(_reads(table, later)) - first
-        gives = frozenset(each.get_name() for each in table.get_symbols() if _gives(each))
-        said = {name: frozenset(found) for name, found in later.items()}
-        ran = RanCell(cell, self._number, reads, gives, said, _only_shows(code))
-        self._cells[key] = ran
-        names = {name for name in {*gives, *self.givers(ran)} if name in namespace}
-        marks = {name: _mark(namespace[name]) for name in names}
-        self._cells[key] = replace(ran, values=marks)
+        module = namespace.get("__name__", "")
+        found = (_NAME.match(source.route) for source in read if source.kind == "global")
+        names = code.reads.union(each[2] for each in found if each and each[1] == module)
+        self._cells[_key(cell)] = RanCell(cell, self._number, code, reading, read, changed, names)
+        self._givers = None
         if len(self._cells) > MAX_CELLS:
             del self._cells[next(iter(self._cells))]
 
     def clear(self) -> None:
         """Forgets all cells."""
         self._cells.clear()
+        self._begun.clear()
+        self._givers = None
 
     def __iter__(self) -> Iterator[RanCell]:
         yield from self._cells.values()
 
     def giver(self, name: str) -> RanCell | None:
         """The cell that gave a name its value last."""
-        return next((each for each in reversed(self._cells.values()) if name in each.gives), None)
+        if self._givers is None:
+            self._givers = {each: ran for ran in self._cells.values() for each in ran.code.gives}
+        return self._givers.get(name)
 
     def givers(self, ran: RanCell) -> dict[str, RanCell]:
         """What a cell reads that another has given a value, also in functions that it calls."""
-        found: dict[str, RanCell] = {}
-        waiting, seen = sorted(ran.reads, reverse=True), set[str]()
-        while waiting:
-            name = waiting.pop()
-            giver = self.giver(name)
-            if name in seen or giver is None:
-                continue
-            seen.add(name)
-            if giver is not ran:
-                found[name] = giver
-            waiting.extend(sorted(giver.later.get(name, ()), reverse=True))
-        return found
+        found = {name: self.giver(name) for name in sorted(ran.names)}
+        return {name: by for name, by in found.items() if by is not None and by is not ran}
 
     def outdated(self, ran: RanCell) -> list[str]:
-        """The names that another cell has given another value since a cell has read them.
+        """The names of what has changed since a cell has read it.
 
-        Of a cell that only shows something there are none: nothing comes of it.
+        What it changes itself counts where another cell has given the name a value since.
         """
-        if ran.shows:
+        now = None if ran.code.shows else _look(ran.reading)
+        if now is None or now is ran.read:
             return []
-        return [
-            name
-            for name, by in self.givers(ran).items()
-            if by.number > ran.number and not _is_same(ran.values.get(name), by.values.get(name))
-        ]
+        given = {name for name, by in self.givers(ran).items() if by.number > ran.number}
+        known = ran.reading.answer
+        if known is not None and known[0] is now and known[1] == given:
+            return known[2]
+        free = {source for source in ran.changed if _root(source) not in given}
+        before, after = (
+            {source: known for source, known in each.items() if source not in free}
+            for each in (ran.read, now)
+        )
+        if not ran.reading.is_whole:
+            before = {source: known for source, known in before.items() if source in after}
+        names = list(dict.fromkeys(source.name for source, _ in changed_roots(before, after)))
+        ran.reading.answer = now, given, names
+        return names
 
 
-def _mark(value: Any) -> Any:
-    """What is equal for the same value: the object, by number, or what plain values hold.
+def _called(value: Any) -> Iterator[Any]:
+    """The functions and classes of the user's that may run when a value is called."""
+    if isinstance(value, type) or any(unwrapped(value)):
+        yield value
+    else:
+        found = (inspect.getattr_static(type(value), name, None) for name in ("__call__", "call"))
+        yield from (each for each in found if any(unwrapped(each)))
 
-    Functions of the user's are the same as long as their code is; None stands for what is unknown.
-    """
+
+def _look(reading: _Reading) -> Fingerprints | None:
     try:
-        functions = list(unwrapped(value))
-        if functions:
-            return fingerprint_of_functions(functions, value).content
-        return serial(value) if type(value).__weakrefoffset__ else content_of(value)
-    except Exception:  # the user's objects may do anything when they are looked at
+        return reading.look()
+    except Exception as error:  # the user's objects may do anything when they are looked at
+        tell_failure("could not look at what a cell reads", error)
         return None
 
 
-def _is_same(mark: Any, other: Any) -> bool:
-    return mark is not None and bool(mark == other)
+def _changed_by_itself(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:
+    """What a cell has changed of what was there before it ran."""
+    stayed = {source.route for source in before.keys() & after.keys()}
+    for source, _ in changes(before, after):
+        if source.route in stayed or not stayed.isdisjoint(routes_above(source.route)):
+            yield source
 
 
-def _only_shows(code: str) -> bool:
-    """Whether all that a cell does is to look at values, and to show some."""
-    statements = ast.parse(code).body
-    return bool(statements) and all(
-        isinstance(statement, ast.Expr) and all(map(_only_looks, ast.walk(statement.value)))
-        for statement in statements
-    )
+def _root(source: Source) -> str:
+    """The name of the notebook from which a source was reached; empty if there is none."""
+    found = _NAME.match(source.route)
+    return "" if found is None else found[2]
 
 
-def _only_looks(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call):
-        called = node.func
-        if isinstance(called, ast.Name):
-            return called.id in _SHOWING
-        return isinstance(called, ast.Attribute) and called.attr in _SHOWING_METHODS
-    return not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
+def _key(cell: Cell) -> str | int | None:
+    return cell.id or cell.execution_count
 
 
-_SHOWING = frozenset(
-    {"print", "display", "repr", "str", "len", "type", "vars", "dir", "help", "isinstance"}
-    | {"int", "float", "bool", "round", "min", "max", "sum", "sorted", "list", "dict", "set"}
-)
-_SHOWING_METHODS = frozenset(
-    {"summary", "head", "tail", "describe", "info", "numpy", "item", "tolist", "keys", "values"}
-    | {"items", "mean", "sum", "min", "max", "format", "join", "get_weights", "explain", "tabulate"}
-)
-
-
-def _given_first(code: str) -> set[str]:
-    """The names that a cell gives a value before it reads them, in the order of its text."""
-    compiled = compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    first: dict[str, bool] = {}
-    for each in dis.get_instructions(compiled):
-        if each.opname.endswith("_NAME") and each.opname != "IMPORT_NAME":
-            first.setdefault(each.argval, each.opname == "STORE_NAME")
-    return {name for name, is_given in first.items() if is_given}
-
-
-def _gives(symbol: symtable.Symbol) -> bool:
-    return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
-
-
-def _reads(table: symtable.SymbolTable, later: dict[str, set[str]]) -> Iterator[str]:
-    """The names that code reads while it runs; what functions read later is added to `later`."""
-    is_top = table.get_type() == "module"
-    for symbol in table.get_symbols():
-        if symbol.is_referenced() and (is_top or symbol.is_global()):
-            yield symbol.get_name()
-    for child in table.get_children():
-        name = child.get_name()
-        if is_top and name.isidentifier() and name not in _RUN_AT_ONCE:
-            later.setdefault(name, set()).update(_reads(child, {}))
-        else:
-            yield from _reads(child, later)
-
+_NAME = re.compile(r"([\w.]*):(\w+)")
+"""The module and the name with which a route begins."""
 
 cells = CellLog()
 """The cells of this kernel."""

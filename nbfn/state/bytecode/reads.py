@@ -16,7 +16,7 @@ from nbfn.state.bytecode.parts import Part, part_read
 from nbfn.state.bytecode.shown import shown
 from nbfn.state.bytecode.special_methods import special_methods
 
-_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
+GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_ORGLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
 _CLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _BY_TEXT = frozenset({"globals", "eval", "exec"})
@@ -31,7 +31,8 @@ class Reads:
     """The names that code reads, those of the functions nested in it included.
 
     Attributes:
-        globals: Names that are looked up in the module, or among the builtins.
+        globals: Names that are looked up in the module, or among the builtins; but for those that
+            the code of a cell has given a value itself before.
         attributes: Names that are looked up on some object; `ANY` among them if it may be any.
             Those of modules of libraries are not among them. Where only parts of an attribute are
             read, its name with each of them stands there. The special methods that the code may run
@@ -89,12 +90,12 @@ def reads(
         for i, instruction in enumerate(instructions):
             name, value = instruction.opname, instruction.argval
             is_attribute = name in _ATTRIBUTES
-            of_library = (name in _GLOBALS and value in libraries) or (of_library and is_attribute)
+            of_library = (name in GLOBALS and value in libraries) or (of_library and is_attribute)
             if i in hidden:
                 continue
-            if name in _GLOBALS or name in _CLOSED:
+            if name in GLOBALS or name in _CLOSED:
                 used[value].add(part_read(instructions, i))
-                if name in _GLOBALS:
+                if name in GLOBALS:
                     names.add(value)
                 if value in _BY_TEXT:
                     in_texts = _named_in_texts(each)
@@ -117,7 +118,7 @@ def reads(
         attributes |= {name} if None in found else {(name, part) for part in found if part}
     parts = {n: frozenset(p for p in found if p) for n, found in used.items() if None not in found}
     return Reads(
-        frozenset(names),
+        frozenset(names) - names_given_first(code),
         frozenset(attributes),
         frozenset(roots),
         frozenset(modules),
@@ -126,6 +127,15 @@ def reads(
         frozenset(of_libraries),
         frozenset(used),
     )
+
+
+def names_given_first(code: CodeType) -> frozenset[str]:
+    """The names that the code of a cell gives a value before it reads them, as its text goes."""
+    first: dict[str, bool] = {}
+    for each in dis.get_instructions(code):
+        if each.opname.endswith("_NAME") and each.opname != "IMPORT_NAME":
+            first.setdefault(each.argval, each.opname == "STORE_NAME")
+    return frozenset(name for name, is_given in first.items() if is_given)
 
 
 def _named_in_texts(code: CodeType) -> set[str]:

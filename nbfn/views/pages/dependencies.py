@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nbfn import protocol
-from nbfn.sessions.dependencies import CellReads, Dependencies, FunctionReads, name_of
+from nbfn.sessions.dependencies import (
+    CellReads,
+    Dependencies,
+    FunctionReads,
+    name_of,
+    root_of,
+    shown,
+)
 from nbfn.site import Cell, Site
 from nbfn.text import count, join
 from nbfn.views.outline import Outline, Table, Words, place
@@ -38,7 +45,7 @@ def dependencies_outline(found: Dependencies) -> Outline:
         for each in found.functions
     ]
     cells = [
-        (_at(each.cell), ", ".join(map(_read, each.reads.items())), ", ".join(each.outdated))
+        (_at(each.cell), ", ".join(map(_read, each.reads.items())), ", ".join(shown(each.outdated)))
         for each in found.cells
     ]
     return Outline(
@@ -94,7 +101,7 @@ def _diagram(found: Dependencies) -> protocol.Diagram | None:
         for name, cell in each.reads.items():
             # What leads through a function is drawn so.
             if name in each.direct and f"function {name}" not in nodes:
-                link(_id(cell), _id(each.cell), name, name in each.outdated)
+                link(_id(cell), _id(each.cell), name, name in map(root_of, each.outdated))
     named = {each.name: each for each in found.functions}
     for function in found.functions:
         at = f"function {function.name}"
@@ -124,7 +131,7 @@ def _diagram(found: Dependencies) -> protocol.Diagram | None:
 
 
 def _cell_node(each: CellReads) -> protocol.DiagramNode:
-    lines = [f"{join(each.outdated)} changed since"] if each.outdated else []
+    lines = [f"{join(shown(each.outdated))} changed since"] if each.outdated else []
     return protocol.DiagramNode(
         id=_id(each.cell),
         kind="cell",

@@ -1,0 +1,174 @@
+"""What the text of a cell says: which names it reads and gives, and whether it only shows."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import inspect
+import symtable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType
+
+from nbfn.code import names_in_code
+from nbfn.state.bytecode.reads import GLOBALS, names_given_first
+
+
+@dataclass(frozen=True)
+class CellCode:
+    """The code of a cell.
+
+    Attributes:
+        code: What runs when the cell runs: all but the bodies of the functions that it defines.
+        reads: The names that this code reads, but for its own.
+        own: The names that it gives a value before it reads them, and reads then.
+        gives: The names that it gives a value.
+        defines: Those of them that are functions and classes by their text alone, each with the
+            names on which it depends which function or class that is: decorators, defaults, bases.
+        named: Every name and attribute in it, those in the bodies of functions too.
+        shows: Whether it does nothing but show something, or import.
+        sets: Whether it does nothing but set something in objects: it reads which objects they are.
+    """
+
+    code: CodeType
+    reads: frozenset[str]
+    own: frozenset[str]
+    gives: frozenset[str]
+    defines: Mapping[str, frozenset[str]]
+    named: frozenset[str]
+    shows: bool
+    sets: bool
+
+
+@functools.lru_cache(256)
+def cell_code(text: str) -> CellCode | None:
+    """Reads the text of a cell, which is Python without magics; None if it cannot be compiled."""
+    try:
+        table = symtable.symtable(text, "<cell>", "exec")
+        tree = ast.parse(text)
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError):  # another language, or what has failed for it
+        return None
+    at_once = _run_at_once(code)
+    first = names_given_first(code)
+    read = frozenset(_loaded(at_once))
+    gives = frozenset(
+        each.get_name()
+        for each in table.get_symbols()
+        if each.is_assigned() or each.is_imported() or each.is_namespace()
+    )
+    return CellCode(
+        code=at_once,
+        reads=read - first,
+        own=read & first,
+        gives=gives,
+        defines=_defined(tree),
+        named=frozenset(names_in_code(code)),
+        shows=_only_shows(tree),
+        sets=_only_sets(tree),
+    )
+
+
+def _run_at_once(code: CodeType) -> CodeType:
+    """Code without the bodies of named functions; a lambda may be called at once."""
+    return code.replace(
+        co_consts=tuple(
+            (None if _is_named_function(each) else _run_at_once(each))
+            if isinstance(each, CodeType)
+            else each
+            for each in code.co_consts
+        )
+    )
+
+
+def _is_named_function(code: CodeType) -> bool:
+    return bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
+
+
+def _loaded(code: CodeType) -> Iterator[str]:
+    for each in dis.get_instructions(code):
+        if each.opname in GLOBALS:
+            yield each.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _loaded(constant)
+
+
+def _defined(tree: ast.Module) -> dict[str, frozenset[str]]:
+    assigned = {name for each in ast.walk(tree) for name in _names(each, ast.Store)}
+    return {
+        each.name: frozenset(
+            name for part in _made_of(each) for node in ast.walk(part) for name in _names(node)
+        )
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and each.name not in assigned
+    }
+
+
+def _made_of(defined: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a definition that run when it is made: all but the bodies of functions."""
+    if isinstance(defined, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from (*defined.decorator_list, defined.args)
+    elif isinstance(defined, ast.ClassDef):
+        yield from (*defined.decorator_list, *defined.bases, *defined.keywords)
+        for each in defined.body:
+            yield from _made_of(each)
+    else:
+        yield defined
+
+
+def _names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, context):
+        yield node.id
+
+
+def _only_shows(tree: ast.Module) -> bool:
+    """Whether all that a cell does is to look at values, to show some, and to import."""
+    return bool(tree.body) and all(
+        isinstance(each, ast.Import | ast.ImportFrom)
+        or (isinstance(each, ast.Expr) and all(map(_only_looks, ast.walk(each.value))))
+        for each in tree.body
+    )
+
+
+def _only_looks(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        called = node.func
+        if isinstance(called, ast.Name):
+            return called.id in _SHOWING
+        return isinstance(called, ast.Attribute) and called.attr in _SHOWING_METHODS
+    return not isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
+
+
+def _only_sets(tree: ast.Module) -> bool:
+    """Whether a cell is like ``model.trainable = False`` or ``rate.assign(0.1)``."""
+    return all(map(_sets, tree.body))
+
+
+def _sets(statement: ast.stmt) -> bool:
+    parts: list[ast.expr] = []
+    match statement:
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()], value=value):
+            parts = [*statement.targets, value]
+        case ast.Expr(ast.Call(ast.Attribute(value=target, attr=name), values, [])):
+            parts = [target, *values] if name in _SETTING_METHODS else [statement.value]
+        case ast.Expr(ast.Constant()):
+            return True
+        case _:
+            return False
+    return not any(isinstance(each, ast.Call) for part in parts for each in ast.walk(part))
+
+
+_SETTING_METHODS = frozenset({"assign", "assign_add", "assign_sub", "append", "extend", "update"})
+_SHOWING = frozenset(
+    {"print", "display", "repr", "str", "len", "type", "vars", "dir", "help", "isinstance"}
+    | {"int", "float", "bool", "round", "min", "max", "sum", "sorted", "list", "dict", "set"}
+)
+_SHOWING_METHODS = frozenset(
+    {"summary", "head", "tail", "describe", "info", "numpy", "item", "tolist", "keys", "values"}
+    | {"items", "mean", "sum", "min", "max", "format", "join", "get_weights", "explain", "tabulate"}
+    | {"relax"}
+)
