@@ -16,7 +16,7 @@ from nbfn.state.bytecode.parts import Part, part_read
 from nbfn.state.bytecode.shown import shown
 from nbfn.state.bytecode.special_methods import special_methods
 
-GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_ORGLOBALS"})
+GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
 _CLOSED = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _BY_TEXT = frozenset({"globals", "eval", "exec"})
