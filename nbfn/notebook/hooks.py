@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import threading
 import time
@@ -186,9 +187,12 @@ class Hooks:
 
         Autoreload changes the user's modules then. Magics have their own code transformed, too.
         """
-        if self._entered and self._begun is not self._entered[-1]:
-            self._begun = self._entered[-1]
-            self._note_state(self._begun, "begin")
+        try:
+            if self._entered and self._begun is not self._entered[-1]:
+                self._begun = self._entered[-1]
+                self._note_state(self._begun, "begin")
+        except KeyboardInterrupt:  # raised here, IPython would not say that the cell has ended
+            tree = ast.fix_missing_locations(ast.parse("raise KeyboardInterrupt"))
         return tree
 
     def _note_state(self, info: Any, moment: Literal["begin", "note"]) -> None:

@@ -37,7 +37,7 @@ def own_attributes(value: Any) -> dict[str, Any]:
         for name in _slots(cls):
             try:
                 found.setdefault(name, vars(cls)[name].__get__(value))
-            except AttributeError:  # not set yet
+            except (AttributeError, TypeError):  # not set yet, or a proxy that says it is another
                 continue
     return {**found, **_dictionary(value)}
 

@@ -289,7 +289,7 @@ def returned_dataset(x):
     ("make", "match"),
     [
         (dataset_argument, "`data` of .* is a dataset.*export a function of one batch"),
-        (captured_dataset, "captures a dataset.*loop over the dataset outside"),
+        (captured_dataset, "captures .*a dataset.*loop over the dataset outside"),
         (python_at_run_time, "calls Python while it runs.*write that part with TensorFlow"),
         (variable_argument, "takes the variable `v`.*or pass a tensor"),
         (object_that_is_gone, "the object `o`, which no longer exists"),

@@ -53,7 +53,7 @@ def test_a_model_made_again_is_one_cause_and_needs_no_remedy(run) -> None:
         "global `opt` is another Adam",
     ]
     retraces = run("step.retraces").result
-    assert [retrace.remedy for retrace in retraces] == [None] * 2
+    assert [retrace.remedy for retrace in retraces] == [None]
     told = "".join(map(repr, retraces))
     assert [word for word in INTERNAL if word in told] == []
     assert "tf.Variable" not in shown
