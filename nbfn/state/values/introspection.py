@@ -70,7 +70,7 @@ def _dictionary(value: Any) -> dict[str, Any]:
     """An object's dictionary itself; empty if it has none."""
     try:
         attributes = object.__getattribute__(value, "__dict__")
-    except AttributeError:
+    except (AttributeError, TypeError):
         if not is_a(value, threading.local):
             return {}
         attributes = threading.local.__getattribute__(value, "__dict__")
