@@ -20,6 +20,7 @@ class Staleness:
     def __init__(self, guards: Guards) -> None:
         self._guards = guards
         self._told: set[tuple[int, str]] = set()
+        self._looked_at: set[tuple[int, int]] = set()
 
     def since(self, trace: Trace) -> tuple[Cause, ...]:
         """What has changed of what a trace has read; not what only a call's arguments lead to."""
@@ -38,6 +39,10 @@ class Staleness:
             StaleTraceError: If it is stale, and the guards say ``on_stale="raise"``.
         """
         if objects is None:
+            place = trace.number, self._guards.state
+            if place in self._looked_at:  # a hit looks once for each state
+                return
+            self._looked_at.add(place)
             causes = self.since(trace)
         else:
             causes = stale(trace.state.changed_roots(self._guards.fingerprints(objects)))
