@@ -171,9 +171,9 @@ _warned: dict[Any, Any] = {}
 
 
 def _is_the_users(frame: FrameType) -> bool:
-    return _is_users_code(str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename)
+    return _is_users_code(frame.f_globals.get("__name__"), frame.f_code.co_filename)
 
 
 @functools.lru_cache(4096)
-def _is_users_code(module: str, file: str) -> bool:
+def _is_users_code(module: str | None, file: str) -> bool:
     return not (f"{module}.".startswith(_NOT_THE_USERS) or GENERATED in file)

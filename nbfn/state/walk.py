@@ -248,7 +248,7 @@ class Walk:
 
     def _names_of(self, function: FunctionType, route: str) -> None:
         """Visits the globals, modules and closures that a function of the user's reads."""
-        read = reads(function.__code__, self._graph_time, _loggers(function), _libraries(function))
+        read = reads(function.__code__, self._graph_time, *_loggers_and_libraries(function))
         self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
         self.guards.opaque |= bool(read.written)
         namespace = function.__globals__
@@ -437,14 +437,17 @@ def state_of(
     return builder.guards
 
 
-def _loggers(function: FunctionType) -> frozenset[str]:
-    """The globals of a function's code that are loggers, or the module of them."""
-    values = ((name, function.__globals__.get(name)) for name in function.__code__.co_names)
-    return frozenset(
-        name for name, value in values if value is logging or is_a(value, logging.Logger)
-    )
-
-
-def _libraries(function: FunctionType) -> frozenset[str]:
-    values = ((name, function.__globals__.get(name)) for name in function.__code__.co_names)
-    return frozenset(name for name, value in values if _is_library(value))
+def _loggers_and_libraries(function: FunctionType) -> tuple[frozenset[str], frozenset[str]]:
+    """The globals of a function's code that are loggers (or `logging`), and libraries."""
+    loggers, libraries = [], []
+    namespace = function.__globals__
+    for name in function.__code__.co_names:
+        value = namespace.get(name)
+        if is_a(value, ModuleType):
+            if value is logging:
+                loggers.append(name)
+            if _is_library(value):
+                libraries.append(name)
+        elif is_a(value, logging.Logger):
+            loggers.append(name)
+    return frozenset(loggers), frozenset(libraries)

@@ -7,7 +7,9 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import Interruption
+from nbfn.functions.traces.key import Key, key_of
 from nbfn.spent import Spent, spent_here
 
 if TYPE_CHECKING:
@@ -56,10 +58,18 @@ class Call:
     trace_seconds: float = 0.0
     started: float = 0.0
     interruption: Interruption = field(default_factory=Interruption)
+    _keyed: tuple[Any, Key] | None = None
+
+    def key_of(self, function_type: Any) -> Key:
+        """The key of a function type; that of the newest one is kept."""
+        if self._keyed is None or self._keyed[0] is not function_type:
+            self._keyed = function_type, key_of(function_type)
+        return self._keyed[1]
 
     def runs_next(self) -> None:
         """Says that its trace is known, and runs next."""
-        if self.counts and self.trace is not None and self.trace.can_be_stopped:
+        is_run = self.counts and _tensorflow.plain_eager_device() is not None
+        if is_run and self.trace is not None and self.trace.can_be_stopped:
             self.interruption.may_stop()
 
 

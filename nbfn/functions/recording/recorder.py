@@ -226,7 +226,7 @@ class Recorder(Record):
         if call is None:
             return
         found = call.looked_up_in or self._context(_tensorflow.objects(function_type))
-        call.wanted = Wanted(key_of(function_type), *found)
+        call.wanted = Wanted(call.key_of(function_type), *found)
         self._refuse_endless(call)
         if (call.counts or call.explains) and call.added == 0:
             current = stance_of(self.function_id, self.own_stance)
@@ -274,7 +274,7 @@ class Recorder(Record):
         call = self.current
         if call is None or call.wanted is None or call.creates or call.added or not call.counts:
             return None
-        key = key_of(concrete.function_type)
+        key = call.key_of(concrete.function_type)
         for trace in reversed(self.traces.values()):
             known = trace._concrete()
             if (
@@ -320,10 +320,10 @@ class Recorder(Record):
     ) -> tuple[Trace, Retrace | None]:
         """A new trace with its cause; and, if traces were there, what is told of a retrace."""
         site, missed = call_site(), call.wanted if call is not None and call.missed_at else None
-        if missed is None:
+        if call is None or missed is None:
             wanted = self.wanted(concrete.function_type)
         else:  # the trace may serve more than was asked for
-            wanted = replace(missed, key=key_of(concrete.function_type))
+            wanted = replace(missed, key=call.key_of(concrete.function_type))
         causes, nearest = causes_of(
             call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 import weakref
@@ -51,8 +52,6 @@ class Trace:
         run_seconds: Time spent in its calls, tracing excluded.
         captures: What it captured, in the order of first use.
         operations: Number of operations in its graph, nested functions not counted.
-        nbytes: Size of its GraphDef in bytes, nested functions included.
-        can_be_stopped: Whether an interrupt may stop its graph while that runs.
         context: The context that it was made in.
         state: The Python state that it bakes in.
         last_used: Grows with each use of any trace; the least recently used has the lowest.
@@ -84,9 +83,6 @@ class Trace:
         self.run_seconds = 0.0
         self.captures: Captures = captures_of(concrete, roots)
         self.operations = len(concrete.graph.get_operations())
-        definition = concrete.graph.as_graph_def()
-        self.nbytes = int(definition.ByteSize())
-        self.can_be_stopped = _tensorflow.can_be_stopped(concrete, definition)
         self.context: Context | None = None
         self.state = GuardedState()
         self.last_used = 0
@@ -181,6 +177,17 @@ class Trace:
     def graph_def(self) -> Any:
         """The ``GraphDef``, its function library included. Raises `EvictedError` as `graph`."""
         return self.graph.as_graph_def()
+
+    @functools.cached_property
+    def nbytes(self) -> int:
+        """Size of its GraphDef in bytes, nested functions included; 0 if the graph is gone."""
+        return 0 if self._concrete() is None else int(self.graph_def().ByteSize())
+
+    @functools.cached_property
+    def can_be_stopped(self) -> bool:
+        """Whether an interrupt may stop its graph while that runs."""
+        concrete = self._concrete()
+        return concrete is not None and _tensorflow.can_be_stopped(concrete)
 
     def diff(self, other: Trace) -> TraceDiff:
         """What differs between this trace and another; see `nbfn.functions.retraces.diff.diff`."""

@@ -272,7 +272,7 @@ def _put_back(state: replay.State, names: Sequence[str]) -> Iterator[Any]:
 
 def _run_here(case: Case, values: Sample, time_limit: float) -> Arrays:
     with Interruption() as interruption:
-        if _tensorflow.can_be_stopped(case.concrete, case.concrete.graph.as_graph_def()):
+        if _tensorflow.can_be_stopped(case.concrete):
             interruption.may_stop(time_limit)
         return case.call(values)
 

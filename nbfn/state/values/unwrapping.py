@@ -22,7 +22,13 @@ PARTIALS = (functools.partial, functools.partialmethod)
 def unwrapped(function: Any) -> Iterator[FunctionType]:
     """A function and those that it wraps, outermost first, as far as they are the user's."""
     for _ in range(_MAX_WRAPPERS):
-        if is_a(function, PARTIALS):
+        if is_a(function, FunctionType):
+            if is_user_module(function.__globals__.get("__name__")):
+                yield function
+            function = vars(function).get("__wrapped__")
+            if function is None:
+                return
+        elif is_a(function, PARTIALS):
             function = function.func
         elif is_a(function, _tensorflow.Function):
             function = getattr(function, "python_function", None)
@@ -30,10 +36,6 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
             function = function.__func__
         elif is_a(function, functools._lru_cache_wrapper):
             function = function.__wrapped__
-        elif is_a(function, FunctionType):
-            if is_user_module(function.__globals__.get("__name__")):
-                yield function
-            function = vars(function).get("__wrapped__")
         else:
             function = own_attributes(function).get("__wrapped__")
             if function is None:

@@ -217,7 +217,7 @@ def test_without_tensorflows_internals_calls_still_count(monkeypatch: pytest.Mon
 
 def test_a_failing_recorder_never_breaks_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     f = nbfn.function(lambda x: x * 2)
-    monkeypatch.setattr("nbfn.functions.recording.recorder.key_of", lambda _: 1 / 0)
+    monkeypatch.setattr("nbfn.functions.calls.call.key_of", lambda _: 1 / 0)
     with pytest.warns(nbfn.NbfnWarning, match="could not note a call"):
         assert f(tf.constant(2)).numpy() == 4
     assert f(tf.constant(3)).numpy() == 6
