@@ -7,7 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
@@ -33,7 +33,10 @@ def is_user_module(module: Any) -> bool:
 
 @functools.lru_cache(1024)
 def _is_outside_libraries(module: str) -> bool:
-    file = getattr(sys.modules.get(module), "__file__", None)
+    found = sys.modules.get(module)
+    file = getattr(found, "__file__", None)
+    if file is None:  # made by hand: those of Python and of packages have a specification
+        return type(found) is ModuleType and found.__spec__ is None
     return isinstance(file, str) and not is_library(file)
 
 

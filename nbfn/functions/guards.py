@@ -17,7 +17,7 @@ from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
-from nbfn.state.state import Fingerprints, Source, State
+from nbfn.state.state import Fingerprints, Source, State, changed_by_code
 from nbfn.state.values.introspection import Fetch, late
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 from nbfn.state.walk import state_of
@@ -213,7 +213,8 @@ class Guards:
         """Takes in what a new trace has shown: on some of what was guarded it does not depend.
 
         That is what the traced code itself has changed, what the trace asks for at each call, and
-        what Python does at graph time.
+        what Python does at graph time. An item that it has made has been read: a defaultdict makes
+        what is looked up.
 
         Args:
             made_in: The state in which tracing began.
@@ -226,7 +227,7 @@ class Guards:
             read = [s for each in asked for s in state_of([("", each)]).fingerprints]
             names = {(source.kind, source.name) for source in read}
             free = {source for source in now if (source.kind, source.name) in names}
-            made_in.learn(free.union(source for source, _ in made_in.changes(now)))
+            made_in.learn(free.union(changed_by_code(made_in.fingerprints, now)))
             graph_time = self._graph_time.and_of(at_graph_time)
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING

@@ -85,6 +85,16 @@ def changes(before: Fingerprints, after: Fingerprints) -> list[Change]:
     ]
 
 
+def changed_by_code(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:
+    """The sources that code has changed itself, which ran in between.
+
+    An item that it has made is none: a defaultdict makes what is looked up.
+    """
+    for source, (old, _) in changes(before, after):
+        if old != ABSENT or not source.name.endswith("]"):
+            yield source
+
+
 def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
     """The changes that the user has made: what follows from another object is left out.
 

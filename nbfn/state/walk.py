@@ -198,13 +198,16 @@ class Walk:
         """Follows what a container holds; its content is in its own fingerprint."""
         if not self._is_new("items", id(value)):
             return
-        is_dict = is_a(_tensorflow.unwrapped(value), dict)
+        is_dict, is_set = is_a(_tensorflow.unwrapped(value), dict), is_a(value, (set, frozenset))
         key: Any = None
         for i, item in enumerate(itertools.islice(items, min(self._items_left, MAX_PARTS))):
             self._items_left -= 1
             if is_dict and not i % 2:
                 key = item
             if not is_immutable(item):
+                is_looked_up = is_set or (is_dict and not i % 2)
+                if is_looked_up and is_user_module(type(item).__module__):
+                    self.named |= special_methods.EQUALITY  # a look-up compares with it
                 at = key if is_dict else i
                 is_plain = type(at) in (int, str)
                 path = f"[{at!r}]" if is_plain else "[…]"

@@ -8,12 +8,13 @@ import contextvars
 import functools
 import itertools
 import operator
+import sys
 import threading
 import weakref
 from array import array
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -299,3 +300,50 @@ def test_of_a_namespace_what_is_read(kind: Callable[..., Any]) -> None:
     assert float(f(ONE)) == 6.0
     settings.inner.p.k = 3.0
     assert float(f(ONE)) == 9.0
+
+
+def test_an_object_that_is_a_key_is_compared_with() -> None:
+    class Key:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __hash__(self) -> int:
+            return 0
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Key) and self.name == other.name
+
+    wanted, gains, chosen = Key("a"), {Key("b"): 3.0}, {Key("b")}
+
+    @nbfn.function
+    def scaled(x: Any) -> Any:
+        return x * gains.get(wanted, 1.0) + (10.0 if chosen.issuperset([wanted]) else 0.0)
+
+    assert scaled(ONE) == 1.0
+    wanted.name = "b"
+    assert scaled(ONE) == 13.0
+    next(iter(gains)).name = "c"
+    assert scaled(ONE) == 11.0
+
+
+def test_an_item_that_a_default_dictionary_has_made_is_read() -> None:
+    gains: defaultdict[str, float] = defaultdict(lambda: 2.0)
+
+    @nbfn.function
+    def scaled(x: Any) -> Any:
+        return x * gains["rate"]
+
+    assert [scaled(ONE) == 2.0 for _ in range(3)] == [True] * 3
+    assert len(scaled.retraces) == 0
+    gains["rate"] = 7.0
+    assert scaled(ONE) == 7.0
+
+
+def test_a_module_that_was_made_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ModuleType("made_by_hand")
+    monkeypatch.setitem(sys.modules, "made_by_hand", made)
+    made.GAIN = 1.0  # type: ignore[attr-defined]
+    scaled = nbfn.function(lambda x: x * made.GAIN)
+    assert scaled(ONE) == 1.0
+    made.GAIN = 5.0  # type: ignore[attr-defined]
+    assert scaled(ONE) == 5.0

@@ -13,7 +13,14 @@ from nbfn.errors import tell_failure
 from nbfn.sessions.contents.cell_code import CellCode, cell_code
 from nbfn.site import Cell
 from nbfn.state.bytecode.graph_time import NOTHING
-from nbfn.state.state import Fingerprints, Source, State, changed_roots, changes, routes_above
+from nbfn.state.state import (
+    Fingerprints,
+    Source,
+    State,
+    changed_by_code,
+    changed_roots,
+    routes_above,
+)
 from nbfn.state.values.introspection import Fetch, reference_to
 from nbfn.state.values.unwrapping import unwrapped
 from nbfn.state.walk import state_of
@@ -204,7 +211,7 @@ def _look(reading: _Reading) -> Fingerprints | None:
 def _changed_by_itself(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:
     """What a cell has changed of what was there before it ran."""
     stayed = {source.route for source in before.keys() & after.keys()}
-    for source, _ in changes(before, after):
+    for source in changed_by_code(before, after):
         if source.route in stayed or not stayed.isdisjoint(routes_above(source.route)):
             yield source
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from types import CellType, MemberDescriptorType
 from typing import Any
@@ -135,7 +136,7 @@ def member(holder: Fetch, attribute: str) -> Any:
 def parts_of(value: Any, parts: Iterable[Part]) -> bool:
     """Whether these parts can be looked at by themselves: the class is Python's or NumPy's."""
     kinds = {part.kind for part in parts}
-    if type(value) in (dict, list, tuple):
+    if type(value) in (dict, defaultdict, list, tuple):
         return "attribute" not in kinds
     if type(value) in (set, frozenset):
         return kinds == {"length"}
@@ -152,6 +153,8 @@ def part_fetched(fetch: Fetch, part: Part) -> Any:
     if part.kind == "attribute":
         return getattr(value, str(part.name))
     try:
+        if type(value) is defaultdict:  # whose own look-up makes what is missing
+            return dict.get(value, part.name, ABSENT)
         return value[part.name]
     except (LookupError, TypeError):
         return ABSENT
