@@ -154,7 +154,7 @@ class Guards:
         """Weak references to the guarded objects without which no call finds a trace again."""
         if self.on_stale != "retrace":
             return []
-        return [reference for _, reference in self._own.weak]
+        return [*(reference for _, reference in self._own.weak), *self._own.contained]
 
     def _known(self, objects: Objects) -> OfObjects:
         """The guards of some objects, found anew when anything has changed."""

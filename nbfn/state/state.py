@@ -48,6 +48,7 @@ class State:
         same: How to fetch what must be the same object, and that object, which is immutable.
         weak: The same of an object that is held weakly.
         content: How to fetch what must have the same content, and that content.
+        contained: Weak references to the objects in containers.
         settings: Objects of Keras, and the settings that they must have.
         opaque: Whether the code may do something each time that no source shows: it writes a name,
             or draws from an iterator or from random numbers.
@@ -59,6 +60,7 @@ class State:
     same: list[tuple[Fetch, Any]] = field(default_factory=list)
     weak: list[tuple[Fetch, Fetch]] = field(default_factory=list)
     content: list[tuple[Fetch, Any]] = field(default_factory=list)
+    contained: list[Fetch] = field(default_factory=list)
     settings: list[Look] = field(default_factory=list)
     opaque: bool = False
     keeps: bool = False

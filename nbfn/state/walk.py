@@ -212,6 +212,8 @@ class Walk:
                 is_plain = type(at) in (int, str)
                 path = f"[{at!r}]" if is_plain else "[…]"
                 found = reference_to(item)
+                if found is not None and not is_content(item):
+                    self.guards.contained.append(found)
                 if found is None and is_plain and type(value) in (dict, list, tuple):
                     found = functools.partial(part_fetched, fetch, Part("item", at))
                 self.follow(name + path, f"{route}[{i}]", item, found or self._late(item))

@@ -396,9 +396,11 @@ print([f"{float(evaluate(*batch)):.4f}" for batch in train_set])
             run(
                 "loop",
                 retraces=2,
-                because=ANOTHER_MODEL,
-                known={"growth": faults.OLD_ROWS_OF_CELLS},
-                known_from_here={"variables": faults.DEAD_CAPTURES},
+                because=(
+                    ANOTHER_MODEL,
+                    "`features`: shape was (6, 3), is (4, 3)",
+                    "`labels`: shape was (6, 1), is (4, 1)",
+                ),
             ),
             run("again", retraces=2),
             run("batches", "fit", "loop", times=3, retraces=3),

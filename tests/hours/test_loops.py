@@ -428,7 +428,7 @@ ensemble(x[:2]).numpy().round(3)
             run("compare", "call"),
             beside("del models['small']", stale={"train", "compare", "ensemble", "call"}),
             run("call", retraces=1, because="…`models`…"),
-            run("train", "compare", known_from_here={"variables": faults.DEAD_CAPTURES}),
+            run("train", "compare"),
             run(
                 "models",
                 stale={"train", "compare", "ensemble", "call"},

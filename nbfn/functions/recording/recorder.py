@@ -423,6 +423,13 @@ class Recorder(Record):
                 gone |= {n.number for n in self.traces.values() if n.state.is_replaced(last.state)}
             return [trace for trace in self.traces.values() if trace.number in gone] if gone else []
 
+    def has_other_objects(self) -> bool:
+        """Whether an older trace was made for an object for which the newest one was not."""
+        with self.lock:
+            *older, newest = self.traces.values() or (None,)
+            now = {id(each) for each in newest.objects()} if newest is not None else set()
+            return any(id(each) not in now for trace in older for each in trace.objects())
+
     def is_given_up(self, concrete: Any) -> bool:
         """Whether an interrupt came before a trace was noted.
 

@@ -285,6 +285,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         Args:
             has_traced: Whether a trace has just been made.
         """
+        if has_traced and not tf.inside_function() and self.recorder.has_other_objects():
+            eviction.collect_garbage()
         doomed = self.recorder.doomed(has_traced)
         for trace in doomed:
             eviction.evict(self, trace)

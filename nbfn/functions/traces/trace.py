@@ -20,7 +20,7 @@ from nbfn.functions.traces.key import Key, ObjectLeaf
 from nbfn.functions.traces.sample import Sample
 from nbfn.site import Cell, Site
 from nbfn.state.guarded import GuardedState
-from nbfn.state.values.fingerprints import content_of
+from nbfn.state.values.fingerprints import content_of, objects_in
 
 if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
@@ -127,11 +127,20 @@ class Trace:
         number = self.number
         gone[:] = [each for each in gone if each != number]
         self._guarded.clear()
-        known = {each.content for each in self.state.fingerprints.values() if each.kind is not None}
+        read = self.state.fingerprints.values()
+        known = {found for each in read for found in objects_in(each.content)}
         for reference in references:
             target = reference()
             if target is not None and content_of(target) in known:
                 self._guarded.append(weakref.ref(target, lambda _: gone.append(number)))
+
+    def objects(self) -> Iterator[Any]:
+        """The objects that it was made for, arguments and others, if they are still there."""
+        leaves = self.key.leaves.values()
+        given = [e.reference for e in leaves if isinstance(e, ObjectLeaf) and e.reference]
+        for reference in (*given, *self._guarded):
+            if (found := reference()) is not None:
+                yield found
 
     @property
     def is_keyed(self) -> bool:

@@ -103,6 +103,16 @@ def content_of(value: Any) -> Any:
     return _content(value, 0, [MAX_PARTS])
 
 
+def objects_in(content: Any) -> Iterator[Any]:
+    """The objects in what a fingerprint compares, each by what would be compared of it alone."""
+    if isinstance(content, (tuple, frozenset)):
+        if len(content) == 2 and isinstance(content, tuple) and isinstance(content[0], str):
+            yield content
+        else:
+            for each in content:
+                yield from objects_in(each)
+
+
 def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
     """`isinstance` without asking the value, whose ``__class__`` may run code of the user's."""
     return issubclass(type(value), kinds)

@@ -6,10 +6,12 @@ import gc
 import weakref
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.recording import eviction
 from nbfn.functions.signatures.cover import RelaxError
 
 
@@ -120,3 +122,32 @@ def test_numbers_that_no_such_tensor_holds_are_traced_as_they_are() -> None:
     assert float(f(tf.constant(1.0), 2.5)) == 2.5
     assert float(f(tf.constant(1.0), 7)) == 7.0
     assert len(f.traces) == 3
+
+
+def test_traces_of_a_model_that_was_made_again_go_with_the_next_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(eviction, "PATIENCE", 0)
+    monkeypatch.setattr(eviction, "_collect_after", 0.0)
+
+    def made() -> Any:
+        model = keras.Sequential([keras.Input([2]), keras.layers.Dense(1)])
+        model.itself = model  # a cycle, which only the collector frees
+        return model
+
+    held = {"net": made()}
+    model = made()
+    applied = nbfn.function(lambda x: model(x) + held["net"](x))
+    given = nbfn.function(lambda net, x: net(x))
+    x = tf.ones([1, 2])
+    gc.disable()
+    try:
+        for _ in range(3):
+            model = made()
+            held["net"] = made()
+            applied(x)
+            given(model, x)
+            assert len(applied.traces) == len(given.traces) == 1
+            assert len(applied.captures) == 4
+    finally:
+        gc.enable()

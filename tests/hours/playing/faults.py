@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-DEAD_CAPTURES = "views list what only stale traces have captured, without a word"
 OLD_NAMES = "captures of stale traces keep names that lead elsewhere now"
 RELAX_FORGOTTEN = "a signature that was relaxed is forgotten when a guarded value changes"
-DEAD_TRACES = "traces of variables that are gone are kept"
-OLD_ROWS_OF_CELLS = "the output of a cell grows by the traces and retraces of what is gone"
+DEAD_TRACES = "TensorFlow keeps the graph of each gradient that tf.custom_gradient has registered"
 KEPT_NAMES = "where a graph with a write fails, the names of its lines keep what they held"
 RELAX_DTYPE = "after relax() of a number, a call with another dtype fails, which ran before"
 DEFAULTS = "an item that a defaultdict made while a trace was made is not made when it serves again"

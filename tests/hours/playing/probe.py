@@ -25,6 +25,7 @@ MOST = 40
 def prepare(*, with_nbfn: bool) -> None:
     """Makes a kernel's nbfn independent of time, or has it leave all functions as they stand."""
     if with_nbfn:
+        from nbfn.functions.recording import eviction
         from nbfn.functions.segments.times import Times
         from nbfn.sessions import environment
 
@@ -39,7 +40,8 @@ def prepare(*, with_nbfn: bool) -> None:
             ("wants_a_sample", False),
         ):
             setattr(Times, name, lambda _, answer=answer: answer)
-        environment.PATIENCE = 0  # people take longer from cell to cell than these tests
+        # People take longer from cell to cell than these tests.
+        environment.PATIENCE = eviction.PATIENCE = 0
         return
     import nbfn
 
