@@ -97,6 +97,23 @@ def reached_from_cells(module: str | None, place: str) -> tuple[str, str]:
     return ("", f"{known}.{place}") if known else (f"import {module}\n", f"{module}.{place}")
 
 
+_cell_that_set: Callable[[str], Cell | None] | None = None
+
+
+def find_cells_that_set_names_by(find: Callable[[str], Cell | None]) -> None:
+    """Registers how the cell is found that gave a name of the notebook its value."""
+    global _cell_that_set
+    _cell_that_set = find
+
+
+def cell_that_set(module: str | None, name: str) -> Cell | None:
+    """Returns the cell before this one that gave a global of the notebook its value."""
+    names = cells_namespace()
+    if _cell_that_set is None or names is None or names.get("__name__") != module:
+        return None
+    return _cell_that_set(name)
+
+
 CellLine = tuple[int, int]
 """The n of In [n], and a line in that cell."""
 

@@ -18,7 +18,14 @@ from nbfn.notebook.frames import line_in_cell
 from nbfn.notebook.progress import ProgressDisplay
 from nbfn.notebook.ticker import Ticker
 from nbfn.sessions.timeline.runs import Ending, runs
-from nbfn.site import Cell, current_cell, enter_cell, find_cells_by, leave_cell
+from nbfn.site import (
+    Cell,
+    current_cell,
+    enter_cell,
+    find_cells_by,
+    find_cells_that_set_names_by,
+    leave_cell,
+)
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
@@ -81,6 +88,7 @@ class Hooks:
 
             stop_discovering()
             cells.clear()
+            find_cells_that_set_names_by(lambda _: None)
 
     def before(self, info: Any) -> None:
         """A cell begins to run."""
@@ -109,9 +117,11 @@ class Hooks:
             return
         self._discovering = True
         from nbfn.functions.watching.watch import discover
+        from nbfn.sessions.contents.cells import cells
         from nbfn.sessions.session import Session
 
         discover()
+        find_cells_that_set_names_by(cells.cell_that_set)
         try:
             Session(self._shell.user_ns).discover()
         except Exception as error:

@@ -15,7 +15,7 @@ from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
-from nbfn.site import reached_from_cells
+from nbfn.site import cell_that_set, reached_from_cells
 from nbfn.state.state import Change, Source
 from nbfn.state.values.fingerprints import ABSENT, another
 from nbfn.text import INTERNAL, apart, shorten, with_article
@@ -93,7 +93,10 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
         sentence = f"{read} was {was}, is {now}"
         if was == now and new.kind in ("object", "variable", "tensor"):
             now = another(new)
-            sentence = f"{read} is {now}"
+            cell = cell_that_set(at, source.name)
+            number = None if cell is None else cell.execution_count
+            where = f", set in In [{number}]" if number else ""
+            sentence = f"{read} is {now}{where}"
         elif was == now:
             sentence = f"{read} has changed: {now}"
         kind = new.kind

@@ -55,6 +55,10 @@ class _Reading:
             self._own = [(name, reference) for name, reference in found if reference is not None]
             self._seen = None
 
+    def gives(self, name: str) -> bool:
+        """Whether the cell gives a name a value."""
+        return name in self._code.gives
+
     @property
     def is_whole(self) -> bool:
         """Whether all that the cell has made and called is still there."""
@@ -161,6 +165,13 @@ class CellLog:
         if self._givers is None:
             self._givers = {each: ran for ran in self._cells.values() for each in ran.code.gives}
         return self._givers.get(name)
+
+    def cell_that_set(self, name: str) -> Cell | None:
+        """Returns the cell that gave a name its value; None if a cell that runs gives it one."""
+        if any(reading.gives(name) for reading, _ in self._begun.values()):
+            return None
+        giver = self.giver(name)
+        return None if giver is None else giver.cell
 
     def givers(self, ran: RanCell) -> dict[str, RanCell]:
         """What a cell reads that another has given a value, also in functions that it calls."""
