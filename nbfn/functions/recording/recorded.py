@@ -16,10 +16,12 @@ class Recorded(Observed, Protocol):
     It is a protocol so that they need not import the class, which imports them.
 
     Attributes:
-        converts: Signatures by which Python numbers of a call become tensors.
+        relaxed: Signatures that were relaxed, the newest last.
+        converts: Those of them by which Python numbers of a call become tensors.
         remarked: Whether its side effects have been told.
     """
 
+    relaxed: tuple[Any, ...]
     converts: tuple[Any, ...]
     remarked: bool
     _pattern: Any

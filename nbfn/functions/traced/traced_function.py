@@ -57,14 +57,14 @@ from nbfn.text import count, parameters_text
 
 _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
-    *("recorder", "id", "site", "converts"),
+    *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
     *("_creations", "strategy", "remarked", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
-        *("recorder", "id", "site", "options", "converts", "known_as", "remarked", "strategy"),
-        *("_owner", "_settings", "_pattern", "_creations", "_definition"),
+        *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "remarked"),
+        *("strategy", "_owner", "_settings", "_pattern", "_creations", "_definition"),
     }
 )
 
@@ -81,7 +81,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         recorder: What is known of its calls and traces.
         site: Where it was defined.
         options: The options it was made with.
-        converts: Signatures by which Python numbers of a call become tensors.
+        relaxed: Signatures that were relaxed, the newest last.
+        converts: Those of them by which Python numbers of a call become tensors.
         remarked: Whether its side effects have been told.
         known_as: The name it is supposed to have, where no name is found that leads to it.
         strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
@@ -103,6 +104,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.options: dict[str, Any] = {}
         code = getattr(plain_function(self.python_function), "__code__", None)
         self.site: Site = definition_site(code)
+        self.relaxed: tuple[Cover, ...] = ()
         self.converts: tuple[Cover, ...] = ()
         self._owner: weakref.ReferenceType[Any] | None = None
         self._settings = options
@@ -243,6 +245,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 if self._pattern is not None:
                     result = self._call_matched(host, args, kwargs)
                 else:
+                    if self.relaxed:
+                        self._trace_relaxed(host, args, kwargs)
                     result = _Base.__call__(host, *args, **kwargs)
             if call.trace is not None and not call.trace.hits:
                 call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
@@ -354,6 +358,24 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = _Base.get_concrete_function(host, *specs, **kwargs)
         return concrete(*values, **kwargs)
 
+    def _trace_relaxed(self, host: Any, args: Any, kwargs: Any) -> None:
+        """Traces for a signature that was relaxed, where a call that it serves would trace.
+
+        So it is in every state of what the code reads. The call itself finds the trace then.
+        """
+        try:
+            looked_up = self.look_up(args, kwargs)
+            args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        except TypeError:  # the call itself says what is wrong
+            return
+        if looked_up is not None and looked_up.concrete is not None:
+            return
+        general = next((each for each in reversed(self.relaxed) if each.serves(args, kwargs)), None)
+        if general is not None:
+            specs, named = general.arguments
+            concrete = _Base.get_concrete_function(host, *specs, **named)
+            general.mark(self.recorder.traces[id(concrete)])
+
     def _call_unobserved(self, args: Any, kwargs: Any) -> Any:
         """Tells the recorder by public API only: the tracing count, before and after."""
         before = self.experimental_get_tracing_count()
@@ -368,7 +390,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             args, kwargs = _tensorflow.canonical(self, args, kwargs)
         except TypeError:  # the call itself says what is wrong
             return args, kwargs
-        for general in self.converts:
+        for general in reversed(self.converts):
             args, kwargs = general.convert(args, kwargs)
         return args, kwargs
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 DEAD_CAPTURES = "views list what only stale traces have captured, without a word"
 OLD_NAMES = "captures of stale traces keep names that lead elsewhere now"
-RELAX_FORGOTTEN = "a signature that was relaxed is forgotten when a guarded value changes"
 DEAD_TRACES = "traces of variables that are gone are kept"
 OLD_ROWS_OF_CELLS = "the output of a cell grows by the traces and retraces of what is gone"
 KEPT_NAMES = "where a graph with a write fails, the names of its lines keep what they held"
-RELAX_DTYPE = "after relax() of a number, a call with another dtype fails, which ran before"
 KEYS = "an object that is a key of a dict is read once, and not again"
 DEFAULTS = "an item that a defaultdict has made while a trace is made is not read again"
 MADE_MODULE = "constants of a module that no file has are read once, and not again"
