@@ -47,7 +47,7 @@ from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traces.cause import Cause
-from nbfn.functions.traces.created_variables import Creations
+from nbfn.functions.traces.created_variables import Creations, VariableCreationError
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
@@ -260,6 +260,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if plain is None:
                 raise
             raise plain from None
+        except ValueError as error:
+            refusal, self._creations.refusal = self._creations.refusal, None
+            if refusal is None or "non-first call" not in str(error):
+                raise
+            raise VariableCreationError(refusal) from None
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
             calls.ground = min(calls.ground, depth)
