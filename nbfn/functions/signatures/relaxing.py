@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbfn.code import plain_function
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.signatures.cover import (
@@ -20,9 +16,10 @@ from nbfn.functions.signatures.cover import (
     signature_of,
     with_objects,
 )
+from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traces.cause import Cause, reasons
 from nbfn.functions.traces.key import TensorLeaf, ValueLeaf
-from nbfn.text import join, numbered
+from nbfn.text import numbered
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -118,37 +115,12 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
             return function.request(*attempt.arguments, reason), attempt
         except Exception as error:  # the user's code may raise anything while it is traced
             failure = failure or error
-    advice = [_sizes(function), buckets(function.traces)]
+    advice = [advice_on_sizes(function.python_function), buckets(function.traces)]
     raise RelaxError(
         f"`{function.label}` cannot be traced for {general}, because its code needs what the "
         f"signature leaves open: {_last_line(failure).rstrip('.')}. "
         f"{'. Or: '.join(filter(None, advice))}"
     ) from failure
-
-
-def _sizes(function: Recorded) -> str | None:
-    """Advice on static sizes that the function's own code reads of its parameters."""
-    plain = plain_function(function.python_function)
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(plain)))
-        parameters = set(inspect.signature(plain).parameters)
-    except (OSError, SyntaxError, TypeError, ValueError):
-        return None
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(ast.Attribute(ast.Name(name), "shape"), ast.Constant(axis)):
-                found.setdefault(ast.unparse(node), f"tf.shape({name})[{axis!r}]")
-            case ast.Call(ast.Name("len"), [ast.Name(name)]):
-                found.setdefault(ast.unparse(node), f"tf.shape({name})[0]")
-            case _:
-                continue
-        if name not in parameters:
-            found.popitem()
-    if not found:
-        return None
-    said = join([f"{new} in place of `{old}`" for old, new in found.items()])
-    return f"Write {said}, which is not known while the function is traced"
 
 
 def _nothing(function: Recorded) -> str:

@@ -36,11 +36,11 @@ from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import define
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
+from nbfn.functions.signatures.misfit import plain_misfit, plain_refusal
 from nbfn.functions.signatures.pattern import (
     SignatureError,
     long_form,
     pattern_of_call,
-    plain_misfit,
 )
 from nbfn.functions.traced.early_warnings import warn_of_first_trace
 from nbfn.functions.traced.local_state import with_local_variables
@@ -256,7 +256,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # and so its arguments did fit
-            plain = None if looked_up else plain_misfit(self, args, kwargs, error)
+            plain = None if looked_up else self._plainly(args, kwargs, error)
             if plain is None:
                 raise
             raise plain from None
@@ -278,6 +278,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self._tidy(call)
             if self._settings.infer_signature_from_first_call and call.trace is not None:
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
+
+    def _plainly(self, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+        """An error about arguments in plain words; None if it is about something else."""
+        misfit = plain_misfit(self, args, kwargs, error)
+        return misfit or plain_refusal(self, args, kwargs, error)
 
     def _tidy(self, call: Call) -> None:
         """Warns in time; evicts traces whose objects have died, and those beyond the limit."""
@@ -545,8 +550,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             return explanation(self, args, kwargs)
         except TypeError as error:
-            plain = plain_misfit(self, args, kwargs, error)
-            raise plain or error from None
+            raise self._plainly(args, kwargs, error) or error from None
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
