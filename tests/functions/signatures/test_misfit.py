@@ -130,7 +130,7 @@ class Row(NamedTuple):
 def test_what_keys_no_trace_is_named_with_what_does(
     argument: Any, path: str, told: str, instead: Any
 ) -> None:
-    f = nbfn.function(one)
+    f = nbfn.function(lambda x: 0)
     for call in (f, f, f.explain):
         if call == f.explain:  # of a function that has a trace
             f(instead)

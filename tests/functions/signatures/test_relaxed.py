@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import linecache
+import re
 import weakref
 from typing import Any
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import nbfn
@@ -123,3 +126,43 @@ def test_a_changed_value_keeps_the_signature() -> None:
     made = len(f.traces)
     f(tf.ones([7]))
     assert len(f.traces) == made
+
+
+SIZES = ("len(x)", "x.shape[0]", "x.shape[-1]")
+CODES = (
+    "tf.reduce_sum(x) / {}",
+    "tf.reduce_sum(x) * {}",
+    "{} - tf.reduce_mean(x)",
+    "tf.reduce_sum(x) ** {}",
+    "tf.reshape(x, [{} // 2, 2])",
+    "tf.zeros([{} * 2]) + 1",
+    "[tf.range({}), tf.ones([{}, k + 1])]",
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("code", CODES)
+def test_what_is_told_of_a_size_works_when_it_is_written(code: str, size: str) -> None:
+    text = f"@nbfn.function\ndef f(x, k=1):\n    return {code.replace('{}', size)}\n"
+
+    def defined(text: str) -> Any:
+        space: dict[str, Any] = {"tf": tf, "nbfn": nbfn, "__name__": "__main__"}
+        file = f"cell {text}"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), space)
+        return space["f"]
+
+    f = defined(text)
+    expected = [f(tf.ones([n])) for n in (2, 4)]
+    try:
+        f.relax()
+    except nbfn.NbfnError as error:
+        told = re.search(r"Write (.*) in place of `(.*)`, which is not known", str(error))
+        assert told is not None, str(error)
+        text = text.replace(told[2], told[1])
+        f = defined(text)
+        [f(tf.ones([n])) for n in (2, 4)]
+        f.relax()
+    assert len(f.traces) == 1
+    for n, value in zip((2, 4), expected, strict=True):
+        tf.nest.map_structure(np.testing.assert_allclose, f(tf.ones([n])), value)
