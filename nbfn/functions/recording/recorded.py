@@ -18,12 +18,14 @@ class Recorded(Observed, Protocol):
     Attributes:
         relaxed: Signatures that were relaxed, the newest last.
         converts: Those of them by which Python numbers of a call become tensors.
-        remarked: Whether its side effects have been told.
+        remarked: Whether its side effects have been looked for.
+        untold: What is to be told of them with the first hit.
     """
 
     relaxed: tuple[Any, ...]
     converts: tuple[Any, ...]
     remarked: bool
+    untold: str | None
     _pattern: Any
 
     def look_up(self, args: Any, kwargs: Any) -> Any:

@@ -42,10 +42,21 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         if _is_known(getattr(python, "__code__", None)):
             return
         graph_time = _tensorflow.graph_time_functions(trace.graph)
-        said = remarks(function.python_function, function.owner, graph_time)
-        if said:
-            lines = "\n  ".join(said)
-            warn(f"`{function.label}` does this only while it is traced:\n  {lines}")
+        found = remarks(function.python_function, function.owner, graph_time)
+        if found.lines:
+            lines = "\n  ".join(found.lines)
+            said = f"`{function.label}` does this only while it is traced:\n  {lines}"
+            if found.are_prints:
+                function.untold = said
+            else:
+                warn(said)
+
+
+def warn_of_first_hit(function: Recorded) -> None:
+    """Warns of prints: before a call is served without one, nothing is lost."""
+    if function.untold is not None:
+        said, function.untold = function.untold, None
+        warn(said)
 
 
 def _is_known(code: CodeType | None) -> bool:

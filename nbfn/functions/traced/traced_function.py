@@ -42,7 +42,7 @@ from nbfn.functions.signatures.pattern import (
     long_form,
     pattern_of_call,
 )
-from nbfn.functions.traced.early_warnings import warn_of_first_trace
+from nbfn.functions.traced.early_warnings import warn_of_first_hit, warn_of_first_trace
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
@@ -83,7 +83,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         options: The options it was made with.
         relaxed: Signatures that were relaxed, the newest last.
         converts: Those of them by which Python numbers of a call become tensors.
-        remarked: Whether its side effects have been told.
+        remarked: Whether its side effects have been looked for.
+        untold: What is to be told of them with the first hit.
         known_as: The name it is supposed to have, where no name is found that leads to it.
         strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
     """
@@ -123,6 +124,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.function_id = self.id
         self.recorder.first_cause, self._definition = define(self.python_function)
         self.remarked = False
+        self.untold: str | None = None
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
@@ -288,8 +290,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Warns in time; evicts traces whose objects have died, and those beyond the limit."""
         if call.added and self.recorder.made == call.added and call.trace is not None:
             warn_of_first_trace(self, self._definition, call.trace)
-        elif call.trace is not None and self._definition is not None:
-            self._definition.reused = True
+        elif call.trace is not None:
+            if self._definition is not None:
+                self._definition.reused = True
+            if not call.added:
+                warn_of_first_hit(self)
         self.let_go(bool(call.added))
         self._evict_excess(call)
 

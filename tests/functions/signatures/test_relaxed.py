@@ -158,7 +158,7 @@ def test_what_is_told_of_a_size_works_when_it_is_written(code: str, size: str) -
         f.relax()
     except nbfn.NbfnError as error:
         told = re.search(r"Write (.*) in place of `(.*)`, which is not known", str(error))
-        assert told is not None, str(error)
+        assert told is not None, str(error)  # noqa: PT017
         text = text.replace(told[2], told[1])
         f = defined(text)
         [f(tf.ones([n])) for n in (2, 4)]

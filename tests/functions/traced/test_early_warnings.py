@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -39,7 +40,33 @@ class _Texts:
 
 
 def prints(x: Any) -> Any:
-    print("traced")  # noqa: T201
+    print("x is", x)  # noqa: T201
+    return x
+
+
+def says_that_it_is_traced(x: Any) -> Any:
+    print(f"Tracing for {x}")  # noqa: T201
+    return x
+
+
+FROZEN = keras.layers.Dense(1)
+OPTIMIZER = keras.optimizers.SGD(0.5)
+PENALIZED = keras.Sequential(
+    [keras.layers.Input([1]), keras.layers.Dense(1, kernel_regularizer="l2", name="dense")]
+)
+
+
+def sets_a_rate(x: Any) -> Any:
+    OPTIMIZER.learning_rate = x
+    return x
+
+
+def calls_a_penalized_model(x: Any) -> Any:
+    return tf.reduce_sum(PENALIZED(tf.reshape(x, [1, 1]))) + tf.add_n(PENALIZED.losses)
+
+
+def freezes(x: Any) -> Any:
+    FROZEN.trainable = False
     return x
 
 
@@ -59,7 +86,7 @@ def helped(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (prints, "prints; tf.print writes at each call"),
+        (freezes, "stores into `FROZEN`; return the value"),
         (appends, "calls log.append(); return the value, or use a tf.Variable"),
         (draws, "draws from NumPy's random numbers; tf.random draws at each call"),
         (helped, "`appends` calls log.append()"),
@@ -76,6 +103,18 @@ def test_a_side_effect_is_told_with_the_first_trace_and_once(
     f(ONE)
     f(tf.ones([2]))
     assert len(list(told)) == 1
+
+
+def test_a_print_is_told_when_a_call_first_goes_without(told: Any) -> None:
+    f = nbfn.function(prints)
+    f(ONE)
+    assert list(told) == []
+    f(tf.ones([2]))
+    assert list(told) == []
+    for _ in range(2):
+        f(ONE)
+    (text,) = told
+    assert "prints; tf.print writes at each call" in text
 
 
 class Model(tf.Module):
@@ -131,7 +170,10 @@ def keeps(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [through_python, through_a_nested_function, reads_nothing, over_data, keeps],
+    [
+        *(through_python, through_a_nested_function, reads_nothing, over_data, keeps),
+        *(says_that_it_is_traced, sets_a_rate, calls_a_penalized_model),
+    ],
 )
 def test_what_is_meant_is_not_told(function: Any, told: Any) -> None:
     f = nbfn.function(function)
