@@ -42,7 +42,11 @@ from nbfn.functions.signatures.pattern import (
     long_form,
     pattern_of_call,
 )
-from nbfn.functions.traced.early_warnings import warn_of_first_hit, warn_of_first_trace
+from nbfn.functions.traced.early_warnings import (
+    warn_before_first_trace,
+    warn_of_first_hit,
+    warn_of_first_trace,
+)
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
@@ -462,6 +466,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
+            if not self.remarked:
+                warn_before_first_trace(self, call.args)
             may_create = _tensorflow.may_create_variables(self)
             with self._creations.watched(self.label, may_create) as created:
                 result = run()

@@ -266,3 +266,122 @@ def test_what_runs_at_each_call_is_not_told(told: list[str]) -> None:
 
     filled(ONE)
     assert list(told) == []
+
+
+BIG = np.ones([300, 10_000], "float32")
+
+
+def test_a_large_constant_is_told_and_mended_by_what_is_told(told: Any) -> None:
+    space: dict[str, Any] = {"tf": tf, "BIG": BIG, "__name__": "__main__"}
+    code = "def f(x, k): return tf.reduce_sum(BIG @ x) * k"
+    exec(code, space)
+    f = nbfn.function(space["f"])
+    for k in (1.0, 2.0):
+        f(tf.ones([10_000, 1]), k)
+    (text,) = told
+    assert "`BIG` as a constant of 12 MB, which each trace holds anew" in text
+    assert "BIG = tf.Variable(BIG)," in text
+    exec("BIG = tf.Variable(BIG)", space)
+    exec(code, space)
+    nbfn.function(space["f"])(tf.ones([10_000, 1]), 1.0)
+    assert len(list(told)) == 1
+
+
+def test_draws_that_come_out_equal(told: Any) -> None:
+    tf.random.set_seed(3)
+
+    @nbfn.function
+    def equal() -> Any:
+        outside = tf.random.uniform([])
+        inside = tf.constant(0.0)
+        for _ in tf.range(1):
+            inside = tf.random.uniform([])
+        return outside, inside
+
+    outside, inside = equal()
+    assert outside == inside
+    (text,) = told
+    first = equal.python_function.__code__.co_firstlineno
+    assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed come out equal" in text
+
+    @nbfn.function
+    def mended() -> Any:
+        outside = tf.random.uniform([], seed=1)
+        inside = tf.constant(0.0)
+        for _ in tf.range(1):
+            inside = tf.random.uniform([], seed=2)
+        return outside, inside
+
+    outside, inside = mended()
+    assert outside != inside
+
+    @nbfn.function
+    def chosen(x: Any) -> Any:
+        return tf.random.uniform([]) if x > 0 else -tf.random.uniform([])
+
+    chosen(ONE)
+    assert len(list(told)) == 1
+
+
+def test_a_device_that_is_not_there(told: Any) -> None:
+    @nbfn.function
+    def placed(x: Any) -> Any:
+        with tf.device("GPU:7"):
+            y = x * 2
+        with tf.device("CPU:0"):
+            return y * 2
+
+    placed(ONE)
+    (text,) = told
+    line = placed.python_function.__code__.co_firstlineno + 3
+    assert f"line {line}: the device GPU:7 is asked for and not there" in text
+    assert "There is CPU:0" in text
+
+
+class Bar:
+    def __init__(self, iterable: Any) -> None:
+        self.iterable = iterable
+
+    def __iter__(self) -> Any:
+        for i, each in enumerate(self.iterable):
+            if i == 3:  # else it never ends
+                return
+            yield each
+
+
+def limited(iterable: Any) -> Any:
+    yield from Bar(iterable)
+
+
+@pytest.mark.parametrize("bar", [Bar, limited])
+def test_a_progress_bar_around_a_data_set_is_told_before_it_hangs(bar: Any, told: Any) -> None:
+    seen: list[int] = []
+
+    @nbfn.function
+    def summed(data: Any) -> Any:
+        total = tf.constant(0, tf.int64)
+        for each in bar(data):
+            seen.append(len(list(told)))
+            total += each
+        return total
+
+    summed(tf.data.Dataset.range(5))
+    assert seen == [1, 1, 1]
+    line = summed.python_function.__code__.co_firstlineno + 3
+    assert f"line {line}: `bar` has Python go through `data`, which never ends" in next(iter(told))
+
+
+def test_loops_over_data_that_end_are_not_told(told: Any) -> None:
+    @nbfn.function
+    def summed(data: Any) -> Any:
+        total = tf.constant(0, tf.int64)
+        for _, each in enumerate(data):
+            total += each
+        for each in nbfn.progress(data):
+            total += each
+        for each, _ in zip(data.take(2), data, strict=False):
+            total += each
+        return total
+
+    assert int(summed(tf.data.Dataset.range(5))) == 21
+    assert list(told) == []
