@@ -65,6 +65,7 @@ from nbfn._tensorflow.graphs.variables import (
     local_variable,
     summary_state,
     user_line,
+    users_line,
 )
 from nbfn._tensorflow.graphs.wrappers import WRAPPERS, unwrapped
 from nbfn._tensorflow.running.cancellation import (

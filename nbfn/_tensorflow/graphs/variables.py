@@ -106,6 +106,14 @@ def user_line() -> tuple[str, int] | None:
     return None
 
 
+def users_line(op: Any) -> int | None:
+    """The line of the user's code that made an operation; None if it is not known."""
+    for frame in reversed(list(op.traceback or ())):
+        if not any(part in str(frame.filename) for part in _NOT_THE_USERS):
+            return int(frame.lineno)
+    return None
+
+
 _NOT_THE_USERS = (
     *(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "keras", "nbfn")),
     *("__autograph_generated_file", "contextlib.py"),

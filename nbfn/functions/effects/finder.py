@@ -76,6 +76,7 @@ class Effect:
         reason: Why.
         line: The line, from 1, of the code that was walked.
         what: The code, shortened.
+        text: The text that is in it, if it is a call.
         function: Name of the user's function in which it is; empty for the code itself.
         file: The file of that function.
         inner: The line in that file.
@@ -89,6 +90,7 @@ class Effect:
     file: str = ""
     inner: int = 0
     target: str = ""
+    text: str = ""
 
     def __str__(self) -> str:
         return f"`{self.function}` {self.reason.text}" if self.function else self.reason.text
@@ -271,7 +273,8 @@ class Walk:
         return self._found(Reason(kind, text, advice), node)
 
     def _found(self, reason: Reason, node: ast.AST) -> Effect:
-        return Effect(reason, getattr(node, "lineno", 0), shown(node), target=_target(node))
+        line = getattr(node, "lineno", 0)
+        return Effect(reason, line, shown(node), target=_target(node), text=_text(node))
 
     # Stores -------------------------------------------------------------------------------
 
@@ -304,6 +307,8 @@ class Walk:
                 owner, strict = self.scope.value(target.value), self._finder.strict
                 # What NumPy gives may be a view of something older, in doubt.
                 is_made_here = owner is FRESH or (owner is TENSOR and not strict)
+                if not self.is_own and isinstance(target, ast.Attribute):
+                    is_made_here |= any(rules.assigns(o, target.attr) for o in owner.objects)
                 if self.is_own or not is_made_here:
                     what = f"stores into `{ast.unparse(target.value)}`"
                     yield self._effect("write", target, what, _STORES)
@@ -500,7 +505,8 @@ class Walk:
     ) -> Iterator[Effect]:
         """What calling an object of a class does."""
         cls, text = type(value), shown(node.func)
-        reason = rules.reason_of_state(value)
+        # In a trace they are of the trace, and what adds them up is so, too.
+        reason = rules.reason_of_state(value) if self._finder.strict else None
         if reason is not None:
             yield self._found(reason, node)
             return
@@ -650,6 +656,12 @@ def _target(node: ast.AST) -> str:
     if isinstance(node, ast.AugAssign):
         return ast.unparse(node.target)
     return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Name) else ""
+
+
+def _text(node: ast.AST) -> str:
+    """The constant text in the arguments of a call."""
+    parts = ast.walk(node) if isinstance(node, ast.Call) else ()
+    return " ".join(str(each.value) for each in parts if isinstance(each, ast.Constant))
 
 
 def _made_once(test: ast.expr) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -13,10 +15,26 @@ from nbfn.functions.effects.rules import GOES_THROUGH_DATA
 from nbfn.functions.effects.values import known
 
 MAX_LINES = 6
+_TRACING = re.compile(r"\b(re-?)?trac(e|ed|es|ing)\b", re.IGNORECASE)
 
 
-def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] = ()) -> list[str]:
-    """A sentence for each line of a function of the user's with effects that no hit repeats.
+@dataclass(frozen=True)
+class Remarks:
+    """What a function does only while it is traced.
+
+    Attributes:
+        lines: A sentence for each line of code.
+        are_prints: Whether all of them only show something: nothing is lost before the first hit.
+    """
+
+    lines: tuple[str, ...] = ()
+    are_prints: bool = False
+
+
+def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] = ()) -> Remarks:
+    """The effects in a function of the user's that no hit repeats, by line.
+
+    What is printed to say that the function is traced is meant so, and left out.
 
     Args:
         python_function: The function.
@@ -25,23 +43,21 @@ def remarks(python_function: Any, owner: Any = None, graph_time: Sequence[Any] =
     """
     function = plain_function(python_function)
     if not isinstance(function, FunctionType) or not is_user_module(function.__module__):
-        return []
+        return Remarks()
     try:
         skipped = [each for given in graph_time for each in with_helpers(given)]
         given = {} if owner is None else {function.__code__.co_varnames[0]: known(owner)}
         finder = Finder(strict=False, skipped=[*graph_time, *skipped])
         found = list(finder.in_function(function, given))
     except Exception:  # the user's objects may do anything when they are looked at
-        return []
-    lines: dict[str, None] = {}
-    for effect in found:
-        # AutoGraph makes a loop of the graph of one over data.
-        if effect.reason.is_effect and effect.reason is not GOES_THROUGH_DATA:
-            lines[_sentence(effect, function.__name__)] = None
-    said = list(lines)
+        return Remarks()
+    # AutoGraph makes a loop of the graph of one over data.
+    found = [e for e in found if e.reason.is_effect and e.reason is not GOES_THROUGH_DATA]
+    found = [e for e in found if e.reason.kind != "print" or not _TRACING.search(e.text)]
+    said = list(dict.fromkeys(_sentence(effect, function.__name__) for effect in found))
     if len(said) > MAX_LINES:
         said = [*said[: MAX_LINES - 1], f"and {len(said) - MAX_LINES + 1} more"]
-    return said
+    return Remarks(tuple(said), all(effect.reason.kind == "print" for effect in found))
 
 
 def _sentence(effect: Effect, own: str) -> str:

@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from nbfn.code import is_user_module
-from nbfn.functions.effects.values import LIBRARIES, is_of_a_library, is_tensor, package
+from nbfn.functions.effects.values import (
+    LIBRARIES,
+    is_of_a_library,
+    is_tensor,
+    is_variable,
+    package,
+)
 
 MUTATORS = frozenset(
     {
@@ -285,6 +291,20 @@ def reason_of_state(owner: Any) -> Reason | None:
     except Exception:
         return Reason("unknown", f"calls a {type(owner).__name__}")
     return None
+
+
+def assigns(owner: Any, name: str) -> bool:
+    """Whether storing into an attribute of a library's object assigns to a variable.
+
+    That is how Keras's optimizers take a learning rate: a graph does it at each call.
+    """
+    setter = getattr(type(owner), name, None)
+    if not (isinstance(setter, property) and is_built_on_library(type(owner))):
+        return False
+    try:
+        return is_variable(getattr(owner, name))
+    except Exception:  # a property of the user's class may raise anything
+        return False
 
 
 def may_be_called(value: Any) -> bool:

@@ -16,12 +16,16 @@ class Recorded(Observed, Protocol):
     It is a protocol so that they need not import the class, which imports them.
 
     Attributes:
-        converts: Signatures by which Python numbers of a call become tensors.
-        remarked: Whether its side effects have been told.
+        relaxed: Signatures that were relaxed, the newest last.
+        converts: Those of them by which Python numbers of a call become tensors.
+        remarked: Whether its side effects have been looked for.
+        untold: What is to be told of them with the first hit.
     """
 
+    relaxed: tuple[Any, ...]
     converts: tuple[Any, ...]
     remarked: bool
+    untold: str | None
     _pattern: Any
 
     def look_up(self, args: Any, kwargs: Any) -> Any:

@@ -90,6 +90,7 @@ class Recorder(Record):
         spoken_name: Gives the expression by which code can refer to the function, for remedies.
         relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
         warns: Whether it warns of many retraces; not where each is shown anyway.
+        recursive: Whether it has called itself while it was traced.
         on_cache_change: Is called whenever a trace enters or leaves the cache.
     """
 
@@ -106,6 +107,7 @@ class Recorder(Record):
         self.spoken_name: Callable[[], str | None] = lambda: name
         self.relaxing: str | None = None
         self.warns = True
+        self.recursive = False
         self.on_cache_change: Callable[[], None] = lambda: None
         self._gone: list[int] = []
         self.staleness = Staleness(guards)
@@ -245,6 +247,7 @@ class Recorder(Record):
             for each in this_thread.calls
             if isinstance(each, Call) and each.recorder is self and each.is_tracing and each.wanted
         ]
+        self.recursive |= bool(within)
         if len(within) < MAX_SELF_CALLS or call.wanted is None:
             return
         key = str(call.wanted.key)
@@ -357,6 +360,7 @@ class Recorder(Record):
     def _warn(self, retrace: Retrace) -> None:
         if self.warns:
             self.limit.warn(self.name, len(self.traces), retrace)
+        if self.warns and not self.recursive:  # those of one recursion are many, and needed
             self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 
     @property
@@ -372,7 +376,13 @@ class Recorder(Record):
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """What to change so that a call like that at this site does not miss."""
-        called = Called(self.spoken_name(), self.relaxing, site, wanted.key.parameters)
+        called = Called(
+            self.spoken_name(),
+            self.relaxing,
+            site,
+            wanted.key.parameters,
+            recursive=self.recursive,
+        )
         if wanted.context is not None and wanted.context.strategy is not None:
             called = replace(called, name=None, unnamed=_UNDER_A_STRATEGY)
         return remedy_for(called, causes)

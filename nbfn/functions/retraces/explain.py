@@ -11,10 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import tensorflow as tf
+
 from nbfn.functions.traces.capture import short_device
 from nbfn.functions.traces.cause import Cause, Kind, Wanted
 from nbfn.functions.traces.context import Context, Strategy
-from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
+from nbfn.functions.traces.key import (
+    Key,
+    Leaf,
+    ObjectLeaf,
+    TensorLeaf,
+    ValueLeaf,
+    number_fits,
+)
 from nbfn.site import cell_that_set, reached_from_cells
 from nbfn.state.state import Change, Source
 from nbfn.state.values.fingerprints import ABSENT, another
@@ -34,6 +43,8 @@ _WEIGHT = {
 """How far a difference of these kinds takes a trace away; others count 1."""
 
 _TYPE = Cause("context", "a value that the function captures by reference has another type")
+
+Shape = tuple[int | None, ...]
 
 _MANY = 3
 """So many shapes in one argument are told as one difference."""
@@ -192,6 +203,8 @@ def _codes_of_leaf(old: Leaf, new: Leaf) -> tuple[str, ...]:
     """In what two leaves differ that are not the same."""
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
         return _codes_of_tensor(old, new)
+    if isinstance(old, TensorLeaf) and old.takes(new):
+        return ()
     if isinstance(old, ValueLeaf) and isinstance(new, ValueLeaf):
         return ("python_type" if type(old.value) is not type(new.value) else "python_value",)
     both = isinstance(old, ObjectLeaf) and isinstance(new, ObjectLeaf)
@@ -204,10 +217,19 @@ def _codes_of_tensor(old: TensorLeaf, new: TensorLeaf) -> tuple[str, ...]:
     if old.serves(new):
         return ()
     codes: tuple[str, ...] = () if old.dtype == new.dtype else ("dtype",)
-    if old.shape is not None and old.shape != new.shape:
+    if old.shape is not None and not _fits(old.shape, new.shape):
         same_rank = new.shape is None or len(old.shape) == len(new.shape)
         codes += ("shape" if same_rank else "rank",)
     return codes or ("alias" if old.kind == "Variable" else "structure",)
+
+
+def _fits(open_shape: Shape, shape: Shape | None) -> bool:
+    """Whether a shape is one that another, in which sizes may be open, stands for."""
+    return (
+        shape is not None
+        and len(shape) == len(open_shape)
+        and all(a in (None, b) for a, b in zip(open_shape, shape, strict=True))
+    )
 
 
 def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
@@ -251,9 +273,16 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
 
 
 def _number(*leaves: Leaf | None) -> Kind:
-    """``"number"`` if all are Python numbers."""
-    numbers = (isinstance(e, ValueLeaf) and type(e.value) in (int, float) for e in leaves)
-    return "number" if all(numbers) else None
+    """``"number"`` if one tensor can take the place of all of them."""
+    return "number" if all(map(_is_number, leaves)) else None
+
+
+def _is_number(leaf: Leaf | None) -> bool:
+    if isinstance(leaf, TensorLeaf):
+        return leaf.takes_numbers
+    whole = isinstance(leaf, ValueLeaf) and isinstance(leaf.value, int)
+    dtype = tf.int32 if whole else tf.float32
+    return isinstance(leaf, ValueLeaf) and number_fits(leaf.value, dtype)
 
 
 def _sequence(old: Key, new: Key, path: str) -> Kind:

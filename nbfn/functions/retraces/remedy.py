@@ -26,6 +26,7 @@ class Called:
         site: Where the call is.
         parameters: The names of the function's parameters, in order.
         unnamed: How one trace can serve more, where there is no code for that.
+        recursive: Whether it calls itself while it is traced, so that each number needs a trace.
     """
 
     name: str | None
@@ -33,6 +34,7 @@ class Called:
     site: Site | None = None
     parameters: tuple[str, ...] = ()
     unnamed: str = "give the function a name, and call its relax()"
+    recursive: bool = False
 
 
 def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
@@ -49,6 +51,9 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
         and (cause.path is not None or cause.code not in _OF_ARGUMENTS)
         and not (cause.path in widened and cause.code in ("shape", "rank", "widened"))
     ]
+    ending = [cause for cause in causes if called.recursive and cause.code == "python_value"]
+    if ending:
+        return Remedy(_of_all(_RECURSION, ending))
     relaxed = [cause for cause in causes if _can_relax(cause)]
     cast = [cause for cause in causes if cause.code == "dtype"]
     others = [cause for cause in causes if cause not in relaxed and cause.code != "dtype"]
@@ -90,6 +95,10 @@ _ADVICE = {
 }
 
 
+_RECURSION = (
+    "Loop with `while` in place of the recursion if it goes deep: {paths} must be Python's to end "
+    "it, so that each value has a trace of its own"
+)
 _ANOTHER_VARIABLE = "Assign to {paths}, as in {path}.assign(…), in place of making another"
 _SEQUENCE = (
     "Pass `{path}` always with the same length, as {old}: pad it; or pass one tensor, "

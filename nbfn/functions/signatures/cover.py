@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from nbfn.errors import NbfnError
+from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf, number_fits
+from nbfn.text import with_article
+
+if TYPE_CHECKING:
+    from nbfn.functions.traces.trace import Trace
 
 
 class RelaxError(NbfnError, ValueError):
@@ -26,30 +31,70 @@ class Cover:
         converted: Positions, in the flat signature, of tensors that take the place of Python
             numbers.
         code: Python that puts it to use, where there is such code.
+        number_paths: The paths of those tensors.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    numbers: tuple[int, ...]
+    numbers: tuple[int, ...] = field(compare=False)
     converted: tuple[int, ...] = ()
     code: str | None = field(default=None, compare=False)
+    number_paths: frozenset[str] = frozenset()
 
     def convert(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """The arguments of a call with numbers made tensors where the signature has tensors.
 
-        Arguments of another structure are returned as they are.
+        Arguments of another structure are returned as they are, and so are those among which is a
+        tensor of another dtype: a number goes with tensors of any dtype, a tensor does not.
         """
-        try:
-            tf.nest.assert_same_structure((self.args, self.kwargs), (args, kwargs))
-        except (TypeError, ValueError):
-            return args, kwargs
-        flat = tf.nest.flatten((args, kwargs))
+        flat = self._flat_like(args, kwargs)
         specs = tf.nest.flatten((self.args, self.kwargs))
+        if flat is None or any(map(_has_another_dtype, specs, flat)):
+            return args, kwargs
         for i in self.converted:
-            if _fits(flat[i], specs[i].dtype):
+            if number_fits(flat[i], specs[i].dtype):
                 flat[i] = tf.constant(flat[i], specs[i].dtype)
         packed: tuple[Any, Any] = tf.nest.pack_sequence_as((args, kwargs), flat)
         return packed
+
+    def serves(self, args: Any, kwargs: Any) -> bool:
+        """Whether a trace for this signature serves a call with these arguments."""
+        flat = self._flat_like(args, kwargs)
+        return flat is not None and all(
+            map(_serves, tf.nest.flatten((self.args, self.kwargs)), flat)
+        )
+
+    def _flat_like(self, args: Any, kwargs: Any) -> list[Any] | None:
+        """The arguments one by one; None if their structure is another."""
+        try:
+            tf.nest.assert_same_structure((self.args, self.kwargs), (args, kwargs))
+        except (TypeError, ValueError):
+            return None
+        flat: list[Any] = tf.nest.flatten((args, kwargs))
+        return flat
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """What to trace for: its items, with the objects themselves."""
+        args, kwargs = with_objects((self.args, self.kwargs))
+        return args, kwargs
+
+    def among(self, others: Sequence[Cover]) -> tuple[Cover, ...]:
+        """Itself behind others; without those of objects that are gone, and those like itself."""
+        return (*(each for each in others if each != self and each.is_alive), self)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether every object in it is still there."""
+        leaves = tf.nest.flatten((self.args, self.kwargs))
+        return all(each.target is not None for each in leaves if isinstance(each, ObjectSpec))
+
+    def mark(self, trace: Trace) -> None:
+        """Has a trace for this signature know that it serves numbers, too."""
+        for path in self.number_paths:
+            leaf = trace.key.leaves.get(path)
+            if isinstance(leaf, TensorLeaf):
+                leaf.takes_numbers = True
 
     def others(self) -> Iterator[Cover]:
         """The same with its numbers in other dtypes, as Python's go with tensors of any."""
@@ -71,8 +116,64 @@ class Cover:
         return f"({', '.join(parts)})"
 
 
+class ObjectSpec:
+    """An object in a signature: held weakly, and equal to no other."""
+
+    def __init__(self, leaf: ObjectLeaf) -> None:
+        self._leaf = leaf
+
+    @property
+    def target(self) -> Any | None:
+        """The object; None if it is gone."""
+        return None if self._leaf.reference is None else self._leaf.reference()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectSpec) and self._leaf.token == other._leaf.token
+
+    def __hash__(self) -> int:
+        return hash(self._leaf.identity)
+
+    def __repr__(self) -> str:
+        return f"<{with_article(self._leaf.type_name)}>"
+
+
 class NumberSpec(tf.TensorSpec):  # type: ignore[misc]
     """The specification of a tensor that takes the place of Python numbers."""
+
+
+def signature_of(trace: Trace) -> Any:
+    """The ``structured_input_signature`` of a trace, with what TensorFlow keeps nothing of there.
+
+    That is an `ObjectSpec` for each object, which keys a trace of its own, and a `NumberSpec` for
+    each tensor that takes the place of numbers.
+    """
+    args, kwargs = trace.concrete_function.structured_input_signature
+    known: dict[str, Any] = {}
+    for path, leaf in trace.key.leaves.items():
+        if isinstance(leaf, ObjectLeaf):
+            known[path] = ObjectSpec(leaf)
+        elif isinstance(leaf, TensorLeaf) and leaf.takes_numbers:
+            known[path] = NumberSpec((), leaf.spec.dtype)
+    if not known:
+        return args, kwargs
+    named = zip(trace.key.parameters, args, strict=False)
+    return (
+        tuple(_replaced(path, value, known) for path, value in named),
+        {path: _replaced(path, value, known) for path, value in kwargs.items()},
+    )
+
+
+def _replaced(path: str, value: Any, known: dict[str, Any]) -> Any:
+    if path in known:
+        return known[path]
+    if isinstance(value, dict):
+        return type(value)({k: _replaced(f"{path}[{k!r}]", v, known) for k, v in value.items()})
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = zip(value._fields, value, strict=True)
+        return type(value)(*(_replaced(f"{path}.{n}", v, known) for n, v in fields))
+    if isinstance(value, list | tuple):
+        return type(value)(_replaced(f"{path}[{i}]", v, known) for i, v in enumerate(value))
+    return value
 
 
 def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
@@ -82,7 +183,7 @@ def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
     of Python numbers.
 
     Args:
-        signatures: A ``structured_input_signature`` for each trace, oldest first.
+        signatures: The `signature_of` each trace, oldest first.
         numbers: The number of each trace.
 
     Raises:
@@ -113,41 +214,61 @@ def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
         return None
     merged = []
     for left, right in zip(general, tf.nest.flatten(other), strict=True):
-        if isinstance(left, tf.TypeSpec) and isinstance(right, tf.TypeSpec):
+        if left is right or (type(left) is type(right) and left == right):
+            merged.append(left)
+        elif _is_number(left) and _is_number(right):
+            whole = _is_whole(left) and _is_whole(right)
+            merged.append(NumberSpec((), tf.int32 if whole else tf.float32))
+        elif isinstance(left, tf.TypeSpec) and isinstance(right, tf.TypeSpec):
             both = _common(left, right)
             if both is None:
                 return None
             merged.append(both)
-        elif left is right or (type(left) is type(right) and left == right):
-            merged.append(left)
-        elif _is_number(right) and (_is_number(left) or isinstance(left, NumberSpec)):
-            whole = isinstance(right, int) and getattr(left, "dtype", tf.int32) == tf.int32
-            whole = whole and not isinstance(left, float)
-            merged.append(NumberSpec((), tf.int32 if whole else tf.float32))
         else:
             return None
     return merged
 
 
-def _fits(value: Any, dtype: tf.DType) -> bool:
-    """Whether a value is a number that a tensor of this dtype holds as Python does."""
-    if not _is_number(value):
-        return False
-    if dtype.is_integer:
-        return isinstance(value, int) and dtype.min <= value <= dtype.max
-    return not float(value).is_integer() or abs(value) <= 2 ** (24 if dtype == tf.float32 else 53)
+def _has_another_dtype(spec: Any, value: Any) -> bool:
+    dtype = getattr(value, "dtype", None)
+    return isinstance(spec, tf.TensorSpec) and dtype is not None and spec.dtype != dtype
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _serves(item: Any, value: Any) -> bool:
+    """Whether an item of a signature stands for a value."""
+    if isinstance(item, ObjectSpec):
+        return item.target is value and value is not None
+    if isinstance(item, tf.TensorSpec):
+        if isinstance(value, tf.Variable) or not hasattr(value, "dtype"):
+            return False
+        return bool(item.dtype == value.dtype and item.shape.is_compatible_with(value.shape))
+    if isinstance(item, tf.TypeSpec):
+        return bool(item.is_compatible_with(value))
+    return type(item) is type(value) and bool(item == value)
+
+
+def with_objects(signature: Any) -> Any:
+    """A signature with the objects themselves, as a trace can be made for it."""
+    return tf.nest.map_structure(
+        lambda item: item.target if isinstance(item, ObjectSpec) else item, signature
+    )
+
+
+def _is_number(item: Any) -> bool:
+    """Whether an item is a Python number, or a tensor that takes the place of some."""
+    return isinstance(item, int | float | NumberSpec) and not isinstance(item, bool)
+
+
+def _is_whole(item: Any) -> bool:
+    return isinstance(item, int) or getattr(item, "dtype", None) == tf.int32
 
 
 def _common(left: tf.TypeSpec, right: tf.TypeSpec) -> tf.TypeSpec | None:
     if isinstance(left, tf.TensorSpec) and isinstance(right, tf.TensorSpec):
         if left.dtype != right.dtype:
             return None
-        if isinstance(left, NumberSpec):  # stays one, so that numbers are converted
-            return left if right.shape.rank == 0 else None
+        if isinstance(left, NumberSpec) or isinstance(right, NumberSpec):
+            return NumberSpec((), left.dtype) if left.shape == right.shape else None
         shape = left.shape.most_specific_compatible_shape(right.shape)
         return tf.TensorSpec(shape, left.dtype, left.name)
     return left.most_specific_common_supertype([right])  # type: ignore[no-any-return]

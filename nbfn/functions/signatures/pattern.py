@@ -6,7 +6,6 @@ of any length, Python values, and arguments that are traced anew for each new va
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -258,38 +257,3 @@ def _describe(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"a {type(value).__name__} of {len(value)}"
     return f"{type(value).__name__} {value!r}"
-
-
-_MISFIT = "Binding inputs to tf.function failed"
-"""How TensorFlow says that arguments do not fit."""
-
-
-def plain_misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
-    """What to raise in place of TensorFlow's error, which quotes every argument whole.
-
-    Returns:
-        An error of one line that ends with TensorFlow's reason; None if it is about something else.
-    """
-    text = str(error)
-    if not text.startswith(_MISFIT):
-        return None
-    reason = text.partition(". Received args:")[0]
-    return SignatureError(f"`{function.label}`: {_why(function, args, kwargs)} ({reason})")
-
-
-def _why(function: Any, args: Any, kwargs: Any) -> str:
-    try:
-        bound = inspect.signature(function.python_function).bind(*args, **kwargs)
-    except TypeError as error:
-        return str(error)
-    except ValueError:  # a function of C has no signature
-        return "the arguments do not fit"
-    bound.apply_defaults()
-    for (name, value), spec in zip(
-        bound.arguments.items(), function.input_signature or (), strict=False
-    ):
-        try:
-            match(name, spec, value)
-        except SignatureError as error:
-            return str(error)
-    return "the arguments do not fit its input signature"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbfn.code import plain_function
 from nbfn.functions.recording.eviction import evict
 from nbfn.functions.recording.recorded import Recorded
-from nbfn.functions.signatures.cover import Cover, RelaxError, buckets, cover
+from nbfn.functions.signatures.cover import (
+    Cover,
+    RelaxError,
+    buckets,
+    cover,
+    signature_of,
+    with_objects,
+)
+from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traces.cause import Cause, reasons
-from nbfn.text import join, numbered
+from nbfn.functions.traces.key import TensorLeaf, ValueLeaf
+from nbfn.text import numbered
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -35,8 +41,7 @@ def _relaxing(function: Recorded) -> str | None:
 
 def _general(function: Recorded) -> Cover:
     usable = _usable(function)
-    signatures = [trace.concrete_function.structured_input_signature for trace in usable]
-    return cover(signatures, [trace.number for trace in usable])
+    return cover(list(map(signature_of, usable)), [trace.number for trace in usable])
 
 
 def relax(function: Recorded) -> Trace:
@@ -50,16 +55,29 @@ def relax(function: Recorded) -> Trace:
         return covered[0]
     reason = Cause("relaxed", f"relaxed, in place of {numbered('trace', general.numbers)}")
     concrete, general = _trace(function, general, reason)
-    if general.converted:
-        function.converts = (*function.converts, general)
+    relaxed = function.recorder.traces[id(concrete)]
+    general = replace(general, number_paths=_numbers_in(covered, relaxed))
+    function.relaxed = general.among(function.relaxed)
+    function.converts = tuple(each for each in function.relaxed if each.converted)
+    general.mark(relaxed)
     creation = [trace for trace in function.traces if not trace.serves_calls]
     for trace in [*creation, *covered]:
         if trace._concrete() is not concrete:
             evict(function, trace)
-    relaxed = function.recorder.traces[id(concrete)]
     function.recorder.settle(relaxed)
     relaxed.relaxed_at = relaxed.hits
     return relaxed
+
+
+def _numbers_in(covered: Sequence[Trace], relaxed: Trace) -> frozenset[str]:
+    """The paths of tensors that have taken the place of numbers."""
+    return frozenset(
+        path
+        for trace in covered
+        for path, leaf in trace.key.leaves.items()
+        if isinstance(relaxed.key.leaves.get(path), TensorLeaf)
+        and (isinstance(leaf, ValueLeaf) or (isinstance(leaf, TensorLeaf) and leaf.takes_numbers))
+    )
 
 
 def renew(function: Recorded) -> tuple[Trace, ...]:
@@ -74,7 +92,7 @@ def renew(function: Recorded) -> tuple[Trace, ...]:
         if not causes or concrete is None:
             continue
         if trace.serves_calls:
-            args, kwargs = concrete.structured_input_signature
+            args, kwargs = with_objects(signature_of(trace))
             reason = Cause("stale", reasons(causes))
             fresh = recorder.traces[id(function.request(args, kwargs, reason))]
             if fresh is trace:
@@ -94,40 +112,15 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
     failure: Exception | None = None
     for attempt in attempts:
         try:
-            return function.request(attempt.args, attempt.kwargs, reason), attempt
+            return function.request(*attempt.arguments, reason), attempt
         except Exception as error:  # the user's code may raise anything while it is traced
             failure = failure or error
-    advice = [_sizes(function), buckets(function.traces)]
+    advice = [advice_on_sizes(function.python_function), buckets(function.traces)]
     raise RelaxError(
         f"`{function.label}` cannot be traced for {general}, because its code needs what the "
         f"signature leaves open: {_last_line(failure).rstrip('.')}. "
         f"{'. Or: '.join(filter(None, advice))}"
     ) from failure
-
-
-def _sizes(function: Recorded) -> str | None:
-    """Advice on static sizes that the function's own code reads of its parameters."""
-    plain = plain_function(function.python_function)
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(plain)))
-        parameters = set(inspect.signature(plain).parameters)
-    except (OSError, SyntaxError, TypeError, ValueError):
-        return None
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(ast.Attribute(ast.Name(name), "shape"), ast.Constant(axis)):
-                found.setdefault(ast.unparse(node), f"tf.shape({name})[{axis!r}]")
-            case ast.Call(ast.Name("len"), [ast.Name(name)]):
-                found.setdefault(ast.unparse(node), f"tf.shape({name})[0]")
-            case _:
-                continue
-        if name not in parameters:
-            found.popitem()
-    if not found:
-        return None
-    said = join([f"{new} in place of `{old}`" for old, new in found.items()])
-    return f"Write {said}, which is not known while the function is traced"
 
 
 def _nothing(function: Recorded) -> str:

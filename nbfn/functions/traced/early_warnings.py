@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from types import CodeType
+from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.code import is_user_module, plain_function
 from nbfn.errors import NbfnWarning, tell_failure
+from nbfn.functions.effects.data_loops import endless_loop
 from nbfn.functions.effects.remarks import remarks
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.definitions import MAX_IN_A_LOOP, Definition
+from nbfn.functions.traced.first_look import first_look
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
 
@@ -41,11 +45,41 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         function.remarked = True
         if _is_known(getattr(python, "__code__", None)):
             return
+        shown = first_look(function.python_function, trace.graph)
+        if shown:
+            warn(f"`{function.label}`, as traced for the first time:\n  " + "\n  ".join(shown))
         graph_time = _tensorflow.graph_time_functions(trace.graph)
-        said = remarks(function.python_function, function.owner, graph_time)
-        if said:
-            lines = "\n  ".join(said)
-            warn(f"`{function.label}` does this only while it is traced:\n  {lines}")
+        found = remarks(function.python_function, function.owner, graph_time)
+        if found.lines:
+            lines = "\n  ".join(found.lines)
+            said = f"`{function.label}` does this only while it is traced:\n  {lines}"
+            if found.are_prints:
+                function.untold = said
+            else:
+                warn(said)
+
+
+def warn_before_first_trace(function: Recorded, args: Sequence[Any]) -> None:
+    """Warns of a loop that never ends while it is traced: Python's own, through a data set."""
+    try:
+        loop = endless_loop(plain_function(function.python_function), args)
+    except Exception as error:
+        tell_failure(f"could not look for loops over data in `{function.label}`", error)
+        return
+    if loop is not None:
+        line, called, data = loop
+        warn(
+            f"`{function.label}`, line {line}: `{called}` has Python go through `{data}`, which "
+            "never ends while the function is traced. Loop over the data set itself; "
+            f"nbfn.progress({data}) shows how far it is"
+        )
+
+
+def warn_of_first_hit(function: Recorded) -> None:
+    """Warns of prints: before a call is served without one, nothing is lost."""
+    if function.untold is not None:
+        said, function.untold = function.untold, None
+        warn(said)
 
 
 def _is_known(code: CodeType | None) -> bool:

@@ -36,18 +36,22 @@ from nbfn.functions.recording.stance import Stance, checked, stance_of
 from nbfn.functions.retraces.definitions import define
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
+from nbfn.functions.signatures.misfit import plain_misfit, plain_refusal
 from nbfn.functions.signatures.pattern import (
     SignatureError,
     long_form,
     pattern_of_call,
-    plain_misfit,
 )
-from nbfn.functions.traced.early_warnings import warn_of_first_trace
+from nbfn.functions.traced.early_warnings import (
+    warn_before_first_trace,
+    warn_of_first_hit,
+    warn_of_first_trace,
+)
 from nbfn.functions.traced.local_state import with_local_variables
 from nbfn.functions.traced.methods import Instances
 from nbfn.functions.traced.options import Options
 from nbfn.functions.traces.cause import Cause
-from nbfn.functions.traces.created_variables import Creations
+from nbfn.functions.traces.created_variables import Creations, VariableCreationError
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
@@ -57,14 +61,14 @@ from nbfn.text import count, parameters_text
 
 _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
-    *("recorder", "id", "site", "converts"),
+    *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
     *("_creations", "strategy", "remarked", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
-        *("recorder", "id", "site", "options", "converts", "known_as", "remarked", "strategy"),
-        *("_owner", "_settings", "_pattern", "_creations", "_definition"),
+        *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "remarked"),
+        *("strategy", "_owner", "_settings", "_pattern", "_creations", "_definition"),
     }
 )
 
@@ -81,8 +85,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         recorder: What is known of its calls and traces.
         site: Where it was defined.
         options: The options it was made with.
-        converts: Signatures by which Python numbers of a call become tensors.
-        remarked: Whether its side effects have been told.
+        relaxed: Signatures that were relaxed, the newest last.
+        converts: Those of them by which Python numbers of a call become tensors.
+        remarked: Whether its side effects have been looked for.
+        untold: What is to be told of them with the first hit.
         known_as: The name it is supposed to have, where no name is found that leads to it.
         strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
     """
@@ -103,6 +109,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.options: dict[str, Any] = {}
         code = getattr(plain_function(self.python_function), "__code__", None)
         self.site: Site = definition_site(code)
+        self.relaxed: tuple[Cover, ...] = ()
         self.converts: tuple[Cover, ...] = ()
         self._owner: weakref.ReferenceType[Any] | None = None
         self._settings = options
@@ -121,6 +128,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.function_id = self.id
         self.recorder.first_cause, self._definition = define(self.python_function)
         self.remarked = False
+        self.untold: str | None = None
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
@@ -243,6 +251,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 if self._pattern is not None:
                     result = self._call_matched(host, args, kwargs)
                 else:
+                    if self.relaxed:
+                        self._trace_relaxed(host, args, kwargs)
                     result = _Base.__call__(host, *args, **kwargs)
             if call.trace is not None and not call.trace.hits:
                 call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
@@ -252,10 +262,15 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # and so its arguments did fit
-            plain = None if looked_up else plain_misfit(self, args, kwargs, error)
+            plain = None if looked_up else self._plainly(args, kwargs, error)
             if plain is None:
                 raise
             raise plain from None
+        except ValueError as error:
+            refusal, self._creations.refusal = self._creations.refusal, None
+            if refusal is None or "non-first call" not in str(error):
+                raise
+            raise VariableCreationError(refusal) from None
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
             calls.ground = min(calls.ground, depth)
@@ -270,12 +285,20 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if self._settings.infer_signature_from_first_call and call.trace is not None:
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
 
+    def _plainly(self, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+        """An error about arguments in plain words; None if it is about something else."""
+        misfit = plain_misfit(self, args, kwargs, error)
+        return misfit or plain_refusal(self, args, kwargs, error)
+
     def _tidy(self, call: Call) -> None:
         """Warns in time; evicts traces whose objects have died, and those beyond the limit."""
         if call.added and self.recorder.made == call.added and call.trace is not None:
             warn_of_first_trace(self, self._definition, call.trace)
-        elif call.trace is not None and self._definition is not None:
-            self._definition.reused = True
+        elif call.trace is not None:
+            if self._definition is not None:
+                self._definition.reused = True
+            if not call.added:
+                warn_of_first_hit(self)
         self.let_go(bool(call.added))
         self._evict_excess(call)
 
@@ -356,6 +379,24 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = _Base.get_concrete_function(host, *specs, **kwargs)
         return concrete(*values, **kwargs)
 
+    def _trace_relaxed(self, host: Any, args: Any, kwargs: Any) -> None:
+        """Traces for a signature that was relaxed, where a call that it serves would trace.
+
+        So it is in every state of what the code reads. The call itself finds the trace then.
+        """
+        try:
+            looked_up = self.look_up(args, kwargs)
+            args, kwargs = _tensorflow.canonical(self, args, kwargs)
+        except TypeError:  # the call itself says what is wrong
+            return
+        if looked_up is not None and looked_up.concrete is not None:
+            return
+        general = next((each for each in reversed(self.relaxed) if each.serves(args, kwargs)), None)
+        if general is not None:
+            specs, named = general.arguments
+            concrete = _Base.get_concrete_function(host, *specs, **named)
+            general.mark(self.recorder.traces[id(concrete)])
+
     def _call_unobserved(self, args: Any, kwargs: Any) -> Any:
         """Tells the recorder by public API only: the tracing count, before and after."""
         before = self.experimental_get_tracing_count()
@@ -370,7 +411,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             args, kwargs = _tensorflow.canonical(self, args, kwargs)
         except TypeError:  # the call itself says what is wrong
             return args, kwargs
-        for general in self.converts:
+        for general in reversed(self.converts):
             args, kwargs = general.convert(args, kwargs)
         return args, kwargs
 
@@ -427,6 +468,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
+            if not self.remarked:
+                warn_before_first_trace(self, call.args)
             may_create = _tensorflow.may_create_variables(self)
             with self._creations.watched(self.label, may_create) as created:
                 result = run()
@@ -520,8 +563,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             return explanation(self, args, kwargs)
         except TypeError as error:
-            plain = plain_misfit(self, args, kwargs, error)
-            raise plain or error from None
+            raise self._plainly(args, kwargs, error) or error from None
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""

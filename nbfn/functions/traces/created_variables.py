@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError
+from nbfn.functions.traces.late_builds import late_build, undo_builds
 from nbfn.site import site_of
 
 if TYPE_CHECKING:
@@ -38,10 +39,13 @@ class Creations:
 
     Attributes:
         first: Name and place of the first variables that the first trace created.
+        refusal: What is wrong with the newest variable that TensorFlow will refuse when its trace
+            has run; None if there is none.
     """
 
     def __init__(self) -> None:
         self.first: list[tuple[str, str]] = []
+        self.refusal: str | None = None
 
     @contextmanager
     def watched(self, name: str, is_first: bool) -> Iterator[list[str]]:
@@ -63,30 +67,35 @@ class Creations:
                 created.append(label)
                 return next_creator(**options)
             try:
-                return next_creator(**options)
+                made = next_creator(**options)
             except ValueError as error:
                 if "singleton" not in str(error):
                     raise
-                raise VariableCreationError(self._refusal(name, label)) from None
+                refusal = self._refusal(name, label)
+                undo_builds()
+                raise VariableCreationError(refusal) from None
+            if self.refusal is None:
+                self.refusal = self._refusal(name, label)
+            return made
 
         with tf.variable_creator_scope(create):
             yield created
 
     def _refusal(self, name: str, label: str) -> str:
         before = "; ".join(f"`{each}` at {place}" for each, place in self.first) or "none"
+        built = late_build()
         return (
             f"`{name}` creates the variable `{label}` at {_place()}, but this is "
-            f"not its first trace. On the first it created {before}. {self._advice(name)}; for "
-            "variables that live for one call, use local_state=True"
+            f"not its first trace. On the first it created {before}. "
+            f"{_advice(name) if built is None else built.advice}"
         )
 
-    @staticmethod
-    def _advice(name: str) -> str:
-        if "." in name:
-            return (
-                "Create it in `__init__`, or once: `if self.v is None: self.v = tf.Variable(...)`"
-            )
-        return "Create it above the function, and use it in the function by its name"
+
+def _advice(name: str) -> str:
+    how = "Create it above the function, and use it in the function by its name"
+    if "." in name:
+        how = "Create it in `__init__`, or once: `if self.v is None: self.v = tf.Variable(...)`"
+    return f"{how}; for variables that live for one call, use local_state=True"
 
 
 def _place() -> str:

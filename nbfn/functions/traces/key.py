@@ -26,9 +26,10 @@ class TensorLeaf:
         dtype: Name of the dtype, where the specification has one.
         shape: Static shape; None where the rank is unknown or the specification has no shape.
         token: Equal for leaves that key the same trace.
+        takes_numbers: Whether numbers of calls become tensors of this, as `relax` has it.
     """
 
-    __slots__ = ("dtype", "kind", "shape", "spec", "token")
+    __slots__ = ("dtype", "kind", "shape", "spec", "takes_numbers", "token")
 
     def __init__(self, spec: Any) -> None:
         # Read once: TensorFlow's properties and comparisons cost microseconds, and a miss is
@@ -42,10 +43,19 @@ class TensorLeaf:
         )
         rest = None if self.kind == "Tensor" else spec
         self.token = (self.kind, self.dtype, self.shape, rest)
+        self.takes_numbers = False
 
     def serves(self, other: TensorLeaf) -> bool:
         """Whether a trace made for this serves a call that brings the other."""
         return self.token == other.token or bool(other.spec.is_subtype_of(self.spec))
+
+    def takes(self, leaf: Leaf) -> bool:
+        """Whether a call that brings this number would be given a tensor in its place."""
+        return (
+            self.takes_numbers
+            and isinstance(leaf, ValueLeaf)
+            and number_fits(leaf.value, self.spec.dtype)
+        )
 
     def __str__(self) -> str:
         if self.dtype is None or not hasattr(self.spec, "shape"):
@@ -101,6 +111,15 @@ class ObjectLeaf:
 
 
 Leaf = TensorLeaf | ValueLeaf | ObjectLeaf
+
+
+def number_fits(value: Any, dtype: Any) -> bool:
+    """Whether a value is a number that a tensor of this dtype holds as Python does."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    if dtype.is_integer:
+        return isinstance(value, int) and bool(dtype.min <= value <= dtype.max)
+    return not float(value).is_integer() or abs(value) <= 2 ** (24 if dtype.size == 4 else 53)
 
 
 @dataclass(frozen=True)

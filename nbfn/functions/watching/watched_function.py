@@ -23,7 +23,7 @@ from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import FIRST, causes_of
-from nbfn.functions.signatures.cover import Cover, cover
+from nbfn.functions.signatures.cover import Cover, cover, signature_of
 from nbfn.functions.traced.function import function
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.context import here
@@ -168,8 +168,7 @@ class WatchedFunction(RecordView):
             RelaxError: If there is no trace yet.
         """
         traces = self.traces
-        signatures = [trace.concrete_function.structured_input_signature for trace in traces]
-        return cover(signatures, [trace.number for trace in traces])
+        return cover(list(map(signature_of, traces)), [trace.number for trace in traces])
 
     def __getattr__(self, name: str) -> Any:
         if name in _WOULD_CHANGE:

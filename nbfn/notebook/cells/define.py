@@ -37,7 +37,7 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
 
 def remarks_on(function: TracedFunction) -> None:
     """Displays, by line, what no hit of a function repeats, and what to write instead."""
-    said = remarks(function.python_function)
+    said = remarks(function.python_function).lines
     function.remarked = True
     if said:
         outline = Outline(f"`{function.label}` does this only while it is traced:", said)

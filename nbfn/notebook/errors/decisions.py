@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from nbfn.functions.signatures.sizes import StaticSize, static_sizes
 from nbfn.notebook.frames import Line, tree_of
 
 _FUNCTIONS = {
@@ -72,6 +73,32 @@ def loops_over_data(line: Line) -> Iterator[tuple[str, str]]:
     for called in (node.func for node in around(line) if isinstance(node, ast.Call)):
         if isinstance(called, ast.Attribute) and called.attr in ("fit", "evaluate", "predict"):
             yield ast.unparse(called.value), called.attr
+
+
+def sizes_on(line: Line) -> Iterator[tuple[str, str]]:
+    """The sizes of tensors on a line that are tensors themselves: each as code, and of what."""
+    for node in _expressions_of(line):
+        match node:
+            case ast.Subscript(ast.Call(ast.Attribute(ast.Name("tf"), "shape"), [of, *_])):
+                yield ast.unparse(node), ast.unparse(of)
+            case ast.Call(ast.Attribute(ast.Name("tf"), "size" | "rank"), [of, *_]):
+                yield ast.unparse(node), ast.unparse(of)
+            case ast.Call(ast.Name("len"), [of]):
+                yield f"tf.shape({ast.unparse(of)})[0]", ast.unparse(of)
+
+
+def sizes_read(line: Line) -> Iterator[StaticSize]:
+    """The static sizes that a function reads, those on a line of it first."""
+    functions = [node for node in around(line) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    statements = [node for node in around(line) if isinstance(node, ast.stmt)]
+    for tree in (*statements[-1:], *functions[-1:]):
+        yield from static_sizes(tree)
+
+
+def _expressions_of(line: Line) -> list[ast.AST]:
+    """The expressions in the innermost statement of a line."""
+    statements = [node for node in around(line) if isinstance(node, ast.stmt)]
+    return [each for statement in statements[-1:] for each in ast.walk(statement)]
 
 
 def keeps_in_loop(line: Line) -> tuple[int, str] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from nbfn.code import is_installed
 from nbfn.notebook.errors.messages import parsed
-from nbfn.notebook.frames import Line, is_users, tree_of, walk
+from nbfn.notebook.frames import Line, is_users, lines_in, tree_of, walk
 
 
 class Failure:
@@ -23,6 +23,8 @@ class Failure:
         message: Its message, without quoted lines of code.
         line: The user's innermost line.
         namespace: The notebook's names.
+        text: Its whole message.
+        named: The user's lines that the message names without being in one of them.
         is_without_source: Whether code ran whose text is not known, made by ``exec``.
     """
 
@@ -32,6 +34,8 @@ class Failure:
         self.error = error
         self.namespace = namespace
         _, self.message, quoted = parsed(error)
+        self.text = str(error)
+        self.named: list[Line] = [] if quoted else lines_in(self.text)[::-1]
         entries = list(walk(traceback))
         own = [e for e in entries if is_users(e.tb_frame.f_code.co_filename)]
         # What the user called of another package is theirs to see, and not to mend.
@@ -81,6 +85,11 @@ class Failure:
     def functions(self) -> Iterator[str]:
         """Names of the functions that ran when the error was raised."""
         return (frame.f_code.co_name for frame in self._frames())
+
+    def owners(self) -> set[str]:
+        """The classes whose methods ran when the error was raised, with those they derive from."""
+        found = (frame.f_locals.get("self") for frame in self._frames())
+        return {base.__name__ for owner in found for base in type(owner).__mro__}
 
     def _frames(self) -> Iterator[FrameType]:
         """The frames of the error, and of those in whose handling it was raised."""

@@ -9,6 +9,7 @@ import textwrap
 from nbfn.notebook.frames import Line, is_frame, lines_in, without_machinery
 
 _IN_USER_CODE = "in user code:"
+_OF_RUNTIME = "Graph execution error:"
 _DETECTED = "Detected at node"
 _STACK_OF_GRAPH = "\nOriginal stack trace for"  # in graphs of TensorFlow 1, after the message
 _CREATED = "The op is created at:"
@@ -32,8 +33,15 @@ def parsed(error: BaseException) -> tuple[str, str, list[Line]]:
 def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
     """A message of AutoGraph: lines of code, an empty line, the error as ``Class: message``.
 
-    Where AutoGraph cannot make an error of the same class, the message has its name.
+    Where AutoGraph cannot make an error of the same class, the message has its name. The error may
+    be the runtime's, of a graph that was run while another was traced; it quotes lines of its own.
     """
+    outer, is_of_runtime, inner = text.partition(_OF_RUNTIME)
+    if is_of_runtime and _DETECTED in inner:
+        kind = outer.rstrip().rpartition("\n")[2].strip().removesuffix(":")
+        inner = inner.split(_STACK_OF_GRAPH.strip())[0]  # whose last lines are not indented
+        message, _ = _run(textwrap.dedent(inner))
+        return kind if kind.isidentifier() else name, message, lines_in(outer)
     body = text.removeprefix(_IN_USER_CODE).split("\n")
     last = max((i for i, line in enumerate(body) if is_frame(line)), default=-1)
     rest = textwrap.dedent("\n".join(body[last + 2 :])).strip("\n")

@@ -18,6 +18,8 @@ from nbfn.notebook.errors.decisions import (
     keeps_in_loop,
     loops_over_data,
     raises_in_branch,
+    sizes_on,
+    sizes_read,
 )
 from nbfn.notebook.errors.failure import Failure
 from nbfn.notebook.errors.option_names import names_option
@@ -44,15 +46,17 @@ def add_notes(
             if note:
                 error.add_note(note)
                 return
-    note = _raised(failure) or _not_caught(failure)
+    note = _session(failure) or _raised(failure) or _not_caught(failure)
     if note:
         error.add_note(note)
 
 
 def _leaked(failure: Failure) -> str:
     kept = None
-    if failure.line is not None and re.search(_IN_LOOP, failure.message):
-        kept = keeps_in_loop(failure.line)
+    if re.search(_IN_LOOP, failure.message):
+        # What a function returns is refused at its call: the message says where it was made.
+        made = [line for line in (*failure.named, failure.line) if line is not None]
+        kept = next(filter(None, map(keeps_in_loop, made)), None)
     if kept is not None:
         number, container = kept
         return (
@@ -146,6 +150,15 @@ def _raised(failure: Failure) -> str | None:
     )
 
 
+def _session(failure: Failure) -> str | None:
+    """On a Session of TensorFlow 1 in a function that is traced."""
+    names = set(failure.functions())
+    in_function = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
+    if not in_function or "BaseSession" not in failure.owners():
+        return None
+    return failure.place + _SESSION
+
+
 def _not_caught(failure: Failure) -> str | None:
     """On an error of the runtime, which no ``except`` of a traced function can catch."""
     if not isinstance(failure.error, tf.errors.OpError):
@@ -168,11 +181,12 @@ def _loop(failure: Failure) -> str:
 
 
 def _shapes(failure: Failure) -> str | None:
-    known = [
-        f"`{name}` is {tf.dtypes.as_dtype(value.dtype).name}{_shape(value)}"
-        for name, value in failure.operands()
-    ]
+    known = [f"`{name}` is {_dtype(value)}{_shape(value)}" for name, value in failure.operands()]
     return f"{failure.place}{', '.join(known)}" if known else None
+
+
+def _dtype(value: Any) -> str:
+    return str(tf.dtypes.as_dtype(value.dtype).name)
 
 
 def _shape(value: Any) -> str:
@@ -259,6 +273,53 @@ def _attribute(failure: Failure) -> str | None:
     )
 
 
+def _dtypes(failure: Failure) -> str | None:
+    """On two dtypes that meet: what each name on the line is, and what to cast."""
+    pattern = r"type (\w+) that does not match type (\w+)|got tf\.(\w+) != tf\.(\w+)"
+    found = re.search(pattern, failure.message)
+    if found is None or failure.line is None:
+        return None
+    dtypes = {each for each in found.groups() if each}
+    if "int32" in dtypes and dtypes & {"float16", "bfloat16", "float32", "float64"}:
+        for size, of in sizes_on(failure.line):
+            return f"{failure.place}sizes are int32. Write tf.cast({size}, {of}.dtype)"
+    every = {name: (_dtype(value), _shape(value)) for name, value in failure.operands()}
+    known = {name: each for name, each in every.items() if each[0] in dtypes}
+    scalars = [name for name, each in known.items() if each == ("float64", "[]")]
+    if scalars and "float32" in dtypes:
+        name = scalars[0]
+        return (
+            f"{failure.place}`{name}` is a float64 tensor, which is what a NumPy number becomes. "
+            f"Pass float({name}), or write tf.cast({name}, tf.float32)"
+        )
+    said = [f"`{name}` is {dtype}{shape}" for name, (dtype, shape) in known.items()]
+    return f"{failure.place}{', '.join(said)}. Use tf.cast on one of them" if said else None
+
+
+def _open_size(failure: Failure) -> str | None:
+    """On a size that is None, as the signature leaves it open."""
+    if failure.line is None:
+        return None
+    for size in sizes_read(failure.line):
+        shape = getattr(failure.value_of(size.of), "shape", None)
+        if isinstance(shape, tf.TensorShape) and not shape.is_fully_defined():
+            return (
+                f"{failure.place}`{size.written}` is not known while the function is traced. Write "
+                f"{size.instead} in place of it"
+            )
+    return None
+
+
+def _large(failure: Failure) -> str | None:
+    arrays = [name for name, value in failure.operands() if getattr(value, "nbytes", 0) > 2**31 - 1]
+    name = arrays[0] if arrays else "the array"
+    made = f": {name} = tf.Variable({name})" if arrays else ""
+    return (
+        f"{failure.place}`{name}` would be a constant of the graph, which holds 2 GB at most. Keep "
+        f"it in a tf.Variable{made}; or pass it as an argument"
+    )
+
+
 def _option(failure: Failure) -> str | None:
     """How the line of the cell that made the function says what the message names in Python."""
     option = names_option(failure.message)
@@ -304,10 +365,27 @@ _BRANCH = (
     "value of the same dtype: assign the name in both, or above the `if`; or return in both"
 )
 
+_SEED = (
+    "a seed is a Python number here, and a tensor has no value while the function is traced. Use "
+    "a stateless draw, such as tf.random.stateless_normal(shape, seed=[1, step])"
+)
+_SESSION = (
+    "a Session of TensorFlow 1 cannot run the graph of a function, which runs when the function is "
+    "called. Return the tensor without a Session; older code runs in nbfn.wrap_function"
+)
+
 _ADVICE: tuple[tuple[str, Advise | str], ...] = (
     (r"singleton tf\.Variables|create variables on non-first|non-first call", _CREATED),
     (r"Detected unsupported operations when trying to compile graph", _uncompiled),
     (r"is out of scope|InaccessibleTensorError|not an element of this graph", _leaked),
+    (r"Expected int for argument 'seed2?'", _SEED),
+    (r"larger than 2GB|exceeds maximum protobuf size", _large),
+    (r"that does not match type|must have the same dtype, got", _dtypes),
+    (
+        r"Failed to convert elements of .*None|None values not supported|'NoneType' (and|object)|"
+        r"and 'NoneType'|partially known TensorShape|not 'NoneType'|convert a value \(None\)",
+        _open_size,
+    ),
     (r"as a Python `bool`|[Ii]terating over a symbolic", _condition),
     (
         r"Dimensions must be equal|[Ii]ncompatible shapes|Shapes? .* (must|are)|Matrix size|"

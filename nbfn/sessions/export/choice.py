@@ -14,7 +14,7 @@ from typing import Any
 from nbfn.code import plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions import Trace, TracedFunction
-from nbfn.functions.signatures.cover import RelaxError, cover
+from nbfn.functions.signatures.cover import RelaxError, cover, signature_of
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from nbfn.sessions.export.resources import ExportError
@@ -124,9 +124,8 @@ def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[K
         if all(_serves(trace.key, other.key) for other in traces):
             return [(trace.key, trace.concrete_function)]
     try:
-        signatures = [trace.concrete_function.structured_input_signature for trace in traces]
-        general = cover(signatures, [trace.number for trace in traces])
-        return [(newest.key, requested(function, general.args, general.kwargs))]
+        general = cover(list(map(signature_of, traces)), [trace.number for trace in traces])
+        return [(newest.key, requested(function, *general.arguments))]
     except (RelaxError, NbfnError, TypeError, ValueError):  # the code needs the sizes
         return [(trace.key, trace.concrete_function) for trace in traces]
 

@@ -39,3 +39,27 @@ def test_a_recursion_that_python_ends_goes_on_as_in_tensorflow() -> None:
 
     expected = made(tf.function)(tf.constant(1.0))
     assert made(nbfn.function)(tf.constant(1.0)).numpy() == expected.numpy() == 3.0
+
+
+def test_a_recursion_that_a_number_ends_is_told_to_loop_and_not_to_relax() -> None:
+    @nbfn.function
+    def power(x: Any, n: int) -> Any:
+        return x if n == 0 else 2 * power(x, n - 1)
+
+    for n in (7, 9):  # more than five retraces in one call, and no warning of many
+        assert power(tf.constant(1), n) == 2**n
+        assert power.retraces
+        for retrace in power.retraces:
+            assert retrace.remedy.code is None
+            assert retrace.remedy.sentence.startswith("Loop with `while` in place of the recurs")
+    assert "relax" not in str(power.explain(tf.constant(1), 20))
+
+    @nbfn.function
+    def looped(x: Any, n: Any) -> Any:
+        while n > 0:
+            x, n = 2 * x, n - 1
+        return x
+
+    for n in (7, 9):
+        assert looped(tf.constant(1), tf.constant(n)) == 2**n
+    assert len(looped.traces) == 1

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -39,7 +40,33 @@ class _Texts:
 
 
 def prints(x: Any) -> Any:
-    print("traced")  # noqa: T201
+    print("x is", x)  # noqa: T201
+    return x
+
+
+def says_that_it_is_traced(x: Any) -> Any:
+    print(f"Tracing for {x}")  # noqa: T201
+    return x
+
+
+FROZEN = keras.layers.Dense(1)
+OPTIMIZER = keras.optimizers.SGD(0.5)
+PENALIZED = keras.Sequential(
+    [keras.layers.Input([1]), keras.layers.Dense(1, kernel_regularizer="l2", name="dense")]
+)
+
+
+def sets_a_rate(x: Any) -> Any:
+    OPTIMIZER.learning_rate = x
+    return x
+
+
+def calls_a_penalized_model(x: Any) -> Any:
+    return tf.reduce_sum(PENALIZED(tf.reshape(x, [1, 1]))) + tf.add_n(PENALIZED.losses)
+
+
+def freezes(x: Any) -> Any:
+    FROZEN.trainable = False
     return x
 
 
@@ -59,7 +86,7 @@ def helped(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (prints, "prints; tf.print writes at each call"),
+        (freezes, "stores into `FROZEN`; return the value"),
         (appends, "calls log.append(); return the value, or use a tf.Variable"),
         (draws, "draws from NumPy's random numbers; tf.random draws at each call"),
         (helped, "`appends` calls log.append()"),
@@ -76,6 +103,18 @@ def test_a_side_effect_is_told_with_the_first_trace_and_once(
     f(ONE)
     f(tf.ones([2]))
     assert len(list(told)) == 1
+
+
+def test_a_print_is_told_when_a_call_first_goes_without(told: Any) -> None:
+    f = nbfn.function(prints)
+    f(ONE)
+    assert list(told) == []
+    f(tf.ones([2]))
+    assert list(told) == []
+    for _ in range(2):
+        f(ONE)
+    (text,) = told
+    assert "prints; tf.print writes at each call" in text
 
 
 class Model(tf.Module):
@@ -131,7 +170,10 @@ def keeps(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     "function",
-    [through_python, through_a_nested_function, reads_nothing, over_data, keeps],
+    [
+        *(through_python, through_a_nested_function, reads_nothing, over_data, keeps),
+        *(says_that_it_is_traced, sets_a_rate, calls_a_penalized_model),
+    ],
 )
 def test_what_is_meant_is_not_told(function: Any, told: Any) -> None:
     f = nbfn.function(function)
@@ -223,4 +265,123 @@ def test_what_runs_at_each_call_is_not_told(told: list[str]) -> None:
         return x * mask
 
     filled(ONE)
+    assert list(told) == []
+
+
+BIG = np.ones([300, 10_000], "float32")
+
+
+def test_a_large_constant_is_told_and_mended_by_what_is_told(told: Any) -> None:
+    space: dict[str, Any] = {"tf": tf, "BIG": BIG, "__name__": "__main__"}
+    code = "def f(x, k): return tf.reduce_sum(BIG @ x) * k"
+    exec(code, space)
+    f = nbfn.function(space["f"])
+    for k in (1.0, 2.0):
+        f(tf.ones([10_000, 1]), k)
+    (text,) = told
+    assert "`BIG` as a constant of 12 MB, which each trace holds anew" in text
+    assert "BIG = tf.Variable(BIG)," in text
+    exec("BIG = tf.Variable(BIG)", space)
+    exec(code, space)
+    nbfn.function(space["f"])(tf.ones([10_000, 1]), 1.0)
+    assert len(list(told)) == 1
+
+
+def test_draws_that_come_out_equal(told: Any) -> None:
+    tf.random.set_seed(3)
+
+    @nbfn.function
+    def equal() -> Any:
+        outside = tf.random.uniform([])
+        inside = tf.constant(0.0)
+        for _ in tf.range(1):
+            inside = tf.random.uniform([])
+        return outside, inside
+
+    outside, inside = equal()
+    assert outside == inside
+    (text,) = told
+    first = equal.python_function.__code__.co_firstlineno
+    assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed come out equal" in text
+
+    @nbfn.function
+    def mended() -> Any:
+        outside = tf.random.uniform([], seed=1)
+        inside = tf.constant(0.0)
+        for _ in tf.range(1):
+            inside = tf.random.uniform([], seed=2)
+        return outside, inside
+
+    outside, inside = mended()
+    assert outside != inside
+
+    @nbfn.function
+    def chosen(x: Any) -> Any:
+        return tf.random.uniform([]) if x > 0 else -tf.random.uniform([])
+
+    chosen(ONE)
+    assert len(list(told)) == 1
+
+
+def test_a_device_that_is_not_there(told: Any) -> None:
+    @nbfn.function
+    def placed(x: Any) -> Any:
+        with tf.device("GPU:7"):
+            y = x * 2
+        with tf.device("CPU:0"):
+            return y * 2
+
+    placed(ONE)
+    (text,) = told
+    line = placed.python_function.__code__.co_firstlineno + 3
+    assert f"line {line}: the device GPU:7 is asked for and not there" in text
+    assert "There is CPU:0" in text
+
+
+class Bar:
+    def __init__(self, iterable: Any) -> None:
+        self.iterable = iterable
+
+    def __iter__(self) -> Any:
+        for i, each in enumerate(self.iterable):
+            if i == 3:  # else it never ends
+                return
+            yield each
+
+
+def limited(iterable: Any) -> Any:
+    yield from Bar(iterable)
+
+
+@pytest.mark.parametrize("bar", [Bar, limited])
+def test_a_progress_bar_around_a_data_set_is_told_before_it_hangs(bar: Any, told: Any) -> None:
+    seen: list[int] = []
+
+    @nbfn.function
+    def summed(data: Any) -> Any:
+        total = tf.constant(0, tf.int64)
+        for each in bar(data):
+            seen.append(len(list(told)))
+            total += each
+        return total
+
+    summed(tf.data.Dataset.range(5))
+    assert seen == [1, 1, 1]
+    line = summed.python_function.__code__.co_firstlineno + 3
+    assert f"line {line}: `bar` has Python go through `data`, which never ends" in next(iter(told))
+
+
+def test_loops_over_data_that_end_are_not_told(told: Any) -> None:
+    @nbfn.function
+    def summed(data: Any) -> Any:
+        total = tf.constant(0, tf.int64)
+        for _, each in enumerate(data):
+            total += each
+        for each in nbfn.progress(data):
+            total += each
+        for each, _ in zip(data.take(2), data, strict=False):
+            total += each
+        return total
+
+    assert int(summed(tf.data.Dataset.range(5))) == 21
     assert list(told) == []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import linecache
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -61,3 +63,82 @@ def test_a_variable_that_is_replaced_is_traced_again_and_no_error() -> None:
     v = tf.Variable(5.0)
     gc.collect()
     assert [float(f(tf.constant(1.0))) for _ in range(2)] == [6.0, 6.0]
+
+
+def _new() -> tuple[Any, Any]:
+    model = keras.Sequential([keras.layers.Input([3]), keras.layers.Dense(1)])
+    return model, keras.optimizers.Adam(0.1)
+
+
+STEP = """\
+def step(x, first):
+    model, opt = (model_1, opt_1) if first else (model_2, opt_2)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2)
+    opt.apply_gradients(
+        zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+    )
+step = nbfn.function(step)
+"""
+
+
+def test_slots_of_an_optimizer_are_made_by_what_is_told() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "nbfn": nbfn}
+    (space["model_1"], space["opt_1"]), (space["model_2"], space["opt_2"]) = _new(), _new()
+    linecache.cache["a_cell"] = (len(STEP), None, STEP.splitlines(keepends=True), "a_cell")
+    exec(compile(STEP, "a_cell", "exec"), space)
+    space["step"](tf.ones([4, 3]), True)
+    code = "opt_2.build(model_2.trainable_variables)"
+    for _ in range(2):
+        with pytest.raises(VariableCreationError) as caught:
+            space["step"](tf.ones([4, 3]), False)
+        assert str(caught.value).split(". ")[-1].split(": ")[-1].strip() == code
+    exec(code, space)
+    before = space["model_2"].get_weights()[0]
+    space["step"](tf.ones([4, 3]), False)
+    assert (space["model_2"].get_weights()[0] != before).all()
+
+
+def test_slots_in_a_branch_that_the_first_call_did_not_take() -> None:
+    class Trainer:
+        def __init__(self) -> None:
+            self.model, self.opt = _new()
+
+        @nbfn.function
+        def step(self, x: Any, train: bool) -> Any:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(self.model(x) ** 2)
+            variables = self.model.trainable_variables
+            if train:
+                self.opt.apply(tape.gradient(loss, variables), variables)
+            return loss
+
+    trainer = Trainer()
+    trainer.step(tf.ones([4, 3]), False)
+    told = r"in `__init__`: self\.opt\.build\(self\.model\.trainable_variables\)$"
+    with pytest.raises(VariableCreationError, match=told):
+        trainer.step(tf.ones([4, 3]), True)
+    trainer = Trainer()
+    trainer.opt.build(trainer.model.trainable_variables)
+    trainer.step(tf.ones([4, 3]), False)
+    trainer.step(tf.ones([4, 3]), True)
+
+
+def test_a_layer_that_is_built_late_is_called_once_before() -> None:
+    class Outer(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = keras.layers.Dense(2)
+
+        def call(self, x: Any) -> Any:
+            return self.inner(x)
+
+    model = Outer()
+    f = nbfn.function(lambda x, deep: model(x) if deep else x)
+    f(tf.ones([1, 3]), False)
+    with pytest.raises(VariableCreationError, match="Call `model` once before"):
+        f(tf.ones([1, 3]), True)
+    model = Outer()
+    model(tf.ones([1, 3]))
+    f(tf.ones([1, 3]), False)
+    assert f(tf.ones([1, 3]), True).shape == [1, 2]

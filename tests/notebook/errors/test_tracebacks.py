@@ -125,6 +125,47 @@ def test_common_errors_say_what_to_do(fails, run, options: str, code: str, note:
             "traced. Use out = tf.TensorArray(",
         ),
         (
+            "@nbfn.function\ndef f(n):\n  out = []\n  for i in tf.range(n):\n"
+            "    out.append(i)\n  return out\nf(tf.constant(3))",
+            "line 5: `out` is a Python list, which this TensorFlow loop fills once, while it is "
+            "traced. Use out = tf.TensorArray(",
+        ),
+        (
+            "@nbfn.function\ndef f(x):\n  return tf.reduce_sum(x) / tf.shape(x)[0]\nf(x)",
+            "line 3: sizes are int32. Write tf.cast(tf.shape(x)[0], x.dtype)",
+        ),
+        (
+            "@nbfn.function(input_signature=[tf.TensorSpec([None, 2])])\ndef f(x):\n"
+            "  n = x.shape[0]\n  return tf.reshape(x, [n * 2])\nf(tf.ones([3, 2]))",
+            "`x.shape[0]` is not known while the function is traced. Write tf.shape(x)[0] in place",
+        ),
+        (
+            "@nbfn.function(input_signature=[tf.TensorSpec([None, 2])])\ndef f(x):\n"
+            "  return tf.zeros(x.shape) + x\nf(tf.ones([3, 2]))",
+            "line 3: `x.shape` is not known while the function is traced. Write tf.shape(x) in",
+        ),
+        (
+            "@nbfn.function\ndef f(r):\n  return tf.random.normal([2], seed=3 + r)\n"
+            "f(tf.constant(1))",
+            "line 3: a seed is a Python number here, and a tensor has no value while",
+        ),
+        (
+            "@nbfn.function\ndef f(x, by):\n  return x * by\nf(x, np.float64(0.5))",
+            "line 3: `by` is a float64 tensor, which is what a NumPy number becomes. Pass "
+            "float(by), or write tf.cast(by, tf.float32)",
+        ),
+        (
+            "@nbfn.function\ndef f(x):\n  with tf.compat.v1.Session() as s:\n"
+            "    return s.run(x)\nf(x)",
+            "line 4: a Session of TensorFlow 1 cannot run the graph of a function",
+        ),
+        (
+            "big = np.broadcast_to(np.float32(1), [540_000_000])\n@nbfn.function\ndef f(x):\n"
+            "  return tf.reduce_sum(big) * x\nf(x)",
+            "line 4: `big` would be a constant of the graph, which holds 2 GB at most. Keep it in "
+            "a tf.Variable: big = tf.Variable(big)",
+        ),
+        (
             "@nbfn.function\ndef f(x):\n  return np.sum(x)\nf(x)",
             "line 3: NumPy needs values, and a tensor has none while the function is traced. Use "
             "tf.reduce_sum,",
@@ -260,6 +301,15 @@ def test_what_xla_cannot_compile(fails, run, define: str, call: str, lines: list
         assert "AsString (No registered 'AsString' OpKernel for XLA_CPU_JIT" in text
         assert "TF_DUMP_GRAPH_PREFIX" not in text
         assert "_XlaMustCompile" not in text
+
+
+def test_a_session_in_a_function_says_what_happened(refused, run) -> None:
+    run("import nbfn\nx = tf.ones([2])")
+    text = refused(
+        "@nbfn.function\ndef f(x):\n    with tf.compat.v1.Session() as s:\n"
+        "        return s.run(x)\nf(x)"
+    )
+    assert "You must feed a value for placeholder tensor 'x'" in text
 
 
 def test_errors_in_sessions_of_tensorflow_1_say_what_happened(refused) -> None:

@@ -1,0 +1,66 @@
+"""Loops of Python's own through a data set, whose iterator never ends while it is traced."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.code import closure, is_user_module
+from nbfn.functions.effects.source import source_of
+from nbfn.functions.effects.values import is_of_a_library
+
+_ENDING = ("itertools",)
+"""Modules whose iterators AutoGraph knows, or that may end by themselves."""
+
+
+def endless_loop(function: Any, args: Sequence[Any]) -> tuple[int, str, str] | None:
+    """The first loop over a Python iterator that goes through a data set, such as a progress bar.
+
+    Returns:
+        Its line, what is called, and the data set, as the code says them; None if there is none.
+    """
+    if not isinstance(function, FunctionType) or not is_user_module(function.__module__):
+        return None
+    code = function.__code__
+    names: dict[str, Any] = dict(zip(code.co_varnames, args, strict=False))
+    outer = {**function.__globals__, **closure(function)}
+    names |= {n: outer[n] for n in (*code.co_names, *code.co_freevars) if n in outer}
+    if not any(map(_is_data, names.values())):
+        return None
+    tree = source_of(code)
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.For | ast.comprehension):
+            continue
+        match node.iter:
+            case ast.Call(called, [ast.Name(data), *_]) if _is_data(names.get(data)):
+                if _goes_through(_value(called, names)):
+                    return node.iter.lineno, ast.unparse(called), data
+    return None
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, tf.data.Dataset | tf.data.Iterator)
+
+
+def _value(node: ast.expr, names: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Name):
+        return names.get(node.id, getattr(builtins, node.id, None))
+    if isinstance(node, ast.Attribute):
+        return inspect.getattr_static(_value(node.value, names), node.attr, None)
+    return None
+
+
+def _goes_through(called: Any) -> bool:
+    """Whether this is a class or generator, of no library, that iterates over what it is given."""
+    module = getattr(called, "__module__", None)
+    if module in (None, "builtins") or str(module).partition(".")[0] in _ENDING:
+        return False
+    if isinstance(called, type):
+        return not is_of_a_library(called) and hasattr(called, "__iter__")
+    return inspect.isgeneratorfunction(called)

@@ -1,0 +1,97 @@
+"""Calls whose arguments do not fit, or key no trace: what is wrong, and what is wanted."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.functions.signatures.pattern import SignatureError, match
+from nbfn.text import with_article
+
+_MISFIT = "Binding inputs to tf.function failed"
+"""How TensorFlow says that arguments do not fit."""
+
+
+def plain_misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+    """What to raise in place of TensorFlow's error, which quotes every argument whole.
+
+    Returns:
+        An error of one line that ends with TensorFlow's reason; None if it is about something else.
+    """
+    text = str(error)
+    if not text.startswith(_MISFIT):
+        return None
+    reason = text.partition(". Received args:")[0]
+    return SignatureError(f"`{function.label}`: {_why(function, args, kwargs)} ({reason})")
+
+
+_UNHASHABLE = "Could not generate a generic TraceType"
+
+
+def plain_refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+    """What to raise where an argument keys no trace, as TensorFlow's error shows it whole.
+
+    Returns:
+        An error that names the argument and what to pass; None if it is about something else.
+    """
+    if not str(error).startswith(_UNHASHABLE):
+        return None
+    try:
+        given = inspect.signature(function.python_function).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        given = dict(kwargs) | {f"argument {i + 1}": each for i, each in enumerate(args)}
+    for name, value in given.items():
+        for path, leaf in _unhashable(name, value):
+            kind = type(leaf).__name__
+            return SignatureError(
+                f"`{function.label}`: `{path}` is {with_article(kind)}, which keys no trace as it "
+                f"cannot be hashed. {_instead_of(leaf, path, kind)}"
+            )
+    return None
+
+
+def _unhashable(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list | tuple):
+        for i, each in enumerate(value):
+            yield from _unhashable(f"{path}[{i}]", each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _unhashable(f"{path}[{key!r}]", each)
+    elif not tf.is_tensor(value) and not hasattr(value, "__array_interface__"):
+        try:
+            hash(value)
+        except TypeError:
+            yield path, value
+
+
+def _instead_of(value: Any, path: str, kind: str) -> str:
+    if isinstance(value, set):
+        return f"Pass frozenset({path})"
+    if dataclasses.is_dataclass(value):
+        return (
+            f"Make {kind} a typing.NamedTuple, or a tf.experimental.ExtensionType: then the "
+            "tensors in it are arguments, too"
+        )
+    return f"Pass the tensors and numbers that it holds, or give {kind} a __hash__"
+
+
+def _why(function: Any, args: Any, kwargs: Any) -> str:
+    try:
+        bound = inspect.signature(function.python_function).bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # a function of C has no signature
+        return "the arguments do not fit"
+    bound.apply_defaults()
+    for (name, value), spec in zip(
+        bound.arguments.items(), function.input_signature or (), strict=False
+    ):
+        try:
+            match(name, spec, value)
+        except SignatureError as error:
+            return str(error)
+    return "the arguments do not fit its input signature"

@@ -1,0 +1,130 @@
+"""What a new trace's graph shows that its author should know in time.
+
+A large constant, which each trace holds anew; draws that come out equal; devices that are asked for
+and not there. The operations are gone through once, for a function's first trace only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.effects.reach import named, with_helpers
+from nbfn.text import join
+
+LARGE_CONSTANT = 10_000_000
+"""Bytes from which a constant is told of."""
+
+_MAX_LINES = 3
+_BRANCH = re.compile(r"(cond_(true|false)|branch)")
+"""Names of graphs of which only one runs."""
+
+
+def first_look(python_function: Any, graph: Any) -> list[str]:
+    """Sentences on what is in a graph.
+
+    Args:
+        python_function: The function that was traced.
+        graph: Its graph, a ``FuncGraph``.
+    """
+    draws: dict[Any, list[Any]] = {}
+    devices: dict[str, Any] = {}
+    said: list[str] = []
+    for each in _graphs(graph):
+        is_branch = _BRANCH.search(str(getattr(each, "name", ""))) is not None
+        for op in each.get_operations():
+            kind = op.type
+            if kind == "Const":
+                if _nbytes(op) > LARGE_CONSTANT:
+                    said.append(_of_constant(op, python_function))
+            elif kind in _tensorflow.HIDDEN_STATE and not is_branch:
+                seeds = _seeds(op)
+                if any(seeds):
+                    draws.setdefault((kind, seeds), []).append(op)
+            if op.device:
+                devices.setdefault(op.device, op)
+    said += [_of_draws(ops) for ops in draws.values() if len(ops) > 1]
+    said += _of_devices(devices)
+    return list(dict.fromkeys(said))
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    """A graph, and those of the functions that were traced for it."""
+    yield graph
+    seen = {id(graph)}
+    waiting = [graph]
+    for each in waiting:
+        for _, inner in _tensorflow.called_graphs(each):
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                waiting.append(inner)
+                yield inner
+
+
+def _nbytes(op: Any) -> int:
+    output = op.outputs[0]
+    return int(output.dtype.size or 0) * int(output.shape.num_elements() or 0)
+
+
+def _of_constant(op: Any, python_function: Any) -> str:
+    size = _nbytes(op)
+    name = next(
+        (
+            name
+            for function in with_helpers(python_function)
+            for name, value in named(function).items()
+            if isinstance(value, np.ndarray) and value.size == op.outputs[0].shape.num_elements()
+        ),
+        None,
+    )
+    what = "" if name is None else f"`{name}` as "
+    made = "" if name is None else f", {name} = tf.Variable({name})"
+    return (
+        f"{_at(op)}{what}a constant of {size / 1e6:.0f} MB, which each trace holds anew, and a "
+        f"graph holds 2 GB at most. Keep it in a tf.Variable{made}, or pass it as an argument"
+    )
+
+
+def _seeds(op: Any) -> tuple[int, ...]:
+    try:
+        return int(op.get_attr("seed")), int(op.get_attr("seed2"))
+    except ValueError:  # it has none
+        return ()
+
+
+def _of_draws(ops: list[Any]) -> str:
+    lines = sorted({line for op in ops if (line := _tensorflow.users_line(op)) is not None})
+    shown = [str(line) for line in lines[:_MAX_LINES]]
+    where = f"lines {join(shown)}: " if len(shown) > 1 else f"line {join(shown)}: " * bool(shown)
+    return (
+        f"{where}{len(ops)} draws with the same seed come out equal, as each counts from its "
+        "beginning. Give each another seed=, or draw from one tf.random.Generator"
+    )
+
+
+def _of_devices(devices: dict[str, Any]) -> Iterator[str]:
+    if not devices:
+        return
+    there = [device.name for device in tf.config.list_logical_devices()]
+    known = [tf.DeviceSpec.from_string(name) for name in there]
+    for device, op in devices.items():
+        asked = tf.DeviceSpec.from_string(device)
+        if asked.device_type is None or asked.job not in (None, "localhost"):
+            continue
+        index = asked.device_index or 0
+        if not any((e.device_type, e.device_index) == (asked.device_type, index) for e in known):
+            listed = join([f"{each.device_type}:{each.device_index}" for each in known])
+            yield (
+                f"{_at(op)}the device {asked.device_type}:{index} is asked for and not there, so "
+                f"that this runs elsewhere. There is {listed}"
+            )
+
+
+def _at(op: Any) -> str:
+    line = _tensorflow.users_line(op)
+    return "" if line is None else f"line {line}: "

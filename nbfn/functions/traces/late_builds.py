@@ -1,0 +1,128 @@
+"""Variables that Keras makes while a function is traced: whose, and how to make them before.
+
+An optimizer makes its slots in its first step, a layer its weights in its first call. Nobody makes
+those by hand, but both can be had before the function is called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from nbfn.code import is_user_module
+
+_MAX_FRAMES = 400
+_VARIABLES = ("trainable_variables", "var_list", "variables")
+"""What optimizers call the variables that they are given."""
+
+
+@dataclass(frozen=True)
+class LateBuild:
+    """A Keras object that makes its variables now.
+
+    Attributes:
+        value: The object.
+        name: How the user's code calls it; None if it has no name there.
+        arguments: How the user's code calls the variables that it is built for, if it is an
+            optimizer.
+    """
+
+    value: Any
+    name: str | None
+    arguments: str | None
+
+    @property
+    def advice(self) -> str:
+        """What to do so that its variables are there before."""
+        if not _is_optimizer(self.value):
+            called = "the layer" if self.name is None else f"`{self.name}`"
+            return f"Call {called} once before, so that its variables are there"
+        name = self.name or "optimizer"
+        where = "in `__init__`" if name.startswith("self.") else "before"
+        return f"Make its variables {where}: {name}.build({self.arguments or 'variables'})"
+
+
+def late_build() -> LateBuild | None:
+    """What Keras object makes a variable on this thread now, as the user's code calls it.
+
+    It is the outermost that the user's code calls: a model, and not the layer in it.
+    """
+    found: LateBuild | None = None
+    candidate: Any = None
+    variables: list[Any] = []
+    for frame in _frames():
+        module = frame.f_globals.get("__name__", "")
+        own = frame.f_locals.get("self")
+        if module.startswith("keras."):
+            if _is_builder(own):
+                candidate = own
+                variables = next(
+                    (v for n in _VARIABLES if isinstance(v := frame.f_locals.get(n), list)),
+                    variables,
+                )
+        elif candidate is not None and is_user_module(module):
+            name = _name_of(candidate, frame)
+            if found is None or name is not None:
+                found = LateBuild(candidate, name, _name_of_variables(variables, frame))
+            if own is None or not _is_builder(own):
+                candidate = None
+    return found
+
+
+def undo_builds() -> None:
+    """Has optimizers that make their variables now, and cannot, do it again another time.
+
+    Keras notes that an optimizer is built before its variables are there.
+    """
+    for frame in _frames():
+        own: Any = frame.f_locals.get("self")
+        if frame.f_code.co_name == "build" and _is_optimizer(own) and own.built:
+            own.built = False
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
+
+
+def _bases(value: Any) -> list[str]:
+    return [c.__name__ for c in type(value).__mro__ if c.__module__.startswith("keras.")]
+
+
+def _is_optimizer(value: Any) -> bool:
+    return "BaseOptimizer" in _bases(value)
+
+
+def _is_builder(value: Any) -> bool:
+    return not {"BaseOptimizer", "Layer"}.isdisjoint(_bases(value))
+
+
+def _name_of(value: Any, frame: FrameType) -> str | None:
+    """The name by which cells can refer to an object; else the one that it has in the function."""
+    return next((name for name, each in _named(frame) if each is value), None)
+
+
+def _name_of_variables(variables: list[Any], frame: FrameType) -> str | None:
+    """The expression for the trainable variables of the model that has these."""
+    wanted = {id(getattr(each, "value", each)) for each in variables}
+    for name, each in _named(frame):
+        own = getattr(each, "trainable_variables", None) if _is_builder(each) else None
+        if own and {id(getattr(variable, "value", variable)) for variable in own} == wanted:
+            return f"{name}.trainable_variables"
+    return None
+
+
+def _named(frame: FrameType) -> Iterator[tuple[str, Any]]:
+    own = dict(frame.f_locals)
+    owner = own.pop("self", None)
+    yield from ((n, each) for n, each in list(frame.f_globals.items()) if n[:1] != "_")
+    for name, each in list(getattr(owner, "__dict__", {}).items()):
+        yield f"self.{name}", each
+    yield from own.items()
