@@ -319,18 +319,34 @@ class Removed(Record):
 
 
 class Totals(Record):
-    """How much there is of everything, also of what the tables leave out."""
+    """How much there is of everything, also of what the tables leave out.
 
-    functions: int = 0
-    cells: int = 0
-    calls: int = 0
-    hits: int = 0
-    traces: int = 0
-    retraces: int = 0
-    trace_seconds: float = 0
+    Every view shows these numbers, and counts nothing itself.
+    """
+
+    functions: int = Field(
+        default=0,
+        description="Traced and watched functions that exist, besides those of cells in segments.",
+    )
+    cells: int = Field(default=0, description="Cells in segments that have run.")
+    calls: int = Field(default=0, description="Calls of the functions, those of cells included.")
+    hits: int = Field(default=0, description="Calls that a trace served which was there.")
+    traces: int = Field(default=0, description="Traces in the caches of these functions now.")
+    retraces: int = Field(
+        default=0, description="Misses after the first trace whose traces can still serve."
+    )
+    trace_seconds: float = Field(
+        default=0,
+        description="What making graphs has taken in the runs of all cells; without cells, in the "
+        "calls of the functions.",
+    )
     trace_nbytes: int = Field(default=0, description="Size of all GraphDefs.")
-    variables: int = 0
-    variable_nbytes: int = 0
+    variables: int = Field(
+        default=0,
+        description="Variables that the notebook's names lead to, or that a trace has captured "
+        "which can still serve.",
+    )
+    variable_nbytes: int = Field(default=0, description="Size of these variables.")
 
 
 class Snapshot(Record):

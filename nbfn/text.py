@@ -33,7 +33,7 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
 
 def count(number: int, noun: str) -> str:
     """A number of things, such as ``1 call`` and ``2 calls``."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def sizes(shape: Iterable[int | None] | None) -> str:

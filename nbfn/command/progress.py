@@ -67,11 +67,12 @@ class Progress:
                 each = verdicts.get(name)
                 verdict = f"{each['status']}, {each['detail']}" if each else "not verified"
                 self._say(f"  {name}{text}: {verdict}")
-        known = record.known
+        totals, made = record.known.totals, record.known.retrace_count
+        gone = f" and {made - totals.retraces:,} gone" if made > totals.retraces else ""
         budget = "" if record.max_retraces is None else f" ({record.max_retraces} allowed)"
         self._say(
-            f"{count(len(known.functions), 'function')}, {count(len(known.state.traces), 'trace')}"
-            f", {count(known.retrace_count, 'retrace')}{budget}, {duration(record.seconds)}"
+            f"{count(totals.functions, 'function')}, {count(totals.traces, 'trace')}"
+            f", {count(totals.retraces, 'retrace')}{gone}{budget}, {duration(record.seconds)}"
         )
         for problem in record.problems:
             self.error(problem.sentence)

@@ -23,13 +23,14 @@ from nbfn.command.record import Record
 from nbfn.command.words import place, size
 from nbfn.documentation import documentation, page_of_cause
 from nbfn.sessions.feed import LIMITS
-from nbfn.sessions.known import totals_of
 from nbfn.text import count, duration
 
 MAX_ROWS = 1000
 """So many rows has a table, and so many entries a list; the rest is counted."""
 
 _STILL = '<p class="muted">A script draws here what can be opened, filtered and zoomed.</p>'
+
+_MEANINGS = {name: field.description for name, field in protocol.Totals.model_fields.items()}
 
 _VERDICTS = {
     "equal": "computes the same",
@@ -63,6 +64,9 @@ def html_of(record: Record) -> str:
         record=record,
         known=known,
         state=known.state,
+        functions=known.functions,
+        totals=known.totals,
+        meanings=_MEANINGS,
         traces=traces,
         captures={id: _captures(known.state, rows) for id, rows in traces.items()},
         traced_in=_by_cell(known.state.traces.values()),
@@ -81,7 +85,7 @@ def html_of(record: Record) -> str:
 
 def _snapshot(record: Record) -> protocol.Snapshot:
     """What the views of the page draw: the newest rows, as many as a page gets of a kernel."""
-    state = record.known.state
+    state = record.known.now
     tables = {
         name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
     }
@@ -91,12 +95,7 @@ def _snapshot(record: Record) -> protocol.Snapshot:
         nbfn=record.nbfn or __version__,
         tensorflow=record.known.tensorflow,
         documentation=documentation(),
-        totals=totals_of(
-            record.known.functions,
-            cells=len(state.cells),
-            variables=len(state.variables),
-            variable_nbytes=sum(each.nbytes or 0 for each in state.variables.values()),
-        ),
+        totals=record.known.totals,
         state=protocol.State.model_validate(tables),
     )
 

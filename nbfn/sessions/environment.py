@@ -1,4 +1,4 @@
-"""What only the kernel's main thread may find out: TensorFlow's devices, and the models' trees.
+"""What only the kernel's main thread may find out: devices, the models' trees, named variables.
 
 The feed runs on another thread, where TensorFlow and the user's objects are left alone.
 """
@@ -6,16 +6,20 @@ The feed runs on another thread, where TensorFlow and the user's objects are lef
 from __future__ import annotations
 
 import time
+from itertools import islice
+from typing import Any
 
 import tensorflow as tf
 
 from nbfn import protocol
 from nbfn.functions import live_functions
+from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of
+from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.modules.module.rows import Row, show_tensor
+from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, Norms, model_of
 from nbfn.sessions.contents.reach import past_captures
-from nbfn.sessions.feed import feed
-from nbfn.sessions.session import Session
+from nbfn.sessions.feed import LIMITS, Environment, feed
 from nbfn.sessions.timeline.records import record_of
 
 MODEL_ROWS = 400
@@ -24,17 +28,25 @@ MODEL_ROWS = 400
 PATIENCE = 50
 """A tree that has taken a second to read is read again when so many have passed."""
 
-_PAST = 0
-"""Stands for no model, but for what is past."""
+_VARIABLES = 0
+"""Stands for no model, but for the variables."""
 
 _read_at: dict[int, float] = {}
 
 
-def tell_environment(session: Session) -> None:
-    """Tells the feed of the devices, if a trace exists, of the models, and of what is past.
+Names = list[tuple[str, Any]]
+"""The notebook's public names and what they stand for, as `Session.named` gives them."""
+
+
+def tell_environment(named: Names, *, now: bool = False) -> None:
+    """Tells the feed of the devices, if a trace exists, of models, variables, and what is past.
 
     Listing devices initialises TensorFlow's context, after which devices cannot be configured; a
     trace has done so already.
+
+    Args:
+        named: The notebook's names.
+        now: Whether to look at all variables, also if that takes long and was done lately.
     """
     environment = feed().environment
     if any(function.recorder.traces for function in live_functions()):
@@ -42,31 +54,39 @@ def tell_environment(session: Session) -> None:
             device.name: protocol.DeviceRecord(id=device.name, kind=device.device_type)
             for device in tf.config.list_logical_devices()
         }
-    environment.models = _models(session, environment.models)
-    environment.past = _past(session, environment.past)
-
-
-def _past(session: Session, known: frozenset[str]) -> frozenset[str]:
-    """The captures that are no part of the session any more; those known if it takes long to see.
-
-    What only traces know is looked at as seldom as a tree that takes as long to read.
-    """
+    environment.models = _models(named, environment.models)
     began = time.monotonic()
-    if began < _read_at.get(_PAST, 0):
-        return known
-    past = past_captures(session.named(), live_functions())
-    ended = time.monotonic()
-    _read_at[_PAST] = ended + PATIENCE * (ended - began)
-    return past
+    if now or began >= _read_at.get(_VARIABLES, 0):
+        tell_variables(environment, named)
+        environment.past = past_captures(named, live_functions()) - environment.named.keys()
+        ended = time.monotonic()
+        _read_at[_VARIABLES] = ended + PATIENCE * (ended - began)
+
+
+def tell_variables(environment: Environment, named: Names) -> None:
+    """Tells an environment which variables the names lead to, and how the first are called."""
+    leaves = named_leaves(named).items()
+    variables = {capture_id(v): (name, v) for name, v in leaves if isinstance(v, tf.Variable)}
+    known = environment.named
+    sizes = {
+        id: known[id] if id in known else nbytes_of(each.shape, each.dtype)
+        for id, (_, each) in variables.items()
+    }
+    first = islice(variables.items(), LIMITS["variables"])
+    rows = {
+        id: record_of(protocol.VariableRecord, capture_of(each, name)) for id, (name, each) in first
+    }
+    if (sizes, rows) != (known, environment.variables):
+        environment.named, environment.variables = sizes, rows
 
 
 def _models(
-    session: Session, known: dict[str, protocol.ModelRecord]
+    named: Names, known: dict[str, protocol.ModelRecord]
 ) -> dict[str, protocol.ModelRecord]:
-    named = session.modules | session.models
+    models = models_of(named)
     left = MODEL_ROWS
     rows: dict[str, protocol.ModelRecord] = {}
-    for name, value in named.items():
+    for name, value in models.items():
         began = time.monotonic()
         if name in known and began < _read_at.get(id(value), 0):
             rows[name] = known[name]
@@ -75,10 +95,16 @@ def _models(
             ended = time.monotonic()
             _read_at[id(value)] = ended + PATIENCE * (ended - began)
         left -= len(rows[name].rows)
-    alive = {id(value) for value in named.values()}
-    for key in _read_at.keys() - alive - {_PAST}:
+    alive = {id(value) for value in models.values()}
+    for key in _read_at.keys() - alive - {_VARIABLES}:
         del _read_at[key]
     return rows
+
+
+def models_of(named: Names) -> dict[str, Any]:
+    """The modules, Keras models and layers among some names."""
+    modules = {name: value for name, value in named if isinstance(value, tf.Module)}
+    return modules | {name: value for name, value in named if kinds.is_layer(value)}
 
 
 def model_record(model: Model, most: int = 1000) -> protocol.ModelRecord:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from nbfn.functions.traces.capture import short_device
+from nbfn import protocol
+from nbfn.functions.traces.capture import capture_id, short_device
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.sessions.timeline.runs import Run, runs
@@ -18,23 +19,48 @@ AUTO = "`%tf_auto` is on: cells without a magic of their own run in segments"
 
 def session_outline(session: Session) -> Outline:
     """What the view of the session says."""
+    seen = session.shown
+    totals = seen.totals or protocol.Totals()
+    listed, in_segments = session.listed
     functions = [
-        (name + f.parameters, str(len(f.traces)), str(f.calls), str(f.hits), str(len(f.retraces)))
-        for name, f in session.functions.items()
+        (
+            name + f.parameters,
+            *(f"{each:,}" for each in (len(f.traces), f.calls, f.hits, f.recorder.retrace_count)),
+        )
+        for name, f in listed.items()
     ]
-    cells = [(name, str(cell.report)) for name, cell in session.cells.items()]
+    cells = [(name, str(cell.report)) for name, cell in in_segments.items()]
     variables = session.variables
     users = session.users
     rows = [
         (name, sizes(v.shape), v.dtype.name, short_device(v.device), ", ".join(users(v)))
         for name, v in islice(variables.items(), MAX_ROWS)
     ]
+    named = {capture_id(each) for each in variables.values()}
+    unnamed = (
+        (row.name, sizes(row.shape), row.dtype, row.device, ", ".join(users_of(seen.state, row)))
+        for row in seen.state.variables.values()
+        if row.kind == "variable" and row.id not in named
+    )
+    rows += islice(unnamed, MAX_ROWS - len(rows))
     modules = session.modules | session.models
     others = session.tables | session.datasets | session.iterators | session.optimizers
     return Outline(
-        f"session: {count(len(functions), 'function')}, {count(len(modules), 'module')}, "
-        f"{count(len(variables), 'variable')}",
-        [*([AUTO] if feed().environment.auto else []), *_time_lines(runs.rows())],
+        "session: "
+        + ", ".join(
+            count(number, noun)
+            for number, noun in (
+                (totals.functions, "function"),
+                (totals.cells, "cell"),
+                (len(modules), "module"),
+                (totals.variables, "variable"),
+            )
+        ),
+        [
+            *([AUTO] if feed().environment.auto else []),
+            *([_totals_line(totals)] if totals.traces else []),
+            *_time_lines(runs.rows()),
+        ],
         (
             Table("functions", ("function", "traces", "calls", "hits", "retraces"), functions),
             Table("cells", ("cell", "runs as"), cells),
@@ -43,7 +69,7 @@ def session_outline(session: Session) -> Outline:
                 "variables",
                 ("name", "shape", "dtype", "device", "captured by"),
                 rows,
-                total=len(variables),
+                total=totals.variables,
             ),
             Table(
                 "tables, datasets, iterators, optimizers",
@@ -52,6 +78,19 @@ def session_outline(session: Session) -> Outline:
             ),
         ),
     )
+
+
+def users_of(state: protocol.State, variable: protocol.VariableRecord) -> list[str]:
+    """The names of the functions whose traces capture a variable."""
+    traces = [each for each in state.traces.values() if variable.id in each.captures]
+    return list(dict.fromkeys(state.functions[each.function].name for each in traces))
+
+
+def _totals_line(totals: protocol.Totals) -> str:
+    counted = ", ".join(
+        count(getattr(totals, noun + "s"), noun) for noun in ("call", "hit", "trace", "retrace")
+    )
+    return f"{counted}, {duration(totals.trace_seconds)} to trace"
 
 
 def _time_lines(rows: Sequence[Run]) -> list[str]:

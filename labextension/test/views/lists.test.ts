@@ -21,7 +21,7 @@ describe('the lists of a session', () => {
         variable({ id: 'v3', name: 'model/out/kernel' })
       )
     });
-    const captured = section(element, 'Captured variables');
+    const captured = section(element, 'Variables');
     const titles = [...captured.querySelectorAll('.nbfn-Row > summary')].map(words);
     expect(titles.map(title => title.split(' ')[0])).toEqual([
       'model',
@@ -118,9 +118,7 @@ describe('the lists of a session', () => {
     expect(words(section(element, 'Functions'))).toContain(
       'a\\u202egnp.exe<img src=x>'
     );
-    expect(words(section(element, 'Captured variables'))).toContain(
-      '\\u2067evil\\u2069'
-    );
+    expect(words(section(element, 'Variables'))).toContain('\\u2067evil\\u2069');
     expect(words(section(element, 'Last retrace'))).toContain(
       'the key \\u202ex is new'
     );
