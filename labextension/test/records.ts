@@ -135,7 +135,17 @@ export function table<T extends { id: string }>(...rows: T[]): Record<string, T>
 
 /** A snapshot. */
 export function snapshot(state: State = {}, values: Partial<Snapshot> = {}): Snapshot {
+  const rows = (table: object | undefined) => Object.values(table ?? {});
+  const inside = new Set(rows(state.cells).flatMap(cell => cell.functions as string[]));
   return {
+    // As a kernel counts that leaves nothing out.
+    totals: {
+      functions: rows(state.functions).filter(each => !inside.has(each.id as string))
+        .length,
+      cells: rows(state.cells).length,
+      retraces: rows(state.retraces).length,
+      variables: rows(state.variables).length
+    },
     type: 'snapshot',
     protocol: PROTOCOL,
     epoch: 'epoch-1',

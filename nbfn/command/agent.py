@@ -87,6 +87,13 @@ class Agent:
 
     def taken(self) -> dict[str, Any]:
         """What has changed since this was asked last."""
+        if (
+            "nbfn.sessions.session" in sys.modules
+        ):  # which the notebook's first use of TensorFlow loads
+            from nbfn.sessions.environment import tell_environment
+            from nbfn.sessions.session import session
+
+            tell_environment(session().named(), now=True)
         self._feed.flush()
         with self._lock:
             put, self._put = self._put, {}

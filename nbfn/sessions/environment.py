@@ -28,6 +28,9 @@ MODEL_ROWS = 400
 PATIENCE = 50
 """A tree that has taken a second to read is read again when so many have passed."""
 
+FREE = 0.002
+"""So many seconds a look at all variables may take after each cell, however often one runs."""
+
 _VARIABLES = 0
 """Stands for no model, but for the variables."""
 
@@ -60,7 +63,7 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
         tell_variables(environment, named)
         environment.past = past_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
-        _read_at[_VARIABLES] = ended + PATIENCE * (ended - began)
+        _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
 
 
 def tell_variables(environment: Environment, named: Names) -> None:

@@ -93,7 +93,7 @@ class Feed:
     Args:
         scope: Gives the functions and cells that are told; all of the kernel by default.
         limits: So many rows of a table are told; all of tables that are not named.
-        environment: What is told besides, which feeds may share.
+        environment: What is told besides; feeds of a part share it with that of the whole.
     """
 
     def __init__(
@@ -107,6 +107,7 @@ class Feed:
         self.environment = environment or Environment()
         self._scope = scope or everything
         self._is_whole = scope is None
+        self._has_names = scope is None or environment is None
         self._limits = limits
         self._sent = protocol.State()
         self._totals = protocol.Totals()
@@ -262,8 +263,9 @@ class Feed:
             models = self.environment.models
             put.models.update(_changed(models, self._sent.models))
             removed.models.extend(name for name in self._sent.models if name not in models)
-            self._put_named(put)
             self._put_runs(put, removed)
+        if self._has_names:
+            self._put_named(put)
         work = {id: row for id, row in self.environment.work.items() if self._is_told(row)}
         put.work.update(_changed(work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in work)
@@ -335,7 +337,7 @@ class Feed:
         self, rows: dict[str, protocol.VariableRecord]
     ) -> dict[str, protocol.VariableRecord]:
         """Rows of captures, which have the names of when they were traced, with those of now."""
-        names = self.environment.variables if self._is_whole else {}
+        names = self.environment.variables if self._has_names else {}
         return {id: names.get(id, row) for id, row in rows.items()}
 
     def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:

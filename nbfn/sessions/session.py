@@ -36,7 +36,7 @@ from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
 from nbfn.sessions.environment import tell_environment, tell_variables
-from nbfn.sessions.feed import Environment, Feed, everything, feed
+from nbfn.sessions.feed import Feed, everything, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
 from nbfn.text import count, join
@@ -147,9 +147,8 @@ class Session:
         else:
             functions, cells = self.listed
             all_functions = [*functions.values(), *(f for c in cells.values() for f in c.functions)]
-            environment = Environment()
-            tell_variables(environment, self.named())
-            source = Feed(lambda: (all_functions, list(cells.values())), {}, environment)
+            source = Feed(lambda: (all_functions, list(cells.values())), {})
+            tell_variables(source.environment, self.named())
         source.flush()
         return source.snapshot()
 

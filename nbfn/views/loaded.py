@@ -34,7 +34,7 @@ def loaded_outline(session: LoadedSession) -> Outline:
         f"{count(len(variables), 'variable')} ({show_bytes(session.nbytes)})",
         (),
         (
-            Table("functions", ("function", "called with", "captures"), functions),
+            Table("signatures", ("function", "called with", "captures"), functions),
             Table("variables", ("name", "shape", "dtype", "device"), variables),
             Table("tables", ("name",), [(name,) for name in session.tables]),
         ),

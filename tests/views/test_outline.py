@@ -69,7 +69,7 @@ def test_session_and_export(tmp_path) -> None:
     f(tf.ones([1]))
     session = nbfn.Session({"f": f, "v": tf.Variable([1, 2])})
     text = bundle_of(session)["text/plain"]
-    assert text.startswith("session: 1 function, 0 modules, 1 variable")
+    assert text.startswith("session: 1 function, 0 cells, 0 modules, 1 variable")
     assert re.search(r"v +\[2\] +int32 +CPU:0", text)
     written = nbfn.export(tmp_path / "model", f, signatures={"add": f}, verify=False)
     assert "not verified" in bundle_of(written)["text/html"]

@@ -162,11 +162,11 @@ def test_a_placement_goes_by_device() -> None:
     ]
     page = page_of(Placement(tuple(operations), (Copy("exp:0", "CPU:1", "CPU:0", 2048),)))
     record = page.record()
-    assert record.title == "placement: 1702 operations on 2 devices"
+    assert record.title == "placement: 1,702 operations on 2 devices"
     assert rows(record, "not where it was asked for") == [["sum", "Sum", "/device:GPU:0", "CPU:0"]]
     assert rows(record, "copies between devices") == [["exp:0", "2.0 kB", "CPU:1", "CPU:0"]]
     assert [(group.title, group.open) for group in record.groups] == [
-        ("CPU:0: 1701 operations", False),
+        ("CPU:0: 1,701 operations", False),
         ("CPU:1: 1 operation", False),
     ]
     assert rows(record.groups[0], "types") == [["Mul", "1,700", "mul_0"], ["Sum", "1", "sum"]]

@@ -14,7 +14,7 @@ import { LastRetrace } from './lists/retraceList';
 import { CaptureTree, otherCaptures, VariableTree } from './lists/variableTree';
 import { WorkList } from './lists/workList';
 import { counts, device, duration, integer, size } from './parts/format';
-import { Limited } from './parts/limited';
+import { LeftOut, Limited } from './parts/limited';
 import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
 import { Fact, seen, Sentence } from './parts/texts';
@@ -59,6 +59,10 @@ function Session({ state }: { state: KernelState }): VNode {
         {() => (
           <>
             <FunctionList state={state} functions={functions} />
+            <LeftOut
+              number={(totals.functions ?? 0) - functions.length}
+              of={counts.otherFunctions}
+            />
             {functions.length > 0 && (
               <Question
                 code={'import nbfn\nnbfn.session().dependencies'}

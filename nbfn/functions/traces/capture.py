@@ -5,6 +5,7 @@ RFC "Functions, not Sessions", section "Captured state".
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -173,6 +174,7 @@ def _own_name(target: Any, kind: str) -> str:
     return f"unnamed {kind}"
 
 
+@functools.lru_cache(maxsize=1000)
 def nbytes_of(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
     """Size of a tensor in bytes; None where its shape is not static, or its dtype has no size."""
     number = shape.num_elements()

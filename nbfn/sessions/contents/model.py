@@ -105,7 +105,7 @@ class Model:
         known = all(row.nbytes is not None for row in variables)
         size = f", {show_bytes(sum(row.nbytes or 0 for row in variables))}" if known else ""
         trained = sum(row.trainable for row in variables)
-        return f"{count(len(variables), 'variable')}, {trained} trainable{size}"
+        return f"{count(len(variables), 'variable')}, {trained:,} trainable{size}"
 
     def training(self, row: Row) -> list[str]:
         """What training has done to a part or a variable, in words."""
