@@ -456,13 +456,17 @@ class Watch(Record):
     active: bool
 
 
+Verdict = Literal["passed", "failed", "refused", "unproven"]
+
+
 class Phrase(Record):
-    """Words that lead to something: code that can be put into a cell, a place, or a page."""
+    """Words that lead to something, or that judge: code for a cell, a place, a page, a verdict."""
 
     text: str = Field(description="The words; backticks enclose code.")
     code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
     cell: Cell | None = Field(default=None, description="The place, or where the code is needed.")
     page: str | None = Field(default=None, description="Address of a page of the documentation.")
+    verdict: Verdict | None = Field(default=None, description="What came of a check.")
 
 
 class PageTable(Record):
@@ -512,6 +516,7 @@ class Page(Record):
     groups: list[Page] = Field(description="Its parts, which fold.")
     open: bool = Field(description="Whether it is unfolded at first, within another.")
     diagram: Diagram | None = None
+    verdict: Verdict | None = Field(default=None, description="What came of a check.")
 
 
 class OperationTime(Record):

@@ -42,6 +42,27 @@ def sizes(shape: Iterable[int | None] | None) -> str:
     return str(list(shape)) if shape is not None and is_known else "[...]"
 
 
+def tensor_type(dtype: str, shape: Iterable[int | None] | None) -> str:
+    """Dtype and shape as text: ``float32[None, 8]``."""
+    return dtype + sizes(shape)
+
+
+def data_size(nbytes: float) -> str:
+    """A number of bytes as people write it: ``512 B``, ``1.5 kB``, ``12 MB`` (powers of 1000)."""
+    units = iter(("B", "kB", "MB", "GB", "TB"))
+    unit = next(units)
+    while nbytes >= (1000 if unit == "B" else 999.5) and unit != "TB":
+        nbytes, unit = nbytes / 1000, next(units)
+    digits = 2 if nbytes < 9.95 else 3
+    return f"{nbytes:,.0f} B" if unit == "B" else f"{significant(nbytes, digits)} {unit}"
+
+
+def significant(value: float, digits: int) -> str:
+    """A number rounded to some digits, its thousands separated: ``2.41``, ``40``, ``1,230``."""
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.3f}".rstrip("0").rstrip(".")
+
+
 def duration(seconds: float | None) -> str:
     """A time as people write it: ``38 ms``, ``3.1 s``, ``2 min 5 s``; a dash for none."""
     if seconds is None:

@@ -131,9 +131,13 @@ export interface Page {
    */
   open: boolean;
   diagram?: Diagram | null;
+  /**
+   * What came of a check.
+   */
+  verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
 }
 /**
- * Words that lead to something: code that can be put into a cell, a place, or a page.
+ * Words that lead to something, or that judge: code for a cell, a place, a page, a verdict.
  */
 export interface Phrase {
   /**
@@ -152,6 +156,10 @@ export interface Phrase {
    * Address of a page of the documentation.
    */
   page?: string | null;
+  /**
+   * What came of a check.
+   */
+  verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
 }
 /**
  * A place in the user's code.

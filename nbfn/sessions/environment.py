@@ -15,12 +15,13 @@ from nbfn import protocol
 from nbfn.functions import live_functions
 from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of
 from nbfn.functions.traces.variable_names import named_leaves
-from nbfn.modules.module.rows import Row, show_tensor
+from nbfn.modules.module.rows import Row
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, Norms, model_of
 from nbfn.sessions.contents.reach import past_captures
 from nbfn.sessions.feed import LIMITS, Environment, feed
 from nbfn.sessions.timeline.records import record_of
+from nbfn.text import tensor_type
 
 MODEL_ROWS = 400
 """So many rows all trees of a session have together; about 100 kB."""
@@ -129,7 +130,7 @@ def _row(row: Row, parameters: int | None, model: Model) -> protocol.ModelRow:
         row,
         path="/".join(row.path),
         name=row.name if row.path else model.name,
-        tensor=show_tensor(row.dtype, row.shape) if row.kind == "variable" else "",
+        tensor=tensor_type(row.dtype, row.shape) if row.kind == "variable" else "",
         parameters=parameters,
         trainable=row.kind == "module" or row.trainable,
         same_as=None if row.same_as is None else "/".join(row.same_as),

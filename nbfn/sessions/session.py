@@ -140,7 +140,7 @@ class Session:
 
     @property
     def shown(self) -> protocol.Snapshot:
-        """What all views show: the rows of everything, and the totals."""
+        """The rows and totals that all views show."""
         if self._is_notebooks:
             tell_environment(self.named(), now=True)
             source = feed()

@@ -9,7 +9,7 @@ from nbfn.functions import Capture, Retrace, Trace
 from nbfn.functions.traces.capture import captures_in
 from nbfn.functions.traces.cause import reasons
 from nbfn.sessions.session import Function
-from nbfn.text import count
+from nbfn.text import count, tensor_type
 from nbfn.views.outline import MAX_NEWEST, Outline, Table, Words, advice, place, reason
 
 
@@ -95,9 +95,5 @@ def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None =
 
 def captures_table(captures: Sequence[Capture], *, open: bool = False) -> Table:
     """The captured variables and tensors, one row each."""
-    rows = [(c.name, _shape(c), c.dtype, c.device, c.kind) for c in captures]
-    return Table("captures", ("name", "shape", "dtype", "device", "kind"), rows, open=open)
-
-
-def _shape(capture: Capture) -> str:
-    return "unknown" if capture.shape is None else str(list(capture.shape))
+    rows = [(c.name, tensor_type(c.dtype, c.shape), c.device, c.kind) for c in captures]
+    return Table("captures", ("name", "dtype and shape", "device", "kind"), rows, open=open)

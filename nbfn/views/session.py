@@ -11,7 +11,7 @@ from nbfn.functions.traces.capture import capture_id, short_device
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.sessions.timeline.runs import Run, runs
-from nbfn.text import count, duration, sizes
+from nbfn.text import count, duration, tensor_type
 from nbfn.views.outline import MAX_ROWS, Outline, Table
 
 AUTO = "`%tf_auto` is on: cells without a magic of their own run in segments"
@@ -33,14 +33,14 @@ def session_outline(session: Session) -> Outline:
     variables = session.variables
     users = session.users
     rows = [
-        (name, sizes(v.shape), v.dtype.name, short_device(v.device), ", ".join(users(v)))
+        (name, tensor_type(v.dtype.name, v.shape), short_device(v.device), ", ".join(users(v)))
         for name, v in islice(variables.items(), MAX_ROWS)
     ]
     named = {capture_id(each) for each in variables.values()}
     unnamed = (
-        (row.name, sizes(row.shape), row.dtype, row.device, ", ".join(users_of(seen.state, row)))
-        for row in seen.state.variables.values()
-        if row.kind == "variable" and row.id not in named
+        (each.name, tensor_type(each.dtype, each.shape), each.device, _users(seen.state, each))
+        for each in seen.state.variables.values()
+        if each.kind == "variable" and each.id not in named
     )
     rows += islice(unnamed, MAX_ROWS - len(rows))
     modules = session.modules | session.models
@@ -67,7 +67,7 @@ def session_outline(session: Session) -> Outline:
             Table("modules", ("name", "class"), _classes(modules.items())),
             Table(
                 "variables",
-                ("name", "shape", "dtype", "device", "captured by"),
+                ("name", "dtype and shape", "device", "captured by"),
                 rows,
                 total=totals.variables,
             ),
@@ -80,10 +80,10 @@ def session_outline(session: Session) -> Outline:
     )
 
 
-def users_of(state: protocol.State, variable: protocol.VariableRecord) -> list[str]:
+def _users(state: protocol.State, variable: protocol.VariableRecord) -> str:
     """The names of the functions whose traces capture a variable."""
     traces = [each for each in state.traces.values() if variable.id in each.captures]
-    return list(dict.fromkeys(state.functions[each.function].name for each in traces))
+    return ", ".join(dict.fromkeys(state.functions[each.function].name for each in traces))
 
 
 def _totals_line(totals: protocol.Totals) -> str:

@@ -82,9 +82,9 @@ export function percent(share: number): string {
   return share > 0 && share < 0.005 ? '< 1 %' : `${Math.round(share * 100)} %`;
 }
 
-/** A shape as text, such as "[3, ?]"; "[]" for a scalar, "?" for an unknown rank. */
+/** A shape as text, such as "[None, 3]"; "[]" for a scalar, "[...]" for an unknown rank. */
 export function shape(dimensions: readonly (number | null)[] | null): string {
-  return dimensions ? `[${dimensions.map(d => d ?? '?').join(', ')}]` : '?';
+  return dimensions ? `[${dimensions.map(d => d ?? 'None').join(', ')}]` : '[...]';
 }
 
 /** A device without the parts that are the same for all of a notebook, such as "GPU:0". */
