@@ -64,15 +64,28 @@ def significant(value: float, digits: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A time as people write it: ``38 ms``, ``3.1 s``, ``2 min 5 s``; a dash for none."""
+    """A time as people write it: ``38 ms``, ``3.14 s``, ``2 min 5 s``; a dash for none."""
     if seconds is None:
         return "–"
-    if seconds < 0.9995:
-        return f"{seconds * 1e3:.{1 if seconds < 0.001 else 0}f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    milliseconds = seconds * 1e3
+    if milliseconds <= 0:
+        return "0 ms"
+    if milliseconds < 0.095:
+        return f"{significant(milliseconds * 1e3, 2)} µs"
+    if milliseconds < 999.5:
+        return f"{significant(milliseconds, 2 if milliseconds < 99.5 else 3)} ms"
+    if seconds < 59.95:
+        return f"{significant(seconds, 3)} s"
+    if round(seconds) < 3600:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min"
+
+
+def percent(share: float) -> str:
+    """A share in whole percents; one above zero is never 0."""
+    return "< 1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")
 
 
 def join(items: Sequence[str], word: str = "and") -> str:

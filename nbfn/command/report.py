@@ -20,10 +20,10 @@ from markupsafe import Markup, escape
 from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import Record
-from nbfn.command.words import place, size
+from nbfn.command.words import place
 from nbfn.documentation import documentation, page_of_cause
 from nbfn.sessions.feed import LIMITS
-from nbfn.text import count, duration
+from nbfn.text import count, data_size, duration
 
 MAX_ROWS = 1000
 """So many rows has a table, and so many entries a list; the rest is counted."""
@@ -55,7 +55,7 @@ def html_of(record: Record) -> str:
         "page": page_of_cause,
         "place": place,
         "signature": _signature,
-        "size": size,
+        "size": data_size,
         "statement_lines": _statement_lines,
     }
     known = record.known

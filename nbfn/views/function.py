@@ -71,7 +71,7 @@ def status(function: Function) -> str:
 
 def traces_table(traces: Sequence[Trace]) -> Table:
     """The traces, one row each."""
-    rows = [(str(t.number), t.signature, str(t.hits), reason([t.cause])) for t in traces]
+    rows = [(f"{t.number:,}", t.signature, f"{t.hits:,}", reason([t.cause])) for t in traces]
     return Table("traces", ("#", "signature", "hits", "cause"), rows, newest=MAX_NEWEST)
 
 
@@ -84,7 +84,7 @@ def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None =
     there = None if traces is None else {trace.number for trace in traces}
     rows = [
         (
-            str(r.number),
+            f"{r.number:,}",
             reason(r.causes),
             advice(r.remedy, r.site) if there is None or r.trace in there else "",
         )

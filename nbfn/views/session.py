@@ -11,7 +11,7 @@ from nbfn.functions.traces.capture import capture_id, short_device
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.sessions.timeline.runs import Run, runs
-from nbfn.text import count, duration, tensor_type
+from nbfn.text import count, duration, percent, tensor_type
 from nbfn.views.outline import MAX_ROWS, Outline, Table
 
 AUTO = "`%tf_auto` is on: cells without a magic of their own run in segments"
@@ -105,7 +105,7 @@ def _time_lines(rows: Sequence[Run]) -> list[str]:
         ("Python and everything else", sum(run.python for run in ended)),
     )
     cells = count(sum(run.runs for run in ended), "run")
-    shares = ", ".join(f"{each / seconds:.0%} {name}" for name, each in parts)
+    shares = ", ".join(f"{percent(each / seconds)} {name}" for name, each in parts)
     lines = [f"where the time went: {duration(seconds)} in {cells} of cells: {shares}"]
     watched = sum(run.watched for run in ended)
     if watched:
