@@ -131,6 +131,8 @@ def export(path: str, overwrite: bool, strict: bool) -> Answer:
         return Answer({"error": str(error), "disproved": isinstance(error, AssertionError)})
     except Exception as error:
         return Answer({"error": f"{type(error).__name__}: {error}", "disproved": False})
+    from nbfn.views.export import export_outline
+
     said = asdict(done)
     said |= {"path": os.fspath(done.path), "verified": said["verified"] + said["verified_traces"]}
-    return Answer(said)
+    return Answer(said | {"page": export_outline(done).record().model_dump(mode="json")})

@@ -23,7 +23,7 @@ from nbfn.command.record import Record
 from nbfn.command.words import place
 from nbfn.documentation import documentation, page_of_cause
 from nbfn.sessions.feed import LIMITS
-from nbfn.text import count, data_size, duration
+from nbfn.text import count, data_size, duration, tensor_type
 
 MAX_ROWS = 1000
 """So many rows has a table, and so many entries a list; the rest is counted."""
@@ -32,11 +32,7 @@ _STILL = '<p class="muted">A script draws here what can be opened, filtered and 
 
 _MEANINGS = {name: field.description for name, field in protocol.Totals.model_fields.items()}
 
-_VERDICTS = {
-    "equal": "computes the same",
-    "shapes": "only shapes compared",
-    "skipped": "not compared",
-}
+_SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unproven": "?"}
 
 
 def html_of(record: Record) -> str:
@@ -72,7 +68,10 @@ def html_of(record: Record) -> str:
         traced_in=_by_cell(known.state.traces.values()),
         retraced_in=_by_cell(known.state.retraces.values()),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
-        verdicts=_VERDICTS,
+        exported=_exported(record),
+        phrase=protocol.Phrase,
+        signs=_SIGNS,
+        tensor_type=tensor_type,
         max_rows=MAX_ROWS,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
@@ -83,12 +82,21 @@ def html_of(record: Record) -> str:
     )
 
 
+def _exported(record: Record) -> protocol.Page | None:
+    """What the kernel says of the model that it has written."""
+    page = (record.export or {}).get("page")
+    return None if page is None else protocol.Page.model_validate(page)
+
+
 def _snapshot(record: Record) -> protocol.Snapshot:
     """What the views of the page draw: the newest rows, as many as a page gets of a kernel."""
     state = record.known.now
     tables = {
         name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
     }
+    # The kernel has ended, and with it what was under way when it was asked last.
+    tables["work"] = {}
+    tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
     return protocol.Snapshot(
         epoch="report",
         seq=0,
@@ -98,6 +106,11 @@ def _snapshot(record: Record) -> protocol.Snapshot:
         totals=record.known.totals,
         state=protocol.State.model_validate(tables),
     )
+
+
+def _ended(run: protocol.RunRecord) -> protocol.RunRecord:
+    """A run as it is when its kernel has ended."""
+    return run.model_copy(update={"running": False, "interrupted": 1}) if run.running else run
 
 
 def _marked(sentence: str) -> Markup:

@@ -14,7 +14,8 @@ def export_outline(export: Export) -> Outline:
     rows = []
     for name, text in export.signatures.items():
         result = checked.get(name)
-        rows.append((name, text, verdict(result.status if result else None)))
+        detail = result.detail if result is not None and result.status == "equal" else ""
+        rows.append((name, text, verdict(result.status if result else None), detail))
     variables = count(len(export.variables), "variable")
     lines: list[Words] = [f"{variables}, {count(len(export.signatures), 'signature')}"]
     if export.compared:
@@ -36,7 +37,10 @@ def export_outline(export: Export) -> Outline:
         lines,
         (
             Table(
-                "signatures", ("name", "inputs and outputs", "in a fresh process"), rows, open=True
+                "signatures",
+                ("name", "inputs and outputs", "in a fresh process", ""),
+                rows,
+                open=True,
             ),
             Table("variables", ("name",), [(name,) for name in export.variables]),
         ),

@@ -76,7 +76,7 @@ def test_a_notebook_that_runs_and_is_proven_ends_with_0(folder: Path, trained: E
     assert trained.code == 0, trained.err
     assert trained.err == ""
     assert (folder / "out/model/saved_model.pb").exists()
-    assert re.search(r"predict\(x: float32\(None, 4\)\).*: equal", trained.out)
+    assert re.search(r"predict\(x: float32\[None, 4\]\).*: equal", trained.out)
 
 
 def test_each_cell_and_each_retrace_has_a_plain_line(trained: Ended) -> None:
