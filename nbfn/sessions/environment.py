@@ -6,6 +6,8 @@ The feed runs on another thread, where TensorFlow and the user's objects are lef
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -13,13 +15,16 @@ import tensorflow as tf
 
 from nbfn import protocol
 from nbfn.functions import live_functions
+from nbfn.functions.calls.record import Observed
+from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of
 from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.modules.module.rows import Row
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, Norms, model_of
 from nbfn.sessions.contents.reach import past_captures
-from nbfn.sessions.feed import LIMITS, Environment, feed
+from nbfn.sessions.feed import LIMITS, Environment, everything, feed
+from nbfn.sessions.records import name_of
 from nbfn.sessions.timeline.records import record_of
 from nbfn.text import tensor_type
 
@@ -62,6 +67,7 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
     began = time.monotonic()
     if now or began >= _read_at.get(_VARIABLES, 0):
         tell_variables(environment, named)
+        environment.names = names_of(named, *everything())
         environment.past = past_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
@@ -82,6 +88,56 @@ def tell_variables(environment: Environment, named: Names) -> None:
     }
     if (sizes, rows) != (known, environment.variables):
         environment.named, environment.variables = sizes, rows
+
+
+def names_of(
+    named: Names, functions: Iterable[Observed], cells: Iterable[TracedCell]
+) -> dict[str, str]:
+    """What functions and cells are called whose own name others have, too, by their ids.
+
+    It is the notebook's name where there is one, else their own with the cell that made them.
+    """
+    inside = {each.id for cell in cells for each in cell.functions}
+    listed = [each for each in functions if each.id not in inside]
+    called = {id(value): name for name, value in reversed(named)}
+    return _told_apart(listed, called) | _told_apart(list(cells), called)
+
+
+def _told_apart(some: Sequence[Any], called: Mapping[int, str]) -> dict[str, str]:
+    labels = Counter(label_of(each) for each in some)
+    used = {label for label, number in labels.items() if number == 1}
+    names: dict[str, str] = {}
+    # The notebook's names first: no other may take them.
+    for each in sorted(some, key=lambda one: _notebooks_name(one, called) is None):
+        label = label_of(each)
+        if labels[label] > 1:
+            own = _notebooks_name(each, called)
+            name = unique = own or f"{label} ({_cell_of(each)})"
+            number = 1
+            while unique in used:
+                number += 1
+                unique = f"{name} {number}"
+            used.add(unique)
+            names[each.id] = unique
+    return names
+
+
+def label_of(each: Any) -> str:
+    """The name of a function or of a cell in segments, whether or not others have it."""
+    return name_of(each) if hasattr(each, "recorder") else str(each.label)
+
+
+def _notebooks_name(each: Any, called: Mapping[int, str]) -> str | None:
+    own = called.get(id(each)) or called.get(id(getattr(each, "function", None)))
+    owner = called.get(id(getattr(each, "owner", None)))
+    return own or (None if owner is None else f"{owner}.{each.recorder.name.rpartition('.')[2]}")
+
+
+def _cell_of(each: Any) -> str:
+    cell = each.place if isinstance(each, TracedCell) else each.site.cell
+    if cell is None:
+        return "no cell" if isinstance(each, TracedCell) else str(each.site)
+    return f"In [{cell.execution_count or ' '}]"
 
 
 def _models(

@@ -63,6 +63,7 @@ class Environment:
         models: The models' trees, by the notebook's names.
         named: Sizes in bytes of the variables that the notebook's names lead to, by id.
         variables: The rows of the first of these.
+        names: What functions are called whose own name others have, too, by their ids.
         past: Ids of captures that are no part of the session any more; they are not listed.
         work: What is under way, by id.
     """
@@ -72,6 +73,7 @@ class Environment:
     models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)
     variables: dict[str, protocol.VariableRecord] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     past: frozenset[str] = frozenset()
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
 
@@ -116,6 +118,7 @@ class Feed:
         self._segments: dict[str, list[str]] = {}
         self._held = Held()
         self._named: dict[str, int | None] = {}
+        self._own_names: dict[str, str] = {}
         self._past: frozenset[str] = frozenset()
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
@@ -264,6 +267,7 @@ class Feed:
             put.models.update(_changed(models, self._sent.models))
             removed.models.extend(name for name in self._sent.models if name not in models)
             self._put_runs(put, removed)
+            self._put_names(put)
         if self._has_names:
             self._put_named(put)
         work = {id: row for id, row in self.environment.work.items() if self._is_told(row)}
@@ -332,6 +336,23 @@ class Feed:
             self._held.add((id, nbytes) for id, nbytes in now.items() if id not in before)
             self._held.drop(id for id in before if id not in now)
             put.variables.update(_changed(self.environment.variables, self._sent.variables))
+
+    def _put_names(self, put: protocol.State) -> None:
+        """Adds the functions that are called something else now, as another has their name."""
+        names = self.environment.names
+        for id in names.keys() | self._own_names.keys():
+            row = known.row if (known := self._known.get(id)) is not None else None
+            if known is None or row is None:
+                self._own_names.pop(id, None)
+                continue
+            own = row.name if id in put.functions else self._own_names.get(id, row.name)
+            self._own_names[id] = own
+            if row.name != (name := names.get(id, own)):
+                known.row = row.model_copy(update={"name": name})
+                if id in put.functions or id in self._sent.functions:
+                    put.functions[id] = known.row
+            if id not in names:
+                del self._own_names[id]
 
     def _renamed(
         self, rows: dict[str, protocol.VariableRecord]

@@ -35,7 +35,7 @@ from nbfn.sessions.contents.held import Held, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
-from nbfn.sessions.environment import tell_environment, tell_variables
+from nbfn.sessions.environment import label_of, names_of, tell_environment, tell_variables
 from nbfn.sessions.feed import Feed, everything, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
@@ -129,14 +129,16 @@ class Session:
         They exist, whether or not a name of the notebook leads there. The functions of a cell in
         segments belong to it.
         """
-        names = {each.id: name for name, each in (self.functions | self.cells).items()}
         functions: Iterable[Any] = self.functions.values()
         cells: Iterable[TracedCell] = self.cells.values()
         if self._is_notebooks:
             functions, cells = everything()
+        names = names_of(self.named(), functions, cells)
         inside = {each.id for cell in cells for each in cell.functions}
-        shown = [each for each in functions if each.id not in inside]
-        return _told_apart(shown, names), _told_apart(cells, names)
+        return (
+            {names.get(f.id, label_of(f)): f for f in functions if f.id not in inside},
+            {names.get(cell.id, cell.label): cell for cell in cells},
+        )
 
     @property
     def shown(self) -> protocol.Snapshot:
@@ -408,19 +410,6 @@ class Session:
         )
         listed = ", ".join(count(number, noun) for number, noun in held if number)
         return f"<nbfn session: {listed or 'nothing yet'}>"
-
-
-def _told_apart(some: Iterable[Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Some things by the notebook's names, or else their own; a number parts those of one name."""
-    found: dict[str, Any] = {}
-    for each in sorted(some, key=lambda one: one.id not in names):
-        name = unique = names.get(each.id, each.label)
-        number = 1
-        while unique in found:
-            number += 1
-            unique = f"{name} ({number})"
-        found[unique] = each
-    return found
 
 
 def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[Any]:
