@@ -25,6 +25,11 @@ for (const record of [schema, ...Object.values(schema.$defs)]) {
   }
 }
 
+// What each total means, which the views say on hover.
+const meanings = Object.entries(schema.$defs.Totals.properties).map(
+  ([name, { description }]) => `  ${name}: ${JSON.stringify(description)}`
+);
+
 const banner = `/**
  * The messages between the kernel and the front end.
  *
@@ -39,6 +44,11 @@ const text = await format(
   `${types}
 /** Version of the protocol that these types describe. */
 export const PROTOCOL = ${version};
+
+/** What each of the totals means. */
+export const MEANINGS: Readonly<Record<keyof Totals, string>> = {
+${meanings.join(',\n')}
+};
 `,
   { ...(await resolveConfig(target)), filepath: target }
 );

@@ -319,18 +319,34 @@ class Removed(Record):
 
 
 class Totals(Record):
-    """How much there is of everything, also of what the tables leave out."""
+    """How much there is of everything, also of what the tables leave out.
 
-    functions: int = 0
-    cells: int = 0
-    calls: int = 0
-    hits: int = 0
-    traces: int = 0
-    retraces: int = 0
-    trace_seconds: float = 0
+    Every view shows these numbers, and counts nothing itself.
+    """
+
+    functions: int = Field(
+        default=0,
+        description="Traced and watched functions that exist, besides those of cells in segments.",
+    )
+    cells: int = Field(default=0, description="Cells in segments that have run.")
+    calls: int = Field(default=0, description="Calls of the functions, those of cells included.")
+    hits: int = Field(default=0, description="Calls that a trace served which was there.")
+    traces: int = Field(default=0, description="Traces in the caches of these functions now.")
+    retraces: int = Field(
+        default=0, description="Misses after the first trace whose traces can still serve."
+    )
+    trace_seconds: float = Field(
+        default=0,
+        description="What making graphs has taken in the runs of all cells; without cells, in the "
+        "calls of the functions.",
+    )
     trace_nbytes: int = Field(default=0, description="Size of all GraphDefs.")
-    variables: int = 0
-    variable_nbytes: int = 0
+    variables: int = Field(
+        default=0,
+        description="Variables that the notebook's names lead to, or that a trace has captured "
+        "which can still serve.",
+    )
+    variable_nbytes: int = Field(default=0, description="Size of these variables.")
 
 
 class Snapshot(Record):
@@ -440,13 +456,17 @@ class Watch(Record):
     active: bool
 
 
+Verdict = Literal["passed", "failed", "refused", "unproven"]
+
+
 class Phrase(Record):
-    """Words that lead to something: code that can be put into a cell, a place, or a page."""
+    """Words that lead to something, or that judge: code for a cell, a place, a page, a verdict."""
 
     text: str = Field(description="The words; backticks enclose code.")
     code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
     cell: Cell | None = Field(default=None, description="The place, or where the code is needed.")
     page: str | None = Field(default=None, description="Address of a page of the documentation.")
+    verdict: Verdict | None = Field(default=None, description="What came of a check.")
 
 
 class PageTable(Record):
@@ -496,6 +516,7 @@ class Page(Record):
     groups: list[Page] = Field(description="Its parts, which fold.")
     open: bool = Field(description="Whether it is unfolded at first, within another.")
     diagram: Diagram | None = None
+    verdict: Verdict | None = Field(default=None, description="What came of a check.")
 
 
 class OperationTime(Record):

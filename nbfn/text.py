@@ -33,7 +33,7 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
 
 def count(number: int, noun: str) -> str:
     """A number of things, such as ``1 call`` and ``2 calls``."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def sizes(shape: Iterable[int | None] | None) -> str:
@@ -42,16 +42,50 @@ def sizes(shape: Iterable[int | None] | None) -> str:
     return str(list(shape)) if shape is not None and is_known else "[...]"
 
 
+def tensor_type(dtype: str, shape: Iterable[int | None] | None) -> str:
+    """Dtype and shape as text: ``float32[None, 8]``."""
+    return dtype + sizes(shape)
+
+
+def data_size(nbytes: float) -> str:
+    """A number of bytes as people write it: ``512 B``, ``1.5 kB``, ``12 MB`` (powers of 1000)."""
+    units = iter(("B", "kB", "MB", "GB", "TB"))
+    unit = next(units)
+    while nbytes >= (1000 if unit == "B" else 999.5) and unit != "TB":
+        nbytes, unit = nbytes / 1000, next(units)
+    digits = 2 if nbytes < 9.95 else 3
+    return f"{nbytes:,.0f} B" if unit == "B" else f"{significant(nbytes, digits)} {unit}"
+
+
+def significant(value: float, digits: int) -> str:
+    """A number rounded to some digits, its thousands separated: ``2.41``, ``40``, ``1,230``."""
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.3f}".rstrip("0").rstrip(".")
+
+
 def duration(seconds: float | None) -> str:
-    """A time as people write it: ``38 ms``, ``3.1 s``, ``2 min 5 s``; a dash for none."""
+    """A time as people write it: ``38 ms``, ``3.14 s``, ``2 min 5 s``; a dash for none."""
     if seconds is None:
         return "–"
-    if seconds < 0.9995:
-        return f"{seconds * 1e3:.{1 if seconds < 0.001 else 0}f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    milliseconds = seconds * 1e3
+    if milliseconds <= 0:
+        return "0 ms"
+    if milliseconds < 0.095:
+        return f"{significant(milliseconds * 1e3, 2)} µs"
+    if milliseconds < 999.5:
+        return f"{significant(milliseconds, 2 if milliseconds < 99.5 else 3)} ms"
+    if seconds < 59.95:
+        return f"{significant(seconds, 3)} s"
+    if round(seconds) < 3600:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min"
+
+
+def percent(share: float) -> str:
+    """A share in whole percents; one above zero is never 0."""
+    return "< 1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")
 
 
 def join(items: Sequence[str], word: str = "and") -> str:

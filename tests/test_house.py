@@ -40,8 +40,8 @@ ORDER = {
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
-        *("contents", "cluster", "snapshot", "dependencies", "placement", "session", "checkpoint"),
-        *("timeline", "known", "records", "feed", "environment", "lookout", "export", "load"),
+        *("contents", "cluster", "snapshot", "dependencies", "placement", "timeline", "known"),
+        *("records", "feed", "environment", "session", "checkpoint", "lookout", "export", "load"),
     ),
     "nbfn.sessions.contents": (
         "cell_code",

@@ -131,9 +131,13 @@ export interface Page {
    */
   open: boolean;
   diagram?: Diagram | null;
+  /**
+   * What came of a check.
+   */
+  verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
 }
 /**
- * Words that lead to something: code that can be put into a cell, a place, or a page.
+ * Words that lead to something, or that judge: code for a cell, a place, a page, a verdict.
  */
 export interface Phrase {
   /**
@@ -152,6 +156,10 @@ export interface Phrase {
    * Address of a page of the documentation.
    */
   page?: string | null;
+  /**
+   * What came of a check.
+   */
+  verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
 }
 /**
  * A place in the user's code.
@@ -457,20 +465,49 @@ export interface Snapshot {
 }
 /**
  * How much there is of everything, also of what the tables leave out.
+ *
+ * Every view shows these numbers, and counts nothing itself.
  */
 export interface Totals {
+  /**
+   * Traced and watched functions that exist, besides those of cells in segments.
+   */
   functions?: number;
+  /**
+   * Cells in segments that have run.
+   */
   cells?: number;
+  /**
+   * Calls of the functions, those of cells included.
+   */
   calls?: number;
+  /**
+   * Calls that a trace served which was there.
+   */
   hits?: number;
+  /**
+   * Traces in the caches of these functions now.
+   */
   traces?: number;
+  /**
+   * Misses after the first trace whose traces can still serve.
+   */
   retraces?: number;
+  /**
+   * What making graphs has taken in the runs of all cells; without cells, in the calls of the functions.
+   */
   trace_seconds?: number;
   /**
    * Size of all GraphDefs.
    */
   trace_nbytes?: number;
+  /**
+   * Variables that the notebook's names lead to, or that a trace has captured which can still serve.
+   */
   variables?: number;
+  /**
+   * Size of these variables.
+   */
   variable_nbytes?: number;
 }
 /**
@@ -1084,3 +1121,20 @@ export interface Watch {
 
 /** Version of the protocol that these types describe. */
 export const PROTOCOL = 1;
+
+/** What each of the totals means. */
+export const MEANINGS: Readonly<Record<keyof Totals, string>> = {
+  functions:
+    'Traced and watched functions that exist, besides those of cells in segments.',
+  cells: 'Cells in segments that have run.',
+  calls: 'Calls of the functions, those of cells included.',
+  hits: 'Calls that a trace served which was there.',
+  traces: 'Traces in the caches of these functions now.',
+  retraces: 'Misses after the first trace whose traces can still serve.',
+  trace_seconds:
+    'What making graphs has taken in the runs of all cells; without cells, in the calls of the functions.',
+  trace_nbytes: 'Size of all GraphDefs.',
+  variables:
+    "Variables that the notebook's names lead to, or that a trace has captured which can still serve.",
+  variable_nbytes: 'Size of these variables.'
+};

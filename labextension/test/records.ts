@@ -135,7 +135,17 @@ export function table<T extends { id: string }>(...rows: T[]): Record<string, T>
 
 /** A snapshot. */
 export function snapshot(state: State = {}, values: Partial<Snapshot> = {}): Snapshot {
+  const rows = <T>(table: Record<string, T> | undefined): T[] =>
+    Object.values(table ?? {});
+  const inside = new Set(rows(state.cells).flatMap(cell => cell.functions));
   return {
+    // As a kernel counts that leaves nothing out.
+    totals: {
+      functions: rows(state.functions).filter(each => !inside.has(each.id)).length,
+      cells: rows(state.cells).length,
+      retraces: rows(state.retraces).length,
+      variables: rows(state.variables).length
+    },
     type: 'snapshot',
     protocol: PROTOCOL,
     epoch: 'epoch-1',

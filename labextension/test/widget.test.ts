@@ -72,11 +72,11 @@ describe('the widget', () => {
       target: null,
       snapshot: HIT
     });
-    expect(words(el)).toContain('Captured variables');
+    expect(words(el)).toContain('Variables');
     model.set('target', 'f1');
     model.set('view', 'function');
     await drawn();
-    expect(words(el)).not.toContain('Captured variables');
+    expect(words(el)).not.toContain('Variables');
     expect(words(el)).toContain('Hit train_step');
   });
 

@@ -47,12 +47,14 @@ class Agent:
         self._lock = threading.RLock()
         self._put: dict[str, dict[str, protocol.Record]] = {}
         self._removed: dict[str, list[str]] = {}
+        self._totals = protocol.Totals()
         self._feed = Feed(limits={}, environment=feed().environment)
         self._feed.subscribe(self._receive)
         feed().subscribe(lambda _: self._feed.flush())
         on_enlisted(self._watch)
 
     def _receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
+        self._totals = message.totals or self._totals
         if isinstance(message, protocol.Snapshot):
             self._add(message.state)
             return
@@ -80,9 +82,18 @@ class Agent:
         if found is not None and found.calls:
             gone: Any = SimpleNamespace(id=id, site=site, parameters=parameters, recorder=found)
             self._add(state_of([gone]))
+            with self._lock:
+                self._removed.setdefault("functions", []).append(id)
 
     def taken(self) -> dict[str, Any]:
         """What has changed since this was asked last."""
+        if (
+            "nbfn.sessions.session" in sys.modules
+        ):  # which the notebook's first use of TensorFlow loads
+            from nbfn.sessions.environment import tell_environment
+            from nbfn.sessions.session import session
+
+            tell_environment(session().named(), now=True)
         self._feed.flush()
         with self._lock:
             put, self._put = self._put, {}
@@ -92,7 +103,8 @@ class Agent:
             for name, table in put.items()
         }
         tensorflow = getattr(sys.modules.get("tensorflow"), "__version__", None)
-        return {"put": rows, "removed": removed, "tensorflow": tensorflow}
+        totals = self._totals.model_dump(mode="json")
+        return {"put": rows, "removed": removed, "totals": totals, "tensorflow": tensorflow}
 
 
 _agent: Agent | None = None
@@ -119,6 +131,8 @@ def export(path: str, overwrite: bool, strict: bool) -> Answer:
         return Answer({"error": str(error), "disproved": isinstance(error, AssertionError)})
     except Exception as error:
         return Answer({"error": f"{type(error).__name__}: {error}", "disproved": False})
+    from nbfn.views.export import export_outline
+
     said = asdict(done)
     said |= {"path": os.fspath(done.path), "verified": said["verified"] + said["verified_traces"]}
-    return Answer(said)
+    return Answer(said | {"page": export_outline(done).record().model_dump(mode="json")})

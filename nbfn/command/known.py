@@ -11,40 +11,55 @@ class Known:
     """All that a kernel has told, also of functions that it has dropped since.
 
     Attributes:
-        state: The records.
+        state: The records, also of functions that the kernel has dropped.
+        now: What the kernel has now, or had at its end.
+        totals: How much of everything that is.
         tensorflow: The version of TensorFlow, once the notebook has imported it.
     """
 
     def __init__(self) -> None:
         self.state = protocol.State()
+        self.totals = protocol.Totals()
+        self.now = protocol.State()
         self.tensorflow: str | None = None
 
     def take(self, told: dict[str, Any]) -> list[protocol.RetraceRecord]:
         """Takes what has changed, and returns the new retraces."""
         put = protocol.State.model_validate(told["put"])
         new = [row for id, row in put.retraces.items() if id not in self.state.retraces]
+        removed = protocol.Removed.model_validate(told["removed"])
         for name, table in put:
             getattr(self.state, name).update(table)
-        removed = protocol.Removed.model_validate(told["removed"])
-        gone = set(removed.functions)
+            rows = getattr(self.now, name)
+            rows.update(table)
+            for id in getattr(removed, name):
+                rows.pop(id, None)
         for id in removed.traces:
             trace = self.state.traces.get(id)
-            if trace is not None and trace.function not in gone:  # evicted, or relaxed into another
+            if (
+                trace is not None and trace.function in self.now.functions
+            ):  # evicted, or relaxed into another
                 del self.state.traces[id]
         for id in removed.runs:  # which are parts of other rows now
             self.state.runs.pop(id, None)
+        self.totals = protocol.Totals.model_validate(told["totals"])
         self.tensorflow = told["tensorflow"] or self.tensorflow
         return new
 
     @property
     def functions(self) -> list[protocol.FunctionRecord]:
-        """The functions in the order of creation."""
+        """The functions besides those of cells in segments, in the order of creation."""
+        inside = {id for cell in self.state.cells.values() for id in cell.functions}
+        return [each for each in self._all_functions if each.id not in inside]
+
+    @property
+    def _all_functions(self) -> list[protocol.FunctionRecord]:
         return sorted(self.state.functions.values(), key=lambda each: _number(each.id))
 
     @property
     def retraces(self) -> list[protocol.RetraceRecord]:
         """Every retrace, function by function."""
-        order = {each.id: number for number, each in enumerate(self.functions)}
+        order = {each.id: number for number, each in enumerate(self._all_functions)}
         return sorted(self.state.retraces.values(), key=lambda r: (order[r.function], r.number))
 
     @property
@@ -54,7 +69,7 @@ class Known:
         Of a function only the newest 1000 have records; and those are not counted by the function
         whose traces cannot serve any more.
         """
-        return max(sum(each.retraces for each in self.functions), len(self.state.retraces))
+        return max(sum(each.retraces for each in self._all_functions), len(self.state.retraces))
 
     @property
     def cells(self) -> list[protocol.TracedCellRecord]:

@@ -8,8 +8,8 @@ import click
 
 from nbfn import protocol
 from nbfn.command.record import CellRun, Failure, Record
-from nbfn.command.words import place, size
-from nbfn.text import count, duration, shorten
+from nbfn.command.words import place
+from nbfn.text import count, data_size, duration, shorten
 
 HEARTBEAT = 30.0
 """Seconds after which a cell that goes on is worth another line."""
@@ -30,7 +30,7 @@ class Progress:
 
     def goes_on(self, cell: CellRun, seconds: float, doing: str) -> None:
         """Says that a cell still runs."""
-        self._cell(cell, f"{seconds:.0f} s", f"still runs{': ' if doing else ''}{doing}")
+        self._cell(cell, duration(round(seconds)), f"still runs{': ' if doing else ''}{doing}")
 
     def ran(self, cell: CellRun, retraces: Sequence[protocol.RetraceRecord]) -> None:
         """Says what a cell took, and what was traced again in it."""
@@ -60,18 +60,19 @@ class Progress:
         record = self._record
         export = record.export
         if export is not None and "error" not in export:
-            nbytes = size(export["nbytes"])
+            nbytes = data_size(export["nbytes"])
             self._say(f"exported {record.export_path}: {nbytes} in {duration(export['seconds'])}")
             verdicts = {each["signature"]: each for each in export["verified"]}
             for name, text in export["signatures"].items():
                 each = verdicts.get(name)
                 verdict = f"{each['status']}, {each['detail']}" if each else "not verified"
                 self._say(f"  {name}{text}: {verdict}")
-        known = record.known
+        totals, made = record.known.totals, record.known.retrace_count
+        gone = f" and {made - totals.retraces:,} gone" if made > totals.retraces else ""
         budget = "" if record.max_retraces is None else f" ({record.max_retraces} allowed)"
         self._say(
-            f"{count(len(known.functions), 'function')}, {count(len(known.state.traces), 'trace')}"
-            f", {count(known.retrace_count, 'retrace')}{budget}, {duration(record.seconds)}"
+            f"{count(totals.functions, 'function')}, {count(totals.traces, 'trace')}"
+            f", {count(totals.retraces, 'retrace')}{gone}{budget}, {duration(record.seconds)}"
         )
         for problem in record.problems:
             self.error(problem.sentence)

@@ -20,22 +20,19 @@ from markupsafe import Markup, escape
 from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import Record
-from nbfn.command.words import place, size
+from nbfn.command.words import place
 from nbfn.documentation import documentation, page_of_cause
 from nbfn.sessions.feed import LIMITS
-from nbfn.sessions.known import totals_of
-from nbfn.text import count, duration
+from nbfn.text import count, data_size, duration, tensor_type
 
 MAX_ROWS = 1000
 """So many rows has a table, and so many entries a list; the rest is counted."""
 
 _STILL = '<p class="muted">A script draws here what can be opened, filtered and zoomed.</p>'
 
-_VERDICTS = {
-    "equal": "computes the same",
-    "shapes": "only shapes compared",
-    "skipped": "not compared",
-}
+_MEANINGS = {name: field.description for name, field in protocol.Totals.model_fields.items()}
+
+_SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unproven": "?"}
 
 
 def html_of(record: Record) -> str:
@@ -54,7 +51,7 @@ def html_of(record: Record) -> str:
         "page": page_of_cause,
         "place": place,
         "signature": _signature,
-        "size": size,
+        "size": data_size,
         "statement_lines": _statement_lines,
     }
     known = record.known
@@ -63,12 +60,18 @@ def html_of(record: Record) -> str:
         record=record,
         known=known,
         state=known.state,
+        functions=known.functions,
+        totals=known.totals,
+        meanings=_MEANINGS,
         traces=traces,
         captures={id: _captures(known.state, rows) for id, rows in traces.items()},
         traced_in=_by_cell(known.state.traces.values()),
         retraced_in=_by_cell(known.state.retraces.values()),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
-        verdicts=_VERDICTS,
+        exported=_exported(record),
+        phrase=protocol.Phrase,
+        signs=_SIGNS,
+        tensor_type=tensor_type,
         max_rows=MAX_ROWS,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
@@ -79,26 +82,35 @@ def html_of(record: Record) -> str:
     )
 
 
+def _exported(record: Record) -> protocol.Page | None:
+    """What the kernel says of the model that it has written."""
+    page = (record.export or {}).get("page")
+    return None if page is None else protocol.Page.model_validate(page)
+
+
 def _snapshot(record: Record) -> protocol.Snapshot:
     """What the views of the page draw: the newest rows, as many as a page gets of a kernel."""
-    state = record.known.state
+    state = record.known.now
     tables = {
         name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
     }
+    # The kernel has ended, and with it what was under way when it was asked last.
+    tables["work"] = {}
+    tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
     return protocol.Snapshot(
         epoch="report",
         seq=0,
         nbfn=record.nbfn or __version__,
         tensorflow=record.known.tensorflow,
         documentation=documentation(),
-        totals=totals_of(
-            record.known.functions,
-            cells=len(state.cells),
-            variables=len(state.variables),
-            variable_nbytes=sum(each.nbytes or 0 for each in state.variables.values()),
-        ),
+        totals=record.known.totals,
         state=protocol.State.model_validate(tables),
     )
+
+
+def _ended(run: protocol.RunRecord) -> protocol.RunRecord:
+    """A run as it is when its kernel has ended."""
+    return run.model_copy(update={"running": False, "interrupted": 1}) if run.running else run
 
 
 def _marked(sentence: str) -> Markup:

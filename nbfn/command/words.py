@@ -1,13 +1,8 @@
-"""How sizes and places are written."""
+"""How places are written."""
 
 from __future__ import annotations
 
-from jinja2.filters import do_filesizeformat
-
 from nbfn import protocol
-
-size = do_filesizeformat
-"""A number of bytes, such as ``1.5 MB``."""
 
 
 def place(cell: protocol.Cell | None) -> str:

@@ -231,7 +231,7 @@ class Hooks:
         from nbfn.sessions.session import Session
 
         try:
-            tell_environment(Session(self._shell.user_ns))
+            tell_environment(Session(self._shell.user_ns).named())
         except Exception as error:
             tell_failure("could not look at the models and devices", error)
 

@@ -45,7 +45,8 @@ class FunctionReads:
         name: The notebook's name for it.
         cell: The cell that defined it, if any.
         calls: The cells that made its traces.
-        values: The Python values that its traces have read, by the names of the user's code.
+        values: The Python values that its traces have read, by the names of the user's code; what
+            a cell imports is none.
         variables: The variables that its traces capture, by the notebook's names.
         changes: What has changed since the newest trace; empty if a trace still serves.
     """
@@ -71,6 +72,7 @@ class CellReads:
         cell: The cell.
         reads: The cell that gave each name its value that it reads, itself or by what it calls.
         direct: The names among them that its own code reads.
+        imports: The names among them that have been imported, and so never change.
         gives: The names that it gives a value.
         outdated: The names of what it has read, and what has changed since its run.
         shows: Whether it only shows something, and so need not run again.
@@ -81,6 +83,7 @@ class CellReads:
     cell: Cell
     reads: Mapping[str, Cell]
     direct: frozenset[str]
+    imports: frozenset[str]
     gives: frozenset[str]
     outdated: tuple[str, ...]
     shows: bool = False
@@ -149,9 +152,18 @@ def dependencies_of(named: Iterable[tuple[str, Any]], log: CellLog = cells) -> D
 
 
 def _cell(ran: RanCell, log: CellLog) -> CellReads:
-    reads = {name: by.cell for name, by in log.givers(ran).items()}
-    code, outdated = ran.code, tuple(log.outdated(ran))
-    return CellReads(ran.cell, reads, code.reads, code.gives, outdated, code.shows, code.defines)
+    givers = log.givers(ran)
+    code = ran.code
+    return CellReads(
+        cell=ran.cell,
+        reads={name: by.cell for name, by in givers.items()},
+        direct=code.reads,
+        imports=frozenset(name for name, by in givers.items() if name in by.code.imports),
+        gives=code.gives,
+        outdated=tuple(log.outdated(ran)),
+        shows=code.shows,
+        defines=code.defines,
+    )
 
 
 def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
@@ -163,10 +175,17 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
         name,
         function.site.cell,
         tuple(_once(trace.site.cell for trace in traces)),
-        tuple(dict.fromkeys(each.name for each in sources if each.kind != "code")),
+        tuple(dict.fromkeys(each.name for each in sources if _is_value(each, log))),
         tuple(dict.fromkeys(capture.name for trace in traces for capture in trace.captures)),
         tuple(_changes(function, traces, log)),
     )
+
+
+def _is_value(source: Any, log: CellLog) -> bool:
+    """Whether something that a trace has read is neither code nor imported."""
+    root = root_of(source.name)
+    giver = log.giver(root)
+    return source.kind != "code" and (giver is None or root not in giver.code.imports)
 
 
 def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""What only the kernel's main thread may find out: TensorFlow's devices, and the models' trees.
+"""What only the kernel's main thread may find out: devices, the models' trees, named variables.
 
 The feed runs on another thread, where TensorFlow and the user's objects are left alone.
 """
@@ -6,17 +6,27 @@ The feed runs on another thread, where TensorFlow and the user's objects are lef
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 import tensorflow as tf
 
 from nbfn import protocol
 from nbfn.functions import live_functions
-from nbfn.modules.module.rows import Row, show_tensor
+from nbfn.functions.calls.record import Observed
+from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of
+from nbfn.functions.traces.variable_names import named_leaves
+from nbfn.modules.module.rows import Row
+from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, Norms, model_of
 from nbfn.sessions.contents.reach import past_captures
-from nbfn.sessions.feed import feed
-from nbfn.sessions.session import Session
+from nbfn.sessions.feed import LIMITS, Environment, everything, feed
+from nbfn.sessions.records import name_of
 from nbfn.sessions.timeline.records import record_of
+from nbfn.text import tensor_type
 
 MODEL_ROWS = 400
 """So many rows all trees of a session have together; about 100 kB."""
@@ -24,17 +34,28 @@ MODEL_ROWS = 400
 PATIENCE = 50
 """A tree that has taken a second to read is read again when so many have passed."""
 
-_PAST = 0
-"""Stands for no model, but for what is past."""
+FREE = 0.002
+"""So many seconds a look at all variables may take after each cell, however often one runs."""
+
+_VARIABLES = 0
+"""Stands for no model, but for the variables."""
 
 _read_at: dict[int, float] = {}
 
 
-def tell_environment(session: Session) -> None:
-    """Tells the feed of the devices, if a trace exists, of the models, and of what is past.
+Names = list[tuple[str, Any]]
+"""The notebook's public names and what they stand for, as `Session.named` gives them."""
+
+
+def tell_environment(named: Names, *, now: bool = False) -> None:
+    """Tells the feed of the devices, if a trace exists, of models, variables, and what is past.
 
     Listing devices initialises TensorFlow's context, after which devices cannot be configured; a
     trace has done so already.
+
+    Args:
+        named: The notebook's names.
+        now: Whether to look at all variables, also if that takes long and was done lately.
     """
     environment = feed().environment
     if any(function.recorder.traces for function in live_functions()):
@@ -42,31 +63,90 @@ def tell_environment(session: Session) -> None:
             device.name: protocol.DeviceRecord(id=device.name, kind=device.device_type)
             for device in tf.config.list_logical_devices()
         }
-    environment.models = _models(session, environment.models)
-    environment.past = _past(session, environment.past)
-
-
-def _past(session: Session, known: frozenset[str]) -> frozenset[str]:
-    """The captures that are no part of the session any more; those known if it takes long to see.
-
-    What only traces know is looked at as seldom as a tree that takes as long to read.
-    """
+    environment.models = _models(named, environment.models)
     began = time.monotonic()
-    if began < _read_at.get(_PAST, 0):
-        return known
-    past = past_captures(session.named(), live_functions())
-    ended = time.monotonic()
-    _read_at[_PAST] = ended + PATIENCE * (ended - began)
-    return past
+    if now or began >= _read_at.get(_VARIABLES, 0):
+        tell_variables(environment, named)
+        environment.names = names_of(named, *everything())
+        environment.past = past_captures(named, live_functions()) - environment.named.keys()
+        ended = time.monotonic()
+        _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
+
+
+def tell_variables(environment: Environment, named: Names) -> None:
+    """Tells an environment which variables the names lead to, and how the first are called."""
+    leaves = named_leaves(named).items()
+    variables = {capture_id(v): (name, v) for name, v in leaves if isinstance(v, tf.Variable)}
+    known = environment.named
+    sizes = {
+        id: known[id] if id in known else nbytes_of(each.shape, each.dtype)
+        for id, (_, each) in variables.items()
+    }
+    first = islice(variables.items(), LIMITS["variables"])
+    rows = {
+        id: record_of(protocol.VariableRecord, capture_of(each, name)) for id, (name, each) in first
+    }
+    if (sizes, rows) != (known, environment.variables):
+        environment.named, environment.variables = sizes, rows
+
+
+def names_of(
+    named: Names, functions: Iterable[Observed], cells: Iterable[TracedCell]
+) -> dict[str, str]:
+    """What functions and cells are called whose own name others have, too, by their ids.
+
+    It is the notebook's name where there is one, else their own with the cell that made them.
+    """
+    inside = {each.id for cell in cells for each in cell.functions}
+    listed = [each for each in functions if each.id not in inside]
+    called = {id(value): name for name, value in reversed(named)}
+    return _told_apart(listed, called) | _told_apart(list(cells), called)
+
+
+def _told_apart(some: Sequence[Any], called: Mapping[int, str]) -> dict[str, str]:
+    labels = Counter(label_of(each) for each in some)
+    used = {label for label, number in labels.items() if number == 1}
+    names: dict[str, str] = {}
+    # The notebook's names first: no other may take them.
+    for each in sorted(some, key=lambda one: _notebooks_name(one, called) is None):
+        label = label_of(each)
+        if labels[label] > 1:
+            own = _notebooks_name(each, called)
+            name = unique = own or f"{label} ({_cell_of(each)})"
+            number = 1
+            while unique in used:
+                number += 1
+                unique = f"{name} {number}"
+            used.add(unique)
+            names[each.id] = unique
+    return names
+
+
+def label_of(each: Any) -> str:
+    """The name of a function or of a cell in segments, whether or not others have it."""
+    return name_of(each) if hasattr(each, "recorder") else str(each.label)
+
+
+def _notebooks_name(each: Any, called: Mapping[int, str]) -> str | None:
+    own = called.get(id(each)) or called.get(id(getattr(each, "function", None)))
+    owner = called.get(id(getattr(each, "owner", None)))
+    return own or (None if owner is None else f"{owner}.{each.recorder.name.rpartition('.')[2]}")
+
+
+def _cell_of(each: Any) -> str:
+    cell = each.place if isinstance(each, TracedCell) else each.site.cell
+    if cell is None:
+        return "no cell" if isinstance(each, TracedCell) else str(each.site)
+    return f"In [{cell.execution_count or ' '}]"
 
 
 def _models(
-    session: Session, known: dict[str, protocol.ModelRecord]
+    named: Names, known: dict[str, protocol.ModelRecord]
 ) -> dict[str, protocol.ModelRecord]:
-    named = session.modules | session.models
+    models = models_of(named)
     left = MODEL_ROWS
     rows: dict[str, protocol.ModelRecord] = {}
-    for name, value in named.items():
+    for name, value in models.items():
         began = time.monotonic()
         if name in known and began < _read_at.get(id(value), 0):
             rows[name] = known[name]
@@ -75,10 +155,16 @@ def _models(
             ended = time.monotonic()
             _read_at[id(value)] = ended + PATIENCE * (ended - began)
         left -= len(rows[name].rows)
-    alive = {id(value) for value in named.values()}
-    for key in _read_at.keys() - alive - {_PAST}:
+    alive = {id(value) for value in models.values()}
+    for key in _read_at.keys() - alive - {_VARIABLES}:
         del _read_at[key]
     return rows
+
+
+def models_of(named: Names) -> dict[str, Any]:
+    """The modules, Keras models and layers among some names."""
+    modules = {name: value for name, value in named if isinstance(value, tf.Module)}
+    return modules | {name: value for name, value in named if kinds.is_layer(value)}
 
 
 def model_record(model: Model, most: int = 1000) -> protocol.ModelRecord:
@@ -100,7 +186,7 @@ def _row(row: Row, parameters: int | None, model: Model) -> protocol.ModelRow:
         row,
         path="/".join(row.path),
         name=row.name if row.path else model.name,
-        tensor=show_tensor(row.dtype, row.shape) if row.kind == "variable" else "",
+        tensor=tensor_type(row.dtype, row.shape) if row.kind == "variable" else "",
         parameters=parameters,
         trainable=row.kind == "module" or row.trainable,
         same_as=None if row.same_as is None else "/".join(row.same_as),

@@ -24,7 +24,7 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
-from nbfn.sessions.known import Captured, KnownRows, totals_of
+from nbfn.sessions.known import Held, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
 
@@ -61,6 +61,9 @@ class Environment:
         auto: Whether ``%tf_auto`` is on.
         devices: The devices, once there is a trace.
         models: The models' trees, by the notebook's names.
+        named: Sizes in bytes of the variables that the notebook's names lead to, by id.
+        variables: The rows of the first of these.
+        names: What functions are called whose own name others have, too, by their ids.
         past: Ids of captures that are no part of the session any more; they are not listed.
         work: What is under way, by id.
     """
@@ -68,6 +71,9 @@ class Environment:
     auto: bool = False
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
     models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
+    named: dict[str, int | None] = field(default_factory=dict)
+    variables: dict[str, protocol.VariableRecord] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     past: frozenset[str] = frozenset()
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
 
@@ -89,7 +95,7 @@ class Feed:
     Args:
         scope: Gives the functions and cells that are told; all of the kernel by default.
         limits: So many rows of a table are told; all of tables that are not named.
-        environment: What is told besides, which feeds may share.
+        environment: What is told besides; feeds of a part share it with that of the whole.
     """
 
     def __init__(
@@ -101,14 +107,18 @@ class Feed:
         self.epoch = secrets.token_hex(8)
         self.seq = 0
         self.environment = environment or Environment()
-        self._scope = scope or _everything
+        self._scope = scope or everything
         self._is_whole = scope is None
+        self._has_names = scope is None or environment is None
         self._limits = limits
         self._sent = protocol.State()
         self._totals = protocol.Totals()
         self._seen: dict[str, int] = {}
         self._known: dict[str, KnownRows] = {}
-        self._captured = Captured()
+        self._segments: dict[str, list[str]] = {}
+        self._held = Held()
+        self._named: dict[str, int | None] = {}
+        self._own_names: dict[str, str] = {}
         self._past: frozenset[str] = frozenset()
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
@@ -250,12 +260,16 @@ class Feed:
             if self._seen.get(cell.id) != cell.changed and (row := _row_of(cell)) is not None:
                 self._seen[cell.id] = cell.changed
                 put.cells[cell.id] = row
+                self._segments[cell.id] = row.functions
         if self._is_whole:
             put.devices.update(_changed(self.environment.devices, self._sent.devices))
             models = self.environment.models
             put.models.update(_changed(models, self._sent.models))
             removed.models.extend(name for name in self._sent.models if name not in models)
             self._put_runs(put, removed)
+            self._put_names(put)
+        if self._has_names:
+            self._put_named(put)
         work = {id: row for id, row in self.environment.work.items() if self._is_told(row)}
         put.work.update(_changed(work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in work)
@@ -263,15 +277,17 @@ class Feed:
         for id in [id for id in self._seen if id not in alive]:
             del self._seen[id]
             self._forget(id, removed)
-        gone = self._captured.gone()
+        gone = self._held.gone()
         self._put_past(put)
         removed.variables.extend((gone | self._past) & self._sent.variables.keys())
         self._limit(put, removed)
+        variables, nbytes = self._held.without(self._past)
         totals = totals_of(
             (known.row for known in self._known.values() if known.row is not None),
-            cells=len(cells),
-            variables=len(self._captured) - len(self._past),
-            variable_nbytes=self._captured.nbytes - self._captured.nbytes_of(self._past),
+            [self._segments.get(cell.id, ()) for cell in cells],
+            self._runs.values(),
+            variables=variables,
+            variable_nbytes=nbytes,
         )
         tensorflow = _tensorflow_version() or self._tensorflow
         now = (totals, tensorflow, self.environment.auto)
@@ -300,18 +316,50 @@ class Feed:
         """Takes the rows of captures that are past out, and puts those in that are not any more."""
         before, self._past = (
             self._past,
-            frozenset(id for id in self.environment.past if id in self._captured),
+            frozenset(id for id in self.environment.past if id in self._held),
         )
         for id in self._past & put.variables.keys():
             del put.variables[id]
-        again = {id for id in before - self._past if id in self._captured}
+        again = {id for id in before - self._past if id in self._held}
         if again:
             from nbfn.sessions.records import variable_rows
 
             traces = (known.traces for known in self._known.values())
-            put.variables.update(
-                variable_rows(chain.from_iterable(t.values() for t in traces), again)
-            )
+            rows = variable_rows(chain.from_iterable(t.values() for t in traces), again)
+            put.variables.update(self._renamed(rows))
+
+    def _put_named(self, put: protocol.State) -> None:
+        """Adds the variables that the notebook's names lead to, under these names."""
+        now = self.environment.named
+        if now is not self._named:
+            before, self._named = self._named, now
+            self._held.add((id, nbytes) for id, nbytes in now.items() if id not in before)
+            self._held.drop(id for id in before if id not in now)
+            put.variables.update(_changed(self.environment.variables, self._sent.variables))
+
+    def _put_names(self, put: protocol.State) -> None:
+        """Adds the functions that are called something else now, as another has their name."""
+        names = self.environment.names
+        for id in names.keys() | self._own_names.keys():
+            row = known.row if (known := self._known.get(id)) is not None else None
+            if known is None or row is None:
+                self._own_names.pop(id, None)
+                continue
+            own = row.name if id in put.functions else self._own_names.get(id, row.name)
+            self._own_names[id] = own
+            if row.name != (name := names.get(id, own)):
+                known.row = row.model_copy(update={"name": name})
+                if id in put.functions or id in self._sent.functions:
+                    put.functions[id] = known.row
+            if id not in names:
+                del self._own_names[id]
+
+    def _renamed(
+        self, rows: dict[str, protocol.VariableRecord]
+    ) -> dict[str, protocol.VariableRecord]:
+        """Rows of captures, which have the names of when they were traced, with those of now."""
+        names = self.environment.variables if self._has_names else {}
+        return {id: names.get(id, row) for id, row in rows.items()}
 
     def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Adds the runs of cells that are new or have been merged."""
@@ -342,13 +390,13 @@ class Feed:
             return
         self._known[function.id] = now
         put.functions.update(rows.functions)
-        for name, known in (
-            ("traces", old.traces),
-            ("retraces", old.retraces),
-            ("variables", self._captured),
+        for name, known, new in (
+            ("traces", old.traces, rows.traces),
+            ("retraces", old.retraces, rows.retraces),
+            ("variables", self._held, self._renamed(rows.variables)),
         ):
             sent = getattr(self._sent, name)
-            changed = _changed(getattr(rows, name), sent)
+            changed = _changed(new, sent)
             # A row that newer ones have pushed out of what is told stays out.
             told = {id: row for id, row in changed.items() if id in sent or id not in known}
             getattr(put, name).update(told)
@@ -359,6 +407,7 @@ class Feed:
         for name in ("functions", "cells"):
             if id in getattr(self._sent, name):
                 getattr(removed, name).append(id)
+        self._segments.pop(id, None)
         old = self._known.pop(id, None)
         if old is not None:
             self._replace(old, type(old)(), removed)
@@ -371,9 +420,9 @@ class Feed:
             fewer = old.retraces - now.retraces
             removed.retraces.extend(id for id in fewer if id in self._sent.retraces)
         for id in gone:
-            self._captured.drop(old.traces[id])
+            self._held.drop(capture.id for capture in old.traces[id])
         for id in now.traces.keys() - old.traces.keys():
-            self._captured.add(now.traces[id])
+            self._held.add((capture.id, capture.nbytes) for capture in now.traces[id])
 
     def _limit(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Takes out the oldest rows of tables that have become too long."""
@@ -411,7 +460,7 @@ def _changed(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
     return {id: row for id, row in rows.items() if sent.get(id) != row}
 
 
-def _everything() -> Scope:
+def everything() -> Scope:
     """The functions of the kernel that are listed, and its cells.
 
     A cell is listed when it has run to an end; one that is lazily traced, when it has a graph.
@@ -420,7 +469,8 @@ def _everything() -> Scope:
         return (), ()
     from nbfn.functions import live_functions
 
-    functions = [function for function in live_functions() if is_shown(function)]
+    # A method may be there twice: TensorFlow clones it for its object, and both share a record.
+    functions = list({each.id: each for each in live_functions() if is_shown(each)}.values())
     if "nbfn.functions.segments.cell" not in sys.modules:
         return functions, ()
     from nbfn.functions.segments.cell import live_cells

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nbfn import protocol
 
 if TYPE_CHECKING:
     from nbfn.functions import Capture
+
+
+class Timed(Protocol):
+    """A run of a cell, as far as its totals go."""
+
+    @property
+    def tracing(self) -> float:
+        """Seconds that went into making graphs."""
 
 
 @dataclass
@@ -32,14 +40,20 @@ class KnownRows:
     row: protocol.FunctionRecord | None = None
 
 
-class Captured:
-    """The variables that some traces capture, counted.
+VARIABLE = "variable-"
+"""How the ids of variables begin, among those of everything that traces capture."""
+
+
+class Held:
+    """What some traces capture and the notebook's names lead to, counted.
 
     Attributes:
-        nbytes: Size of all of them in bytes.
+        variables: How many variables are among it.
+        nbytes: Size of these in bytes.
     """
 
     def __init__(self) -> None:
+        self.variables = 0
         self.nbytes = 0
         self._counts: Counter[str] = Counter()
         self._sizes: dict[str, int] = {}
@@ -48,41 +62,68 @@ class Captured:
     def __contains__(self, id: object) -> bool:
         return id in self._counts
 
-    def __len__(self) -> int:
-        return len(self._counts)
+    def without(self, ids: Iterable[str]) -> tuple[int, int]:
+        """How many variables there are besides some of them, and their size in bytes."""
+        left = [self._sizes.get(id, 0) for id in ids if id.startswith(VARIABLE)]
+        return self.variables - len(left), self.nbytes - sum(left)
 
-    def nbytes_of(self, ids: Iterable[str]) -> int:
-        """Size of some of them in bytes."""
-        return sum(self._sizes.get(id, 0) for id in ids)
+    def add(self, sizes: Iterable[tuple[str, int | None]]) -> None:
+        """Counts what a new holder has: ids and sizes in bytes."""
+        for id, nbytes in sizes:
+            self._counts[id] += 1
+            if id not in self._sizes:
+                self._sizes[id] = nbytes or 0
+                self._count(id, 1)
 
-    def add(self, captures: Iterable[Capture]) -> None:
-        """Counts what a new trace captures."""
-        for each in captures:
-            self._counts[each.id] += 1
-            if each.id not in self._sizes:
-                self._sizes[each.id] = each.nbytes or 0
-                self.nbytes += each.nbytes or 0
-
-    def drop(self, captures: Iterable[Capture]) -> None:
-        """Counts what a trace captured that is gone."""
-        for each in captures:
-            self._counts[each.id] -= 1
-            self._fewer.add(each.id)
+    def drop(self, ids: Iterable[str]) -> None:
+        """Counts what a holder has no longer."""
+        for id in ids:
+            self._counts[id] -= 1
+            self._fewer.add(id)
 
     def gone(self) -> set[str]:
-        """Ids of those that no trace captures any more, since this was asked last."""
+        """Ids of those that nothing holds any more, since this was asked last."""
         gone = {id for id in self._fewer if self._counts[id] <= 0}
         self._fewer.clear()
         for id in gone:
             del self._counts[id]
-            self.nbytes -= self._sizes.pop(id)
+            self._count(id, -1)
+            del self._sizes[id]
         return gone
 
+    def _count(self, id: str, by: int) -> None:
+        if id.startswith(VARIABLE):
+            self.variables += by
+            self.nbytes += by * self._sizes[id]
 
-def totals_of(functions: Iterable[protocol.FunctionRecord], **more: int) -> protocol.Totals:
-    """What the rows of some functions sum up to, with the totals that no such row tells."""
+
+def totals_of(
+    functions: Iterable[protocol.FunctionRecord],
+    cells: Iterable[Collection[str]],
+    runs: Collection[Timed],
+    **variables: int,
+) -> protocol.Totals:
+    """The totals: the one place that says what is counted.
+
+    Args:
+        functions: The rows of all functions, those of cells included.
+        cells: Of each cell in segments the ids of its functions.
+        runs: The runs of the notebook's cells; none in a script.
+        variables: The totals that are of variables.
+    """
     rows = list(functions)
-    summed = ("calls", "hits", "traces", "retraces", "trace_seconds")
-    sums = {name: sum(getattr(row, name) for row in rows) for name in summed}
-    nbytes = sum(row.nbytes for row in rows)
-    return protocol.Totals(functions=len(rows), trace_nbytes=nbytes, **sums, **more)
+    of_cells = [set(each) for each in cells]
+    inside = set().union(*of_cells)
+    summed = ("calls", "hits", "traces", "retraces")
+    timed = runs or rows
+    return protocol.Totals(
+        functions=sum(row.id not in inside for row in rows),
+        cells=len(of_cells),
+        trace_seconds=sum(
+            each.trace_seconds if isinstance(each, protocol.FunctionRecord) else each.tracing
+            for each in timed
+        ),
+        trace_nbytes=sum(row.nbytes for row in rows),
+        **{name: sum(getattr(row, name) for row in rows) for name in summed},
+        **variables,
+    )

@@ -18,10 +18,9 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions import Cause, TracedFunction, function
 from nbfn.functions.traces.variable_names import walk
-from nbfn.modules.module.rows import show_bytes
 from nbfn.sessions.export.place import RECORD, holds_model, reading
 from nbfn.sessions.session import Session
-from nbfn.text import count, first_line, join, shorten
+from nbfn.text import count, data_size, first_line, join, shorten
 
 _SAVED = Cause("requested", "saved in the model")
 _OWN_LISTS = re.compile(r"\w*variables/\d+")
@@ -91,7 +90,7 @@ class LoadedSession(Session):
         functions = self.functions
         lines = [
             f"<nbfn session loaded from {self.path}: {count(len(functions), 'function')}, "
-            f"{count(len(self.variables), 'variable')} ({show_bytes(self.nbytes)})>"
+            f"{count(len(self.variables), 'variable')} ({data_size(self.nbytes)})>"
         ]
         for name, each in functions.items():
             saved = [trace.signature for trace in each.traces] or [each.parameters[1:-1]]

@@ -13,6 +13,7 @@ from nbfn import protocol
 from nbfn.code import is_library
 from nbfn.sessions.timeline.records import record_of
 from nbfn.sessions.timeline.runs import Seen
+from nbfn.text import duration
 from nbfn.underway.work import Extent, Work, under_way
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Lookout:
 
     def _rows_of_function(self, since: _Since, seconds: int) -> Iterator[protocol.WorkRecord]:
         doing = since.doing
-        details = [f"{seconds} s"]
+        details = [duration(seconds)]
         extent: tuple[int | None, int | None] = (None, None)
         if doing.kind == "trace":
             operations = doing.operations()
@@ -156,7 +157,7 @@ def _row_of(work: Work, now: float) -> protocol.WorkRecord:
     seconds = int(now - work.started)
     if work.kind == "loop":
         return _loop_row(work.id, work.name, work.unit, (work.done, work.total), seconds)
-    parts = [f"{seconds} s", f"{work.unit} {work.done + 1} of {work.total}", work.step]
+    parts = [duration(seconds), f"{work.unit} {work.done + 1:,} of {work.total:,}", work.step]
     return record_of(
         protocol.WorkRecord,
         work,
@@ -170,9 +171,9 @@ def _loop_row(
     id: str, name: str, unit: str, extent: Extent, seconds: int, function: str | None = None
 ) -> protocol.WorkRecord:
     done, total = extent
-    parts = [_count(done, total, unit), f"{seconds} s"]
+    parts = [_count(done, total, unit), duration(seconds)]
     if total and 0 < done <= total and seconds:
-        parts.append(f"about {round(seconds * (total - done) / done):,} s left")
+        parts.append(f"about {duration(round(seconds * (total - done) / done))} left")
     return protocol.WorkRecord(
         id=id,
         kind="loop",

@@ -88,7 +88,7 @@ def add_rows(
         The rows that there are now, also those that were not added.
     """
     recorder = function.recorder
-    name = _name(function)
+    name = name_of(function)
     with recorder.lock:
         traces = list(recorder.traces.values())
         retraces = list(recorder.retraces)
@@ -151,7 +151,7 @@ def variable_rows(
     }
 
 
-def _name(function: Observed) -> str:
+def name_of(function: Observed) -> str:
     """The name of a function; that of a variable that leads to it, if it has none of its own."""
     name = function.recorder.name
     if LAMBDA not in name:

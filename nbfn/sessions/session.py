@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn import protocol
 from nbfn.errors import NbfnError
 from nbfn.functions import TracedFunction, live_functions
 from nbfn.functions.graphs.wrap import WrappedFunction
@@ -34,6 +35,8 @@ from nbfn.sessions.contents.held import Held, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
+from nbfn.sessions.environment import label_of, names_of, tell_environment, tell_variables
+from nbfn.sessions.feed import Feed, everything, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
 from nbfn.text import count, join
@@ -114,6 +117,47 @@ class Session:
     def watched(self) -> dict[str, WatchedFunction]:
         """The observer of every function that was made elsewhere, by the name to show."""
         return {f.label: f for f in live_functions() if isinstance(f, WatchedFunction)}
+
+    @property
+    def _is_notebooks(self) -> bool:
+        return self._namespace is notebook()
+
+    @property
+    def listed(self) -> tuple[dict[str, Function], dict[str, TracedCell]]:
+        """The functions and cells that views list, by the names to show.
+
+        They exist, whether or not a name of the notebook leads there. The functions of a cell in
+        segments belong to it.
+        """
+        functions: Iterable[Any] = self.functions.values()
+        cells: Iterable[TracedCell] = self.cells.values()
+        if self._is_notebooks:
+            functions, cells = everything()
+        names = names_of(self.named(), functions, cells)
+        inside = {each.id for cell in cells for each in cell.functions}
+        return (
+            {names.get(f.id, label_of(f)): f for f in functions if f.id not in inside},
+            {names.get(cell.id, cell.label): cell for cell in cells},
+        )
+
+    @property
+    def shown(self) -> protocol.Snapshot:
+        """The rows and totals that all views show."""
+        if self._is_notebooks:
+            tell_environment(self.named(), now=True)
+            source = feed()
+        else:
+            functions, cells = self.listed
+            all_functions = [*functions.values(), *(f for c in cells.values() for f in c.functions)]
+            source = Feed(lambda: (all_functions, list(cells.values())), {})
+            tell_variables(source.environment, self.named())
+        source.flush()
+        return source.snapshot()
+
+    @property
+    def totals(self) -> protocol.Totals:
+        """How much there is of everything, as all views show it."""
+        return self.shown.totals or protocol.Totals()
 
     @property
     def cells(self) -> dict[str, TracedCell]:
@@ -355,13 +399,13 @@ class Session:
         return held_by(self.named(), self.tables)
 
     def __repr__(self) -> str:
+        totals = self.totals
         held = (
-            (len(self.functions), "function"),
-            (len(self.cells), "cell"),
-            (len(self.watched.keys() - self.functions.keys()), "watched function"),
+            (totals.functions, "function"),
+            (totals.cells, "cell"),
             (len(self.modules), "module"),
             (len(self.models), "Keras model"),
-            (len(self.variables), "variable"),
+            (totals.variables, "variable"),
             (len(self.tables), "table"),
         )
         listed = ", ".join(count(number, noun) for number, noun in held if number)

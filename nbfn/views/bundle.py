@@ -48,11 +48,11 @@ def bundle_of(shown: Any) -> dict[str, Any]:
         case TracedCell():
             return _live("cell", shown, cell_outline(shown))
         case LoadedSession():
-            return _static(loaded_outline(shown))
+            return outline_bundle(loaded_outline(shown))
         case Session():
             return _live("session", None, session_outline(shown))
         case Export():
-            return _static(export_outline(shown))
+            return outline_bundle(export_outline(shown))
         case Module():
             model = model_of(shown)
             return _model_bundle(model) | ({} if model.variables else {"text/plain": repr(shown)})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from nbfn.protocol import Phrase
 from nbfn.sessions.export.export import Export
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table
+from nbfn.views.outline import Outline, Table, Words, judged
 
 
 def export_outline(export: Export) -> Outline:
@@ -13,13 +14,14 @@ def export_outline(export: Export) -> Outline:
     rows = []
     for name, text in export.signatures.items():
         result = checked.get(name)
-        rows.append((name, text, "not verified" if result is None else _VERDICTS[result.status]))
+        detail = result.detail if result is not None and result.status == "equal" else ""
+        rows.append((name, text, verdict(result.status if result else None), detail))
     variables = count(len(export.variables), "variable")
-    lines = [f"{variables}, {count(len(export.signatures), 'signature')}"]
+    lines: list[Words] = [f"{variables}, {count(len(export.signatures), 'signature')}"]
     if export.compared:
         lines.append(f"compared by value in another process: {export.compared}")
     lines += [
-        f"{each.signature}: {_VERDICTS[each.status]}: {each.detail}"
+        f"{each.signature}: {verdict(each.status).text}: {each.detail}"
         for each in (*export.verified, *export.verified_traces)
         if each.status != "equal"
     ]
@@ -34,10 +36,29 @@ def export_outline(export: Export) -> Outline:
         f"exported to {export.path}",
         lines,
         (
-            Table("signatures", ("name", "inputs and outputs", "in a fresh process"), rows),
+            Table(
+                "signatures",
+                ("name", "inputs and outputs", "in a fresh process", ""),
+                rows,
+                open=True,
+            ),
             Table("variables", ("name",), [(name,) for name in export.variables]),
         ),
+        verdict="passed" if is_proven(export) else "unproven",
     )
+
+
+def is_proven(export: Export) -> bool:
+    """Whether every signature was called in another process, and computed the same."""
+    equal = {each.signature for each in export.verified if each.status == "equal"}
+    return equal >= export.signatures.keys()
+
+
+def verdict(status: str | None) -> Phrase:
+    """What came of the proof of a signature, in words; None if it was not tried."""
+    if status is None:
+        return judged("not verified", "unproven")
+    return judged(_VERDICTS[status], "passed" if status == "equal" else "unproven")
 
 
 _VERDICTS = {

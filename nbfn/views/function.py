@@ -9,7 +9,7 @@ from nbfn.functions import Capture, Retrace, Trace
 from nbfn.functions.traces.capture import captures_in
 from nbfn.functions.traces.cause import reasons
 from nbfn.sessions.session import Function
-from nbfn.text import count
+from nbfn.text import count, tensor_type
 from nbfn.views.outline import MAX_NEWEST, Outline, Table, Words, advice, place, reason
 
 
@@ -71,7 +71,7 @@ def status(function: Function) -> str:
 
 def traces_table(traces: Sequence[Trace]) -> Table:
     """The traces, one row each."""
-    rows = [(str(t.number), t.signature, str(t.hits), reason([t.cause])) for t in traces]
+    rows = [(f"{t.number:,}", t.signature, f"{t.hits:,}", reason([t.cause])) for t in traces]
     return Table("traces", ("#", "signature", "hits", "cause"), rows, newest=MAX_NEWEST)
 
 
@@ -84,7 +84,7 @@ def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None =
     there = None if traces is None else {trace.number for trace in traces}
     rows = [
         (
-            str(r.number),
+            f"{r.number:,}",
             reason(r.causes),
             advice(r.remedy, r.site) if there is None or r.trace in there else "",
         )
@@ -95,9 +95,5 @@ def retraces_table(retraces: Sequence[Retrace], traces: Sequence[Trace] | None =
 
 def captures_table(captures: Sequence[Capture], *, open: bool = False) -> Table:
     """The captured variables and tensors, one row each."""
-    rows = [(c.name, _shape(c), c.dtype, c.device, c.kind) for c in captures]
-    return Table("captures", ("name", "shape", "dtype", "device", "kind"), rows, open=open)
-
-
-def _shape(capture: Capture) -> str:
-    return "unknown" if capture.shape is None else str(list(capture.shape))
+    rows = [(c.name, tensor_type(c.dtype, c.shape), c.device, c.kind) for c in captures]
+    return Table("captures", ("name", "dtype and shape", "device", "kind"), rows, open=open)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from nbfn.functions import Trace
 from nbfn.functions.traces.capture import short_device
-from nbfn.modules.module.rows import show_bytes
 from nbfn.sessions.load import LoadedSession
-from nbfn.text import count, sizes
+from nbfn.text import count, data_size, tensor_type
 from nbfn.views.outline import Outline, Table
 
 _MAX_NAMES = 4
@@ -26,16 +25,16 @@ def loaded_outline(session: LoadedSession) -> Outline:
         if name not in traced
     ]
     variables = [
-        (name, sizes(v.shape), v.dtype.name, short_device(v.device))
+        (name, tensor_type(v.dtype.name, v.shape), short_device(v.device))
         for name, v in session.variables.items()
     ]
     return Outline(
         f"loaded from {session.path}: {count(len(session.functions), 'function')}, "
-        f"{count(len(variables), 'variable')} ({show_bytes(session.nbytes)})",
+        f"{count(len(variables), 'variable')} ({data_size(session.nbytes)})",
         (),
         (
-            Table("functions", ("function", "called with", "captures"), functions),
-            Table("variables", ("name", "shape", "dtype", "device"), variables),
+            Table("signatures", ("function", "called with", "captures"), functions),
+            Table("variables", ("name", "dtype and shape", "device"), variables),
             Table("tables", ("name",), [(name,) for name in session.tables]),
         ),
     )

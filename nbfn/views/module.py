@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from nbfn.modules.module.rows import Row, show_bytes, show_tensor
+from nbfn.modules.module.rows import Row
 from nbfn.sessions.contents.model import Model, first
+from nbfn.text import data_size, tensor_type
 
 HTML_ROWS = 1000
 _OPEN_ROWS = 40
@@ -45,7 +46,7 @@ def _branch(row: Row, training: Sequence[str], folded: bool) -> str:
     if row.kind == "variable":
         return (
             f'<div style="{_BRANCH}" title="{path}">{escape(row.name)}: '
-            f"{escape(show_tensor(row.dtype, row.shape))}{told}</div>"
+            f"{escape(tensor_type(row.dtype, row.shape))}{told}</div>"
         )
     is_open = "" if folded and row.path else " open"
     style = f' style="{_BRANCH}"' if row.path else ""
@@ -63,4 +64,4 @@ def _details(row: Row) -> Iterator[str]:
     if row.same_as is not None:
         yield f"the same as {'/'.join(row.same_as) or '/'}"
     elif row.nbytes:
-        yield show_bytes(row.nbytes)
+        yield data_size(row.nbytes)

@@ -140,6 +140,7 @@ class Outline:
         groups: Outlines of its parts.
         open: Whether it is unfolded at first, within another.
         diagram: A picture of what the tables say, for pages.
+        verdict: What came of a check, if it is of one.
     """
 
     title: str
@@ -148,10 +149,11 @@ class Outline:
     groups: Sequence[Outline] = ()
     open: bool = False
     diagram: protocol.Diagram | None = None
+    verdict: protocol.Verdict | None = None
 
     def text(self) -> str:
         """As plain text."""
-        parts = [self.title, *(f"  {_text(line)}" for line in self.lines)]
+        parts = [_sign(self.verdict) + self.title, *(f"  {_text(line)}" for line in self.lines)]
         for table in self.tables:
             if table.rows:
                 parts += ["", *table.text()]
@@ -161,14 +163,14 @@ class Outline:
 
     def html(self) -> str:
         """As HTML without scripts and style sheets; every text is escaped."""
-        return visible(f"<div><strong>{_marked(self.title)}</strong>{self._inner()}</div>")
+        return visible(f"<div>{_title(self)}{self._inner()}</div>")
 
     def _inner(self) -> str:
         parts = [f'<div style="{_HANGING}">{_html(line)}</div>' for line in self.lines]
         parts += [table.html() for table in self.tables if table.rows]
         parts += [
             _folding(
-                f"<strong>{_marked(group.title)}</strong>",
+                _title(group),
                 f'<div style="{_INSIDE}">{group._inner()}</div>',
                 group.open,
             )
@@ -185,6 +187,7 @@ class Outline:
             groups=[group.record() for group in self.groups],
             open=self.open,
             diagram=self.diagram,
+            verdict=self.verdict,
         )
 
 
@@ -202,9 +205,38 @@ def reason(causes: Sequence[Cause]) -> Phrase:
     return Phrase(text=reasons(causes), page=causes[0].page if causes else None)
 
 
+def judged(text: str, verdict: protocol.Verdict) -> Phrase:
+    """Words that judge."""
+    return Phrase(text=text, verdict=verdict)
+
+
 def place(site: Site) -> Phrase:
     """A place in the user's code as words that lead there."""
     return Phrase(text=str(site), cell=cell_of(site))
+
+
+def _title(outline: Outline) -> str:
+    return f"<strong>{_coloured(outline.verdict)}{_marked(outline.title)}</strong>"
+
+
+_SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
+    "passed": ("✓", "#2da44e"),
+    "failed": ("✗", "#e5534b"),
+    "refused": ("⊘", "#e5534b"),
+    "unproven": ("?", "#c69026"),
+}
+"""How a verdict is seen; the colours can be told from light and dark pages."""
+
+
+def _sign(verdict: protocol.Verdict | None) -> str:
+    return f"{_SIGNS[verdict][0]} " if verdict else ""
+
+
+def _coloured(verdict: protocol.Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    sign, colour = _SIGNS[verdict]
+    return f'<span style="color:{colour}">{sign}</span> '
 
 
 def _clipped(words: Words) -> Words:
@@ -219,14 +251,14 @@ def _text(words: Words) -> str:
     if isinstance(words, str):
         return words
     if words.code is None:
-        return words.text
+        return _sign(words.verdict) + words.text
     return f"{words.text}: {'; '.join(words.code.splitlines())}"
 
 
 def _html(words: Words) -> str:
     if isinstance(words, str):
         return _marked(words)
-    said = _marked(words.text)
+    said = _coloured(words.verdict) + _marked(words.text)
     if words.page is not None and words.page.startswith("https:"):
         said = f'<a href="{escape(words.page)}" target="_blank" rel="noopener">{said}</a>'
     if words.code is None:

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from nbfn.errors import NbfnError
-from nbfn.sessions.environment import tell_environment
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session, session
 from nbfn.standalone import document
@@ -33,11 +32,10 @@ def report(path: str | os.PathLike[str] = "report.html", title: str = "Session")
         ReportError: If it cannot be written.
     """
     shown: Session = session()
-    tell_environment(shown)
     now = feed()
-    now.flush()
     file = Path(path)
-    page = document(now.snapshot(), title, session_outline(shown).html())
+    still = session_outline(shown).html()  # which looks at the session once more
+    page = document(now.snapshot(), title, still)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         partial.write_text(page, encoding="utf-8")

@@ -193,7 +193,7 @@ def test_a_notebook_that_has_run_is_seen_when_nbfn_is_loaded_from_the_panel(lab)
     expect(lab.section("Functions")).to_contain_text("scaled(x)")
     expect(lab.section("Functions")).to_contain_text("2 traces")
     expect(lab.section("Models")).to_contain_text("net")
-    expect(lab.section("Captured variables")).to_contain_text("rate")
+    expect(lab.section("Variables")).to_contain_text("rate")
     expect(lab.section("Devices")).to_contain_text("CPU:0")
     expect(lab.panel).not_to_contain_text("TensorFlow has not been")
 

@@ -93,7 +93,7 @@ def test_its_remedy_is_a_new_cell_that_is_not_run_and_its_question_one_that_is(l
     lab.run(2)
     expect(lab.cell(2).locator('[data-mime-type*="error"], .jp-mod-error')).to_have_count(0)
 
-    variables = lab.section("Captured variables")
+    variables = lab.section("Variables")
     expect(variables).to_contain_text("in step")
     variables.get_by_role("button", name="values").click()
     expect(lab.cell(3).locator(".jp-OutputArea-output").first).to_contain_text("2.333")

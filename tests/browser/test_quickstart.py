@@ -31,7 +31,7 @@ def test_the_quickstart_runs_and_the_panel_tells_its_story(lab) -> None:
     cells = lab.section("Cells")
     expect(cells).to_contain_text("training")
     expect(cells).to_contain_text("evaluate")
-    expect(lab.section("Captured variables")).to_contain_text("model")
+    expect(lab.section("Variables")).to_contain_text("model")
     expect(lab.section("Devices")).to_contain_text("CPU:0")
     errors = lab.notebook.locator('.jp-RenderedText[data-mime-type*="stderr"]')
     assert not [text for text in errors.all_inner_texts() if re.search(r"Error|Traceback", text)]

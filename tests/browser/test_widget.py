@@ -71,7 +71,7 @@ def test_a_host_that_has_widgets_only_draws_each_view(browser) -> None:
         cell = host.show("%%tf_function body\nfor n in range(3):\n    y = tf.sin(weights)")
         expect(cell).to_contain_text("2 statements")
         session = host.show("nbfn.session()")
-        expect(session).to_contain_text("Captured variables")
+        expect(session).to_contain_text("Variables")
         expect(session).to_contain_text("step")
         graph = host.show("step.traces[-1]")
         assert graph.locator("svg [role]").count() == 0

@@ -18,9 +18,12 @@ from nbfn.text import duration
         (None, "–"),
         (0.0004, "0.4 ms"),
         (0.0381, "38 ms"),
-        (0.9996, "1.0 s"),
-        (3.14, "3.1 s"),
+        (0.00002, "20 µs"),
+        (0.9996, "1 s"),
+        (3.14, "3.14 s"),
+        (61, "1 min 1 s"),
         (125, "2 min 5 s"),
+        (7800, "2 h 10 min"),
     ],
 )
 def test_times(seconds: float | None, text: str) -> None:
@@ -42,7 +45,7 @@ def test_what_stands_for_a_cell(source: str, title: str) -> None:
 def test_a_cell_that_goes_on_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
     record = Record(Path("a.ipynb"), "python3", cells=[CellRun(1, "x"), CellRun(2, "y")])
     Progress(record).goes_on(record.cells[1], 61.2, "tracing f, 3 s")
-    assert capsys.readouterr().out == "[2/2] cell 2       61 s  still runs: tracing f, 3 s\n"
+    assert capsys.readouterr().out == "[2/2] cell 2   1 min 1 s  still runs: tracing f, 3 s\n"
 
 
 def test_of_a_dropped_function_everything_is_kept_and_of_an_evicted_trace_nothing() -> None:
@@ -61,9 +64,11 @@ def test_of_a_dropped_function_everything_is_kept_and_of_an_evicted_trace_nothin
     known = Known()
     functions = {id: row(id) for id in ("function-1", "function-2")}
     traces = {"trace-1": trace("trace-1", "function-1"), "trace-2": trace("trace-2", "function-2")}
-    known.take({"put": {"functions": functions, "traces": traces}, "removed": {}, "tensorflow": ""})
+    told = {"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"}
+    known.take(told | {"put": {"functions": functions, "traces": traces}})
     removed = {"functions": ["function-1"], "traces": ["trace-1", "trace-2"]}
-    known.take({"put": {}, "removed": removed, "tensorflow": "2.21"})
+    known.take(told | {"removed": removed})
+    assert [each.id for each in known.now.functions.values()] == ["function-2"]
     assert [each.id for each in known.functions] == ["function-1", "function-2"]
     assert list(known.state.traces) == ["trace-1"]
     assert known.retrace_count == 2

@@ -6,6 +6,7 @@ from typing import Any
 
 from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.session import Session
+from nbfn.views.outline import Outline
 from nbfn.views.pages import page_of
 
 CELLS = (
@@ -16,6 +17,14 @@ CELLS = (
     "step(tf.ones([1]))",
     "%%tf_function\ntotal = tf.constant(0.0)\nfor i in range(3):\n    total = total + rate",
 )
+
+
+def _text(words: Any) -> str:
+    return words if isinstance(words, str) else words.text
+
+
+def table_of(page: Outline, title: str) -> list[Any]:
+    return next(list(table.rows) for table in page.tables if table.title == title)
 
 
 def test_a_notebook_says_what_to_run_again(shell: Any) -> None:
@@ -51,5 +60,15 @@ def test_a_notebook_says_what_to_run_again(shell: Any) -> None:
     assert edges[f"In [{start + 3}]", "step"] == ("helper", False)
     assert edges["w", "step"] == ("", False)
     assert edges["step", f"In [{start + 4}]"] == ("", True)
+    assert f"In [{start}]" not in labels.values()  # which only imports
+    assert not {"tf", "nbfn"} & {edge.label for edge in diagram.edges}
+    rows = {_text(row[0]): row for row in table_of(page, "what depends on what")}
+    assert rows["step"] == (
+        "step",
+        f"defined in In [{start + 2}], helper of In [{start + 3}], rate of In [{start + 6}], w",
+        "global `rate` was 0.1, is 0.2",
+    )
+    assert rows[f"In [{start + 4}]"][1:] == ("step", "rate changed since")
+    assert rows.keys() == {labels[edge.target] for edge in diagram.edges}
     shell.run_cell("step(tf.ones([1]))", store_history=True).raise_error()
     assert not any(each.is_stale for each in found().functions if each.name in shell.user_ns)

@@ -121,7 +121,7 @@ def test_a_large_tree_is_folded_and_cut() -> None:
     bound = Large().bind({"params": {each: tf.zeros([1]) for each in names}})
     bundle = bundle_of(bound)
     assert len(bundle["text/html"]) < 300_000
-    assert "1200 variables" in bundle["text/plain"]
+    assert "1,200 variables, 1,200 trainable" in bundle["text/plain"]
     assert "and 201 more" in bundle["text/html"]
     assert len(bundle["text/plain"].splitlines()) < 110
     small, deep = bundle_of(bound_mlp())["text/html"], Deep().bind(Deep().init(nn.key(0), X))

@@ -12,6 +12,7 @@ import nbfn
 from nbfn.functions.retraces import definitions
 from nbfn.sessions.export.verification import Verification
 from nbfn.views import bundle_of
+from nbfn.views.export import export_outline
 from nbfn.views.outline import Outline, Table
 
 
@@ -46,7 +47,7 @@ def test_a_function_in_text_and_html() -> None:
         "retraced: `images`: shape was (3, 2), is (4, 2)",
         "2 calls, 0 hits, 2 traces, 1 retrace",
         "Let one trace serve every size of `images`: f.relax()",
-        "weight [2] float32 CPU:0 variable",
+        "weight float32[2] CPU:0 variable",
     ):
         assert sentence in plain(bundle["text/html"]).replace("`f.relax()`", "f.relax()")
         assert sentence in re.sub(r" +", " ", bundle["text/plain"])
@@ -69,12 +70,15 @@ def test_session_and_export(tmp_path) -> None:
     f(tf.ones([1]))
     session = nbfn.Session({"f": f, "v": tf.Variable([1, 2])})
     text = bundle_of(session)["text/plain"]
-    assert text.startswith("session: 1 function, 0 modules, 1 variable")
-    assert re.search(r"v +\[2\] +int32 +CPU:0", text)
+    assert text.startswith("session: 1 function, 0 cells, 0 modules, 1 variable")
+    assert re.search(r"v +int32\[2\] +CPU:0", text)
     written = nbfn.export(tmp_path / "model", f, signatures={"add": f}, verify=False)
+    assert "? exported to" in bundle_of(written)["text/plain"]
     assert "not verified" in bundle_of(written)["text/html"]
     equal = dataclasses.replace(written, verified=(Verification("add", "equal", "exactly"),))
     assert "computes the same" in bundle_of(equal)["text/html"]
+    assert "✓ exported to" in bundle_of(equal)["text/plain"]
+    assert export_outline(equal).record().verdict == "passed"
     for status, says in (("skipped", "not proven"), ("shapes", "only shapes compared")):
         checked = (Verification("add", status, "it draws"),)
         text = bundle_of(dataclasses.replace(written, verified=checked))["text/plain"]

@@ -82,11 +82,12 @@ def test_sides_that_differ_are_marked() -> None:
 
 def test_a_check_says_where(step: Any) -> None:
     assert page_of(step.check(tf.ones([3, 2]))).text() == (
-        "`step` does the same eagerly and traced\n  its result and 1 variable compared"
+        "✓ `step` does the same eagerly and traced\n  its result and 1 variable compared"
     )
     seen = []
     f = nbfn.function(lambda x: seen.append(1) or x)
     page = page_of(f.check(tf.ones([1]))).record()
+    assert page.verdict == "failed"
     ((where, kind, what),) = rows(page, "differences")
     assert isinstance(where, Phrase)
     assert where.text.startswith("test_pages.py, line ")
@@ -162,11 +163,11 @@ def test_a_placement_goes_by_device() -> None:
     ]
     page = page_of(Placement(tuple(operations), (Copy("exp:0", "CPU:1", "CPU:0", 2048),)))
     record = page.record()
-    assert record.title == "placement: 1702 operations on 2 devices"
+    assert record.title == "placement: 1,702 operations on 2 devices"
     assert rows(record, "not where it was asked for") == [["sum", "Sum", "/device:GPU:0", "CPU:0"]]
-    assert rows(record, "copies between devices") == [["exp:0", "2.0 kB", "CPU:1", "CPU:0"]]
+    assert rows(record, "copies between devices") == [["exp:0", "2 kB", "CPU:1", "CPU:0"]]
     assert [(group.title, group.open) for group in record.groups] == [
-        ("CPU:0: 1701 operations", False),
+        ("CPU:0: 1,701 operations", False),
         ("CPU:1: 1 operation", False),
     ]
     assert rows(record.groups[0], "types") == [["Mul", "1,700", "mul_0"], ["Sum", "1", "sum"]]
@@ -187,7 +188,7 @@ def test_captures_are_a_tuple_with_a_page(step: Any) -> None:
     ]
     page = page_of(captures).record()
     assert page.title == "1 capture, 8 B"
-    assert rows(page, "captures") == [["weight", "[2]", "float32", "CPU:0", "variable"]]
+    assert rows(page, "captures") == [["weight", "float32[2]", "CPU:0", "variable"]]
 
 
 def test_a_suggestion_can_be_put_to_use(step: Any) -> None:
@@ -246,11 +247,11 @@ def test_what_stands_against_an_export_comes_with_its_error(tmp_path: Any) -> No
         nbfn.export(tmp_path / "model", g)
     page = page_of(raised.value.problems).record()
     assert page == page_of(nbfn.preflight(g)).record()
-    assert page.title == "1 obstacle, 1 remark"
+    assert (page.title, page.verdict) == ("1 obstacle, 1 remark", "refused")
     assert [table.title for table in page.tables] == ["the export is refused", "remarks"]
     assert rows(page, "the export is refused")[0][0] == "`g`"
     fine = nbfn.preflight(nbfn.function(lambda x: x, input_signature=[tf.TensorSpec([])]))
-    assert page_of(fine).text() == "nothing stands against an export"
+    assert page_of(fine).text() == "✓ nothing stands against an export"
 
 
 def test_text_is_what_the_result_says_of_itself(step: Any) -> None:

@@ -85,24 +85,32 @@ const tracesByFunction = indexed<TraceRecord>(trace => [trace.function]);
 const retracesByFunction = indexed<RetraceRecord>(retrace => [retrace.function]);
 const tracesByCapture = indexed<TraceRecord>(trace => trace.captures);
 
-/** Groups the rows of a table, once per table: tables never change, so they can be keys. */
+/** Computes something of a table once per table: tables never change, so they can be keys. */
+export function once<T extends object, R>(compute: (table: T) => R): (table: T) => R {
+  const known = new WeakMap<T, R>();
+  return table => {
+    let found = known.get(table);
+    if (found === undefined) {
+      found = compute(table);
+      known.set(table, found);
+    }
+    return found;
+  };
+}
+
+/** Groups the rows of a table. */
 function indexed<T>(
   groupsOf: (row: T) => readonly string[]
 ): (table: ReadonlyMap<string, T>) => ReadonlyMap<string, readonly T[]> {
-  const known = new WeakMap<ReadonlyMap<string, T>, Map<string, T[]>>();
-  return table => {
-    let index = known.get(table);
-    if (!index) {
-      index = new Map<string, T[]>();
-      for (const row of table.values()) {
-        for (const id of groupsOf(row)) {
-          addTo(index, id, row);
-        }
+  return once(table => {
+    const index = new Map<string, T[]>();
+    for (const row of table.values()) {
+      for (const id of groupsOf(row)) {
+        addTo(index, id, row);
       }
-      known.set(table, index);
     }
     return index;
-  };
+  });
 }
 
 /** Adds a row to a group, which may be the first of its group. */

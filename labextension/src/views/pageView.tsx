@@ -7,6 +7,7 @@ import { PageLink } from './parts/causeText';
 import { CellReference } from './parts/cellReference';
 import { useFilter } from './parts/filter';
 import { integer } from './parts/format';
+import { VerdictIcon } from './parts/icons';
 import { Limited } from './parts/limited';
 import { RemedyButton } from './parts/remedyButton';
 import { Section } from './parts/section';
@@ -24,6 +25,7 @@ export function PageView({
   return (
     <div class="nbfn-PageView">
       <p class="nbfn-Page-title">
+        <VerdictIcon verdict={page.verdict} />
         <Sentence text={page.title} />
       </p>
       {page.diagram && <PageDiagram diagram={page.diagram} />}
@@ -65,7 +67,12 @@ function PageBody({ page }: { page: Page }): VNode {
         <Section
           key={`group ${index}`}
           class="nbfn-PageGroup"
-          title={<Sentence text={group.title} />}
+          title={
+            <>
+              <VerdictIcon verdict={group.verdict} />
+              <Sentence text={group.title} />
+            </>
+          }
           open={group.open}
         >
           {() => <PageBody page={group} />}
@@ -179,7 +186,15 @@ function Words({ words }: { words: string | Phrase }): VNode {
   if (typeof words === 'string') {
     return <Sentence text={words} />;
   }
-  const { text, code, cell, page } = words;
+  const { text, code, cell, page, verdict } = words;
+  if (verdict) {
+    return (
+      <span class="nbfn-Verdict">
+        <VerdictIcon verdict={verdict} />
+        <Sentence text={text} />
+      </span>
+    );
+  }
   if (code) {
     return <RemedyButton remedy={{ sentence: text, code }} cellId={cell?.id} />;
   }

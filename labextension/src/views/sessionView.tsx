@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { lastRetrace } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
 import type { DeviceRecord, Totals } from '../protocol';
+import { MEANINGS } from '../protocol';
 import { trans } from '../words';
 import { CellList } from './lists/cellList';
 import { FunctionList } from './lists/functionList';
@@ -10,10 +11,10 @@ import { ModelList } from './models/modelList';
 import { Question } from './lists/question';
 import { RetraceGroups } from './lists/retraceGroups';
 import { LastRetrace } from './lists/retraceList';
-import { VariableTree } from './lists/variableTree';
+import { CaptureTree, otherCaptures, VariableTree } from './lists/variableTree';
 import { WorkList } from './lists/workList';
 import { counts, device, duration, integer, size } from './parts/format';
-import { Limited } from './parts/limited';
+import { LeftOut, Limited } from './parts/limited';
 import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
 import { Fact, seen, Sentence } from './parts/texts';
@@ -35,20 +36,33 @@ function Session({ state }: { state: KernelState }): VNode {
   }, [state.functions, state.cells]);
   const { totals } = state;
   const retrace = lastRetrace(state);
+  const others = otherCaptures(state.variables).length;
   return (
     <div class="nbfn-SessionView">
       <WorkList work={[...state.work.values()]} />
       {state.auto && <Auto />}
       <TotalsLine totals={totals} />
       {state.cells.size > 0 && (
-        <Part title={trans.__('Cells')} note={integer(state.cells.size)}>
+        <Part
+          title={trans.__('Cells')}
+          note={integer(totals.cells ?? 0)}
+          hint={MEANINGS.cells}
+        >
           {() => <CellList state={state} />}
         </Part>
       )}
-      <Part title={trans.__('Functions')} note={integer(functions.length)}>
+      <Part
+        title={trans.__('Functions')}
+        note={integer(totals.functions ?? 0)}
+        hint={MEANINGS.functions}
+      >
         {() => (
           <>
             <FunctionList state={state} functions={functions} />
+            <LeftOut
+              number={(totals.functions ?? 0) - functions.length}
+              of={counts.otherFunctions}
+            />
             {functions.length > 0 && (
               <Question
                 code={'import nbfn\nnbfn.session().dependencies'}
@@ -73,7 +87,8 @@ function Session({ state }: { state: KernelState }): VNode {
       {state.retraces.size > 1 && (
         <Part
           title={trans.__('Retraces by cause')}
-          note={integer(Math.max(totals.retraces ?? 0, state.retraces.size))}
+          note={integer(totals.retraces ?? 0)}
+          hint={MEANINGS.retraces}
         >
           {() => <RetraceGroups state={state} />}
         </Part>
@@ -87,11 +102,17 @@ function Session({ state }: { state: KernelState }): VNode {
         </Part>
       )}
       <Part
-        title={trans.__('Captured variables')}
-        note={integer(Math.max(totals.variables ?? 0, state.variables.size))}
+        title={trans.__('Variables')}
+        note={integer(totals.variables ?? 0)}
+        hint={MEANINGS.variables}
       >
         {() => <VariableTree state={state} />}
       </Part>
+      {others > 0 && (
+        <Part title={trans.__('Other captures')} note={integer(others)} open={false}>
+          {() => <CaptureTree state={state} />}
+        </Part>
+      )}
       <Part title={trans.__('Devices')} note={integer(state.devices.size)}>
         {() => (
           <>
@@ -144,10 +165,10 @@ function TotalsLine({ totals }: { totals: Totals }): VNode | null {
   }
   return (
     <div class="nbfn-Facts nbfn-Totals">
-      <Fact>{counts.calls(calls)}</Fact>
-      <Fact>{counts.traces(traces)}</Fact>
-      <Fact>{counts.retraces(retraces)}</Fact>
-      <Fact title={trans.__('Time lost to tracing')}>
+      <Fact title={MEANINGS.calls}>{counts.calls(calls)}</Fact>
+      <Fact title={MEANINGS.traces}>{counts.traces(traces)}</Fact>
+      <Fact title={MEANINGS.retraces}>{counts.retraces(retraces)}</Fact>
+      <Fact title={MEANINGS.trace_seconds}>
         {trans.__('%1 to trace', duration(trace_seconds))}
       </Fact>
       <Fact

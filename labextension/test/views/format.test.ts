@@ -50,9 +50,9 @@ describe('format', () => {
   });
 
   it('writes shapes with unknown sizes', () => {
-    expect(shape([null, 10])).toBe('[?, 10]');
+    expect(shape([null, 10])).toBe('[None, 10]');
     expect(shape([])).toBe('[]');
-    expect(shape(null)).toBe('?');
+    expect(shape(null)).toBe('[...]');
   });
 
   it('shortens local devices only', () => {

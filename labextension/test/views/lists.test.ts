@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
-import { asked, drawn, one, open, page, press, words, rows, section } from '../page';
+import {
+  button,
+  asked,
+  drawn,
+  one,
+  open,
+  page,
+  press,
+  words,
+  rows,
+  section
+} from '../page';
 import { cause, fn, retrace, snapshot, table, trace, variable } from '../records';
 
 const CHOICE = { view: 'session' } as const;
@@ -21,7 +32,7 @@ describe('the lists of a session', () => {
         variable({ id: 'v3', name: 'model/out/kernel' })
       )
     });
-    const captured = section(element, 'Captured variables');
+    const captured = section(element, 'Variables');
     const titles = [...captured.querySelectorAll('.nbfn-Row > summary')].map(words);
     expect(titles.map(title => title.split(' ')[0])).toEqual([
       'model',
@@ -92,15 +103,42 @@ describe('the lists of a session', () => {
     });
     const groups = section(element, 'Retraces by cause');
     expect(rows(groups).map(row => words(one(row, 'summary')))).toEqual([
-      'dtype of labels predict 1 × · 3 s',
-      'shape of images train_step 2 × · 420 ms'
+      'in predict: dtype of labels 1 × · 3 s',
+      'in train_step: shape of images 2 × · 420 ms'
     ]);
+    expect(words(groups)).not.toContain('`');
     const [, shapes] = rows(groups);
     await open(shapes ?? element);
     expect(words(groups)).toContain('In [5], line 3 In [9], line 1');
     expect(words(groups)).toContain('Leave the batch size open');
     expect(words(groups)).toContain('It would have saved 420 ms of tracing.');
     expect(words(section(element, 'Last retrace'))).toContain('In [9], line 1');
+  });
+
+  it.each([
+    ['alias', 'target', 'in move: the same tensor twice'],
+    ['stale', 'margin', 'in move: margin has changed'],
+    ['python_value', 'n', 'in move: value of n'],
+    ['xla_compile', null, 'in move: compiled by XLA']
+  ] as const)('says in a sentence what kind of cause %s is', (code, path, said) => {
+    const causes = [cause({ code, path })];
+    const { element } = shown({
+      functions: table(fn({ name: 'move' })),
+      retraces: table(retrace({ causes }), retrace({ id: 'r2', number: 2, causes }))
+    });
+    const groups = section(element, 'Retraces by cause');
+    expect(words(one(groups, '.nbfn-Row summary'))).toBe(`${said} 2 × · 420 ms`);
+  });
+
+  it('offers all rows where one more step shows them', async () => {
+    const functions = Array.from({ length: 61 }, (_, n) =>
+      fn({ id: `f${n}`, name: `g${n}` })
+    );
+    const { element } = shown({ functions: table(...functions) });
+    const list = section(element, 'Functions');
+    expect(rows(list)).toHaveLength(50);
+    await press(button(list, 'Show all 61'));
+    expect(rows(list)).toHaveLength(61);
   });
 
   it('shows controls of direction as their codes, and long or hostile names as text', () => {
@@ -118,9 +156,7 @@ describe('the lists of a session', () => {
     expect(words(section(element, 'Functions'))).toContain(
       'a\\u202egnp.exe<img src=x>'
     );
-    expect(words(section(element, 'Captured variables'))).toContain(
-      '\\u2067evil\\u2069'
-    );
+    expect(words(section(element, 'Variables'))).toContain('\\u2067evil\\u2069');
     expect(words(section(element, 'Last retrace'))).toContain(
       'the key \\u202ex is new'
     );

@@ -34,8 +34,8 @@ const ROWS = [
   row('', { name: 'net', label: SEQUENTIAL, parameters: 40, nbytes: 160 }),
   row('wide', {
     parameters: 20,
-    takes: 'float32[?, 4]',
-    gives: 'float32[?, 5]'
+    takes: 'float32[None, 4]',
+    gives: 'float32[None, 5]'
   }),
   variable('wide/kernel'),
   row('narrow', { parameters: 20 }),
@@ -70,7 +70,7 @@ describe('the tree of a model', () => {
     const cells = [...element.querySelectorAll('tbody tr')].map(each =>
       [...each.querySelectorAll('td')].map(words)
     );
-    expect(cells[1]).toEqual(['20', '', 'float32[?, 5]']);
+    expect(cells[1]).toEqual(['20', '', 'float32[None, 5]']);
     expect(cells[2]).toEqual(['20', '80 B', 'float32[4, 5]']);
   });
 

@@ -43,7 +43,7 @@ describe('SessionView', () => {
         variable({ id: 'v3', name: 'step', shape: [], nbytes: 8, trainable: false })
       )
     });
-    const captured = section(element, 'Captured variables');
+    const captured = section(element, 'Variables');
     const group = one(captured, '.nbfn-Row');
     expect(words(one(group, 'summary'))).toBe('model/hidden 2 variables, 402 kB');
     expect([...group.querySelectorAll('.nbfn-Variable')].map(words)).toEqual([
@@ -97,7 +97,7 @@ describe('SessionView', () => {
     expect([...element.querySelectorAll('.nbfn-Empty')].map(words)).toEqual([
       'No function has been traced yet.',
       'No call has retraced.',
-      'No trace has captured a variable.',
+      'The notebook has no variables.',
       'Listed once a function has been traced.'
     ]);
   });
@@ -141,7 +141,7 @@ describe('SessionView', () => {
     expect(element.querySelectorAll('*').length).toBeLessThan(1500);
     expect(rows(section(element, 'Functions'))).toHaveLength(50);
 
-    const captured = section(element, 'Captured variables');
+    const captured = section(element, 'Variables');
     await type(one(captured, 'input[type=search]'), 'layer_4321 kernel_94321');
     expect(words(one(captured, '[role=status]'))).toBe('1 found');
     await open(one(captured, '.nbfn-Row'));

@@ -5,6 +5,7 @@ RFC "Functions, not Sessions", section "Captured state".
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -112,7 +113,7 @@ def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:
     targets = [each.handle if each.variable is None else each.variable for each in found]
     wanted = {id(target): target for target in targets}
     names = names_for(wanted, roots) if wanted else {}
-    return Captures(_capture(target, names.get(id(target))) for target in targets)
+    return Captures(capture_of(target, names.get(id(target))) for target in targets)
 
 
 def short_device(device: str | None) -> str:
@@ -126,7 +127,8 @@ def short_device(device: str | None) -> str:
     return short
 
 
-def _capture(target: Any, name: str | None) -> Capture:
+def capture_of(target: Any, name: str | None) -> Capture:
+    """A variable, tensor or resource as a capture, under a name of the user's or its own."""
     variable = isinstance(target, tf.Variable)
     dtype = target.dtype
     kind = "variable" if variable else "resource" if dtype == tf.resource else "tensor"
@@ -140,9 +142,14 @@ def _capture(target: Any, name: str | None) -> Capture:
         device=short_device(getattr(target, "device", None)),
         nbytes=nbytes_of(shape, dtype),
         trainable=bool(getattr(target, "trainable", False)),
-        id=f"{kind}-{_number_of(target)}",
+        id=capture_id(target, kind),
         _target=weakref.ref(target),
     )
+
+
+def capture_id(target: Any, kind: str = "variable") -> str:
+    """The id of a variable, tensor or resource, which it has in all captures."""
+    return f"{kind}-{_number_of(target)}"
 
 
 def _number_of(target: Any) -> int:
@@ -167,6 +174,7 @@ def _own_name(target: Any, kind: str) -> str:
     return f"unnamed {kind}"
 
 
+@functools.lru_cache(maxsize=1000)
 def nbytes_of(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
     """Size of a tensor in bytes; None where its shape is not static, or its dtype has no size."""
     number = shape.num_elements()

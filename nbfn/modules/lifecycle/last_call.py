@@ -16,6 +16,7 @@ from nbfn._tensorflow import call_as_here
 from nbfn.modules.lifecycle import context
 from nbfn.modules.variables.scope import Scope
 from nbfn.modules.variables.tree import leaves
+from nbfn.text import tensor_type
 
 
 def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -65,9 +66,7 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 
 def _one(tensor: Any) -> str:
-    shape = tf.TensorShape(tensor.shape)
-    sizes = "?" if shape.rank is None else ", ".join("?" if n is None else str(n) for n in shape)
-    return f"{tf.as_dtype(tensor.dtype).name}[{sizes}]"
+    return tensor_type(tf.as_dtype(tensor.dtype).name, tf.TensorShape(tensor.shape))
 
 
 def _same(one: Any, other: Any) -> bool:

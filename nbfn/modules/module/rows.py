@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.modules.variables.tree import leaves
+from nbfn.text import data_size, tensor_type
 
 Shapes = Mapping[tuple[str, ...], tuple[str, str]]
 
@@ -154,7 +155,7 @@ def as_text(rows: Iterable[Row]) -> str:
 def _line(row: Row) -> str:
     parts = [f"{'  ' * row.depth}{row.heading}"]
     if row.kind == "variable":
-        parts[0] = f"{'  ' * row.depth}{row.name}: {show_tensor(row.dtype, row.shape)}"
+        parts[0] = f"{'  ' * row.depth}{row.name}: {tensor_type(row.dtype, row.shape)}"
         if row.label != "params":
             parts.append(f"({row.label})")
         elif not row.trainable:
@@ -164,21 +165,5 @@ def _line(row: Row) -> str:
     if row.same_as is not None:
         parts.append(f"same as {'/'.join(row.same_as) or '/'}")
     elif row.nbytes:
-        parts.append(show_bytes(row.nbytes))
+        parts.append(data_size(row.nbytes))
     return "  ".join(parts)
-
-
-def show_tensor(dtype: str, shape: tuple[int | None, ...] | None) -> str:
-    """Dtype and shape in short: ``float32[2, ?]``."""
-    known = ["?" if n is None else str(n) for n in shape or ()]
-    return f"{dtype}[{'?' if shape is None else ', '.join(known)}]"
-
-
-def show_bytes(count: int) -> str:
-    """A number of bytes for a person: ``1.5 kB``."""
-    amount, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if amount < 1000:
-            break
-        amount, unit = amount / 1000, larger
-    return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from nbfn.modules.module.rows import rows_of, show_tensor
+from nbfn.modules.module.rows import rows_of
 from nbfn.modules.variables.tree import leaves
+from nbfn.text import tensor_type
 
 _HEAD = ("Path", "Module", "Parameters", "Other variables", "Count")
 
@@ -27,7 +28,7 @@ def table(top: Any, depth: int | None = None) -> str:
             continue
         at = row.path[:-1][:depth]
         _, params, others, counts = lines.setdefault(at, ("", [], [], []))
-        text = f"{'/'.join(row.path[len(at) :])}: {show_tensor(row.dtype, row.shape)}"
+        text = f"{'/'.join(row.path[len(at) :])}: {tensor_type(row.dtype, row.shape)}"
         if row.label == "params":
             params.append(text)
             counts.append(math.prod(n or 0 for n in row.shape or ()))

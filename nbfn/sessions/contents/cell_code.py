@@ -24,6 +24,7 @@ class CellCode:
         reads: The names that this code reads, but for its own.
         own: The names that it gives a value before it reads them, and reads then.
         gives: The names that it gives a value.
+        imports: Those of them that it gives by imports alone.
         defines: Those of them that are functions and classes by their text alone, each with the
             names on which it depends which function or class that is: decorators, defaults, bases.
         named: Every name and attribute in it, those in the bodies of functions too.
@@ -35,6 +36,7 @@ class CellCode:
     reads: frozenset[str]
     own: frozenset[str]
     gives: frozenset[str]
+    imports: frozenset[str]
     defines: Mapping[str, frozenset[str]]
     named: frozenset[str]
     shows: bool
@@ -59,11 +61,13 @@ def cell_code(text: str) -> CellCode | None:
         for each in table.get_symbols()
         if each.is_assigned() or each.is_imported() or each.is_namespace()
     )
+    imports = {each.get_name() for each in table.get_symbols() if each.is_imported()}
     return CellCode(
         code=at_once,
         reads=read - first,
         own=read & first,
         gives=gives,
+        imports=frozenset(imports - _assigned(tree) - _defined(tree).keys()),
         defines=_defined(tree),
         named=frozenset(names_in_code(code)),
         shows=_only_shows(tree),
@@ -96,8 +100,12 @@ def _loaded(code: CodeType) -> Iterator[str]:
             yield from _loaded(constant)
 
 
+def _assigned(tree: ast.Module) -> set[str]:
+    return {name for each in ast.walk(tree) for name in _names(each, ast.Store)}
+
+
 def _defined(tree: ast.Module) -> dict[str, frozenset[str]]:
-    assigned = {name for each in ast.walk(tree) for name in _names(each, ast.Store)}
+    assigned = _assigned(tree)
     return {
         each.name: frozenset(
             name for part in _made_of(each) for node in ast.walk(part) for name in _names(node)

@@ -19,14 +19,12 @@ from nbfn.modules.lifecycle.binding import is_bound
 from nbfn.modules.module.rows import (
     Row,
     as_text,
-    show_bytes,
-    show_tensor,
     total_bytes,
     variable_row,
 )
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.statistics import difference
-from nbfn.text import count
+from nbfn.text import count, data_size, tensor_type
 
 Path = tuple[str, ...]
 
@@ -103,9 +101,9 @@ class Model:
         if not variables:
             return "without variables yet"
         known = all(row.nbytes is not None for row in variables)
-        size = f", {show_bytes(sum(row.nbytes or 0 for row in variables))}" if known else ""
+        size = f", {data_size(sum(row.nbytes or 0 for row in variables))}" if known else ""
         trained = sum(row.trainable for row in variables)
-        return f"{count(len(variables), 'variable')}, {trained} trainable{size}"
+        return f"{count(len(variables), 'variable')}, {trained:,} trainable{size}"
 
     def training(self, row: Row) -> list[str]:
         """What training has done to a part or a variable, in words."""
@@ -306,5 +304,5 @@ def _shapes(value: Any) -> tuple[str, str]:
 
 
 def _tensors(tensors: Any) -> str:
-    specs = [show_tensor(each.dtype, each.shape) for each in tf.nest.flatten(tensors)]
+    specs = [tensor_type(each.dtype, each.shape) for each in tf.nest.flatten(tensors)]
     return ", ".join(specs)

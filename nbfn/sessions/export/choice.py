@@ -21,7 +21,7 @@ from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.export.subjects import input_signature, saved_form
 from nbfn.sessions.session import Function as Subject
 from nbfn.site import warn
-from nbfn.text import join
+from nbfn.text import join, sizes
 
 _OPEN = Cause("export", "traced for the sizes that varied, to be saved")
 _MAX_NAME = 60
@@ -99,7 +99,7 @@ def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:
         for path, spec in leaves.items():
             shape = getattr(spec, "shape", None)
             if shape is not None and shape.rank and shape.is_fully_defined():
-                said.append(f"`{path}` of `{name}` is always {shape}")
+                said.append(f"`{path}` of `{name}` is always {sizes(shape)}")
     return said
 
 

@@ -36,7 +36,7 @@ from nbfn.sessions.export.verification import Case, Verification, case_of, compa
 from nbfn.sessions.export.verification import verify as verify_model
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
-from nbfn.text import count, join, shorten
+from nbfn.text import count, join, shorten, tensor_type
 from nbfn.underway.work import Work, working
 
 
@@ -425,7 +425,9 @@ def _text(concrete: Any) -> str:
 
 
 def _specs(specs: Mapping[str, tf.TensorSpec]) -> str:
-    return ", ".join(f"{name}: {spec.dtype.name}{spec.shape}" for name, spec in specs.items())
+    return ", ".join(
+        f"{name}: {tensor_type(spec.dtype.name, spec.shape)}" for name, spec in specs.items()
+    )
 
 
 def _record(

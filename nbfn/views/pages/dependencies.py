@@ -40,41 +40,49 @@ def dependencies_outline(found: Dependencies) -> Outline:
         for each in stale
         for change in each.changes
     ]
-    functions = [
-        (each.name, "stale" if each.is_stale else "", _named(each.values), _named(each.variables))
-        for each in found.functions
-    ]
-    cells = [
-        (_at(each.cell), ", ".join(map(_read, each.reads.items())), ", ".join(shown(each.outdated)))
-        for each in found.cells
-    ]
+    diagram = _diagram(found)
     return Outline(
         f"{count(len(stale), 'stale function')}, {count(len(outdated), 'outdated cell')}",
         lines,
         (
             Table("what has changed", ("function", "change", "by"), changes, open=True),
-            Table("functions", ("function", "", "reads", "captures"), functions, open=True),
-            Table("cells", ("cell", "reads", "changed since"), cells),
+            Table("what depends on what", ("what", "depends on", ""), _rows(diagram), open=True),
         ),
-        diagram=_diagram(found),
+        diagram=diagram if 0 < len(diagram.nodes) <= MAX_NODES else None,
     )
 
 
-def _read(read: tuple[str, Cell]) -> str:
-    name, cell = read
-    return f"{name} of {name_of(cell)}"
+def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
+    """The arrows of the diagram in words: what each box depends on."""
+    nodes = {node.id: node for node in diagram.nodes}
+    leading: dict[str, list[str]] = {}
+    for edge in diagram.edges:
+        source = nodes[edge.source]
+        label = " ".join(
+            [source.label, *(f"({line})" for line in source.lines if not source.marked)]
+        )
+        said = {"": label, "defines": f"defined in {label}"}.get(edge.label)
+        leading.setdefault(edge.target, []).append(said or f"{edge.label} of {label}")
+    return [
+        (
+            node.label if node.cell is None or node.kind != "cell" else _place(node.cell),
+            ", ".join(shown(leading[node.id], _SHOWN)),
+            "; ".join(node.lines) if node.marked else "",
+        )
+        for node in diagram.nodes
+        if node.id in leading
+    ]
 
 
-def _named(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
+def _place(cell: protocol.Cell) -> Words:
+    return _at(Cell(cell.id, cell.execution_count))
 
 
 def _at(cell: Cell) -> Words:
     return place(Site(None, None, cell))
 
 
-def _diagram(found: Dependencies) -> protocol.Diagram | None:
+def _diagram(found: Dependencies) -> protocol.Diagram:
     """Cells give names, functions read them, cells call functions."""
     nodes: dict[str, protocol.DiagramNode] = {}
     edges: dict[tuple[str, str], protocol.DiagramEdge] = {}
@@ -99,8 +107,9 @@ def _diagram(found: Dependencies) -> protocol.Diagram | None:
             )
     for each in found.cells:
         for name, cell in each.reads.items():
-            # What leads through a function is drawn so.
-            if name in each.direct and f"function {name}" not in nodes:
+            # What leads through a function is drawn so, and imports would hide everything else.
+            is_drawn = f"function {name}" in nodes or name in each.imports
+            if name in each.direct and not is_drawn:
                 link(_id(cell), _id(each.cell), name, name in map(root_of, each.outdated))
     named = {each.name: each for each in found.functions}
     for function in found.functions:
@@ -124,10 +133,9 @@ def _diagram(found: Dependencies) -> protocol.Diagram | None:
         for cell in function.calls:
             link(at, _id(cell), marked=function.is_stale)
     linked = {id for edge in edges for id in edge}
-    shown = [node for node in nodes.values() if node.id in linked]
-    if not shown or len(shown) > MAX_NODES:
-        return None
-    return protocol.Diagram(nodes=shown, edges=list(edges.values()))
+    return protocol.Diagram(
+        nodes=[node for node in nodes.values() if node.id in linked], edges=list(edges.values())
+    )
 
 
 def _cell_node(each: CellReads) -> protocol.DiagramNode:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.traces.cause import Cause, Retrace, reasons
 from nbfn.protocol import Phrase
+from nbfn.text import duration
 from nbfn.views.outline import Outline, Table, Words, advice
 
 
@@ -26,8 +27,8 @@ def retrace_outline(retrace: Retrace) -> Outline:
     said: list[Words] = [Phrase(text=each.sentence, page=each.page) for each in retrace.causes]
     if retrace.remedy is not None:
         said.append(advice(retrace.remedy))
-    milliseconds = f"{retrace.trace_seconds * 1e3:,.0f} ms to trace"
-    title = f"retrace {retrace.number} ({retrace.site}, {milliseconds})"
+    took = f"{duration(retrace.trace_seconds)} to trace"
+    title = f"retrace {retrace.number} ({retrace.site}, {took})"
     return Outline(title, said, _sides(retrace.causes, retrace.nearest))
 
 

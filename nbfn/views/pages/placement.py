@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from nbfn import protocol
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.traces.capture import short_device
-from nbfn.modules.module.rows import show_bytes
 from nbfn.sessions.placement import Memory, SessionPlacement
-from nbfn.text import count
+from nbfn.text import count, data_size
 from nbfn.views.outline import Outline, Table, Words
 
 _TEXT_ROWS = 20
@@ -41,7 +40,7 @@ def placement_outline(placement: Placement, call: str | None = None) -> Outline:
                 [
                     (
                         each.tensor,
-                        "" if each.nbytes is None else show_bytes(each.nbytes),
+                        "" if each.nbytes is None else data_size(each.nbytes),
                         each.source,
                         each.target,
                     )
@@ -74,9 +73,9 @@ def session_placement_outline(placement: SessionPlacement) -> Outline:
         (
             short_device(name),
             placement.replicas.get(name, ""),
-            show_bytes(memory.variables),
-            "" if memory.current is None else show_bytes(memory.current),
-            "" if memory.peak is None else show_bytes(memory.peak),
+            data_size(memory.variables),
+            "" if memory.current is None else data_size(memory.current),
+            "" if memory.peak is None else data_size(memory.peak),
             f"{operations.get(short_device(name), 0):,}",
         )
         for name, memory in placement.memory.items()
@@ -119,9 +118,9 @@ def session_placement_outline(placement: SessionPlacement) -> Outline:
 
 def _held(memory: Memory) -> Iterator[str]:
     """What a device holds, in words; in use is told where TensorFlow counts."""
-    yield f"{show_bytes(memory.variables)} of variables"
+    yield f"{data_size(memory.variables)} of variables"
     if memory.current is not None and memory.peak is not None:
-        yield f"{show_bytes(memory.current)} in use, {show_bytes(memory.peak)} at most"
+        yield f"{data_size(memory.current)} in use, {data_size(memory.peak)} at most"
 
 
 def _diagram(
@@ -160,7 +159,7 @@ def _diagram(
 def _moved(copies: Sequence[Copy]) -> str:
     known = [copy.nbytes for copy in copies if copy.nbytes is not None]
     at_least = "" if len(known) == len(copies) else "at least "
-    size = f", {at_least}{show_bytes(sum(known))}" if known else ""
+    size = f", {at_least}{data_size(sum(known))}" if known else ""
     return f"{count(len(copies), 'tensor')}{size}"
 
 

@@ -7,10 +7,9 @@ from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
 from nbfn.functions.traces.cause import Remedy
 from nbfn.functions.watching.watched_object import WatchedObject
-from nbfn.modules.module.rows import show_bytes
 from nbfn.sessions.contents.statistics import Statistics, VariableStatistics
 from nbfn.sessions.export.preflight import Preflight
-from nbfn.text import count, join
+from nbfn.text import count, data_size, join, tensor_type
 from nbfn.views.function import captures_table, function_outline
 from nbfn.views.outline import Outline, Table, advice, place
 
@@ -20,7 +19,7 @@ def captures_outline(captures: Captures, title: str | None = None) -> Outline:
     said = count(len(captures), "capture")
     sizes = [each.nbytes for each in captures if each.nbytes is not None]
     if sizes:
-        said += f", {show_bytes(sum(sizes))}"
+        said += f", {data_size(sum(sizes))}"
     lines = [
         f"`{each.name}` no longer exists; only its trace refers to it"
         for each in captures
@@ -45,13 +44,14 @@ def check_outline(check: Check) -> Outline:
         title,
         [compared, *(f"note: {note}" for note in check.notes)],
         (Table("differences", ("where", "kind", "what"), rows, open=True),),
+        verdict="passed" if check.ok else "failed",
     )
 
 
 def preflight_outline(found: Preflight) -> Outline:
     """What the page of a preflight says: what an export is refused for, and remarks."""
     if not found:
-        return Outline("nothing stands against an export")
+        return Outline("nothing stands against an export", verdict="passed")
     fatal = [each for each in found if each.is_fatal]
     remarks = [each for each in found if not each.is_fatal]
     return Outline(
@@ -66,10 +66,20 @@ def preflight_outline(found: Preflight) -> Outline:
             )
             for title, problems in (("the export is refused", fatal), ("remarks", remarks))
         ],
+        verdict="refused" if fatal else "passed",
     )
 
 
-_HEADER = ("name", "shape", "values", "mean ± deviation", "from", "to", "not finite", "change")
+_HEADER = (
+    "name",
+    "dtype and shape",
+    "values",
+    "mean ± deviation",
+    "from",
+    "to",
+    "not finite",
+    "change",
+)
 
 
 def statistics_outline(statistics: Statistics) -> Outline:
@@ -83,7 +93,7 @@ def statistics_outline(statistics: Statistics) -> Outline:
 
 
 def _row(each: VariableStatistics) -> tuple[str, ...]:
-    shape = each.dtype + str(list(each.shape))
+    shape = tensor_type(each.dtype, each.shape)
     if each.mean is None:
         return (each.name, shape, "", "", "", "", _counted(each.not_finite), _change(each.change))
     return (

@@ -8,7 +8,7 @@ from nbfn.functions.graphs.times import GraphTimes, graph_times
 from nbfn.protocol import Phrase
 from nbfn.sessions.records import cell_of
 from nbfn.site import site_of
-from nbfn.text import count
+from nbfn.text import count, percent
 from nbfn.views.outline import Outline, Table, Words
 
 _TEXT_ROWS = 20
@@ -43,7 +43,7 @@ def times_outline(
         rows.append(
             (
                 milliseconds(each.seconds),
-                _share(each.seconds / whole),
+                percent(each.seconds / whole),
                 f"{each.executions:,}",
                 each.type,
                 each.name,
@@ -56,7 +56,7 @@ def times_outline(
     elif found.others:
         names = ", ".join(f"`{each.name}`" for each in found.others[:3])
         more = ", …" if len(found.others) > 3 else ""
-        share = _share(found.other_seconds / whole)
+        share = percent(found.other_seconds / whole)
         lines.append(
             f"{share} of it in {count(len(found.others), 'operation')} that the optimiser made, "
             f"whose place in the graph is not known: {names}{more}"
@@ -72,7 +72,3 @@ def times_outline(
 def milliseconds(seconds: float) -> str:
     """A time of an operation as text."""
     return f"{seconds * 1000:,.3f} ms"
-
-
-def _share(share: float) -> str:
-    return "< 1 %" if 0 < share < 0.01 else f"{share:.0%}".replace("%", " %")

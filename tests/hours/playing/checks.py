@@ -220,11 +220,15 @@ def wrong_names(
     for (function, name), number in seen.items():
         if number > 1:
             yield "names", f"{function} captures {number} variables {name}"
-    if totals.get("variables") != len(rows):
-        yield "counts", f"the panel counts {totals.get('variables')} variables and has {len(rows)}"
-    for table in ("functions", "cells", "traces", "retraces"):
-        if totals.get(table) != len(panel[table]):
-            yield "counts", f"the panel counts {totals.get(table)} {table}, has {len(panel[table])}"
+    inside = {id for cell in panel["cells"].values() for id in cell["functions"]}
+    listed = {
+        "functions": len(panel["functions"].keys() - inside),
+        "variables": sum(row["kind"] == "variable" for row in rows.values()),
+        **{table: len(panel[table]) for table in ("cells", "traces", "retraces")},
+    }
+    for table, number in listed.items():
+        if totals.get(table) != number:
+            yield "counts", f"the panel counts {totals.get(table)} {table}, has {number}"
 
 
 def lists_dead(ran: Ran, live: Set[str]) -> Iterator[str]:

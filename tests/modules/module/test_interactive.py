@@ -375,8 +375,8 @@ def test_rows_of_an_unbound_module() -> None:
 def test_a_tree_with_the_shapes_of_a_call(net: Any) -> None:
     draws, mean = net.snapshot().rngs, tf.identity(net["BatchNorm_0/moving_mean"])
     rows = {row.path: row for row in net.describe(tf.TensorSpec([None, 3]))}
-    assert (rows[()].takes, rows[()].gives) == ("float32[?, 3]", "float32[?, 2]")
-    assert rows["Dense_0",].gives == "float32[?, 4]"
+    assert (rows[()].takes, rows[()].gives) == ("float32[None, 3]", "float32[None, 2]")
+    assert rows["Dense_0",].gives == "float32[None, 4]"
     assert "out: Dense  (float32[2, 4] -> float32[2, 2])  40 B" in net.show(X)
     # Nothing was computed: no statistics, no draws.
     tf.debugging.assert_equal(net["BatchNorm_0/moving_mean"], mean)

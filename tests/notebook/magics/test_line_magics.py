@@ -34,7 +34,7 @@ def test_traces(f, run) -> None:
 
 
 def test_captures(f, run) -> None:
-    assert "v     [3, 4]  float32" in run("%tf_captures f").text
+    assert "v     float32[3, 4]" in run("%tf_captures f").text
 
 
 def test_placement_is_a_real_call(f, run) -> None:
@@ -139,7 +139,7 @@ def test_what_nbfn_did_not_make_is_watched_and_answers_in_every_magic(run, refus
     assert "would retrace: `x`: rank was" in run("%tf_explain m.step(tf.ones([4]))").text
     assert "retrace 1 (" in run("%tf_explain plain").text
     assert "`m.other` has not retraced" in refused("%tf_explain m.other")
-    assert "m/v   []     float32" in run("%tf_captures m").text
+    assert "m/v   float32[]" in run("%tf_captures m").text
     assert "CPU:0: 2 operations" in run("%tf_placement plain(tf.ones([2]))").text
     assert "Mul" in run("%tf_graph m.step").text
     assert refused("%tf_graph m").strip() == (

@@ -49,7 +49,7 @@ def test_a_keras_model_is_a_tree_of_its_layers() -> None:
     assert model.parameters[()] == 4 * 5 + 5 + 5 * 3 + 3 + 2
     assert model.parameters["inner",] == 5 * 3 + 3
     wide = next(row for row in model.rows if row.path == ("wide",))
-    assert (wide.takes, wide.gives) == ("float32[?, 4]", "float32[?, 5]")
+    assert (wide.takes, wide.gives) == ("float32[None, 4]", "float32[None, 5]")
     assert wide.nbytes == 4 * 25
 
 

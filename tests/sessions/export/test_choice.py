@@ -46,9 +46,9 @@ def test_sizes_that_varied_are_open_and_the_others_told(notebook, tmp_path) -> N
     )
     f = notebook["f"]
     made = nbfn.export(tmp_path / "model", f, verify=False)
-    assert made.signatures["f"].startswith("(x: float32(None, 8), w: float32(8, 2)) ->")
-    assert made.fixed == ("`w` of `f` is always (8, 2)",)
-    assert "fixed size: `w` of `f` is always (8, 2)" in repr(made)
+    assert made.signatures["f"].startswith("(x: float32[None, 8], w: float32[8, 2]) ->")
+    assert made.fixed == ("`w` of `f` is always [8, 2]",)
+    assert "fixed size: `w` of `f` is always [8, 2]" in repr(made)
     served = tf.saved_model.load(str(tmp_path / "model")).signatures["f"]
     assert served(x=tf.ones([1, 8]), w=tf.ones([8, 2]))["output_0"].shape == (1, 2)
 

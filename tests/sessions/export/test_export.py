@@ -36,7 +36,7 @@ def test_the_loaded_model_computes_the_same_and_its_record_says_what_it_is(
         loaded.signatures["predict"](x=x)["scores"], predict(x)["scores"], rtol=1e-6
     )
     np.testing.assert_allclose(loaded.predict(x)["scores"], predict(x)["scores"], rtol=1e-6)
-    assert written.signatures == {"predict": "(x: float32(None, 3)) -> (scores: float32(None, 2))"}
+    assert written.signatures == {"predict": "(x: float32[None, 3]) -> (scores: float32[None, 2])"}
     assert written.variables == ("weight",)
     assert [(each.signature, each.status) for each in written.verified] == [("predict", "equal")]
     assert written.nbytes > 0
@@ -164,9 +164,7 @@ def test_a_single_text_is_an_input_an_output_and_a_variable(notebook, tmp_path) 
 def test_an_input_signature_is_enough(notebook, tmp_path) -> None:
     f = nbfn.function(lambda x: x * 2, input_signature=[tf.TensorSpec([None], name="x")])
     written = nbfn.export(tmp_path / "model", f, verify=False)
-    assert list(written.signatures.values()) == [
-        "(x: float32(None,)) -> (output_0: float32(None,))"
-    ]
+    assert list(written.signatures.values()) == ["(x: float32[None]) -> (output_0: float32[None])"]
 
 
 # Bad input ---------------------------------------------------------------------------------
@@ -302,7 +300,7 @@ def test_parameters_that_differ_in_case_are_inputs_of_their_own(notebook, tmp_pa
     notebook["solve"](tf.constant(3.0), tf.constant(1.0))
     written = nbfn.export(tmp_path / "model")
     assert written.signatures == {
-        "solve": "(X: float32(), x_2: float32()) -> (output_0: float32())"
+        "solve": "(X: float32[], x_2: float32[]) -> (output_0: float32[])"
     }
     assert nbfn.load(tmp_path / "model").functions["solve"](5.0, 1.0).numpy() == 4
 

@@ -168,7 +168,7 @@ def test_a_trace_made_for_the_export_is_proven_with_inputs_of_real_calls(tmp_pat
     double(tf.ones([4]))
     double(tf.ones([7]))
     made = nbfn.export(tmp_path / "model", double)
-    assert made.signatures["double"].startswith("(x: float32(None,))")
+    assert made.signatures["double"].startswith("(x: float32[None])")
     assert made.verified[0].detail.startswith(
         "with the inputs of a real call and drawn inputs of sizes 2, 1, 3; largest difference 0"
     )

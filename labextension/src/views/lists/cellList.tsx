@@ -12,6 +12,7 @@ import { Icon } from '../parts/icons';
 import { Limited } from '../parts/limited';
 import { Section } from '../parts/section';
 import { CellLines } from './cellLines';
+import type { CallIcon } from './cellRun';
 import { cellIcon, cellTimes, speedup } from './cellRun';
 import { FunctionRow } from './functionList';
 import type { Order } from './sorting';
@@ -42,7 +43,7 @@ export function CellList({ state }: { state: KernelState }): VNode {
   );
 }
 
-const last = (): Record<ReturnType<typeof cellIcon>, string> => ({
+const last = (): Record<CallIcon, string> => ({
   hit: trans.__('last run: hits only'),
   trace: trans.__('last run: traced'),
   retrace: trans.__('last run: retraced'),

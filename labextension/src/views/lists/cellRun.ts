@@ -2,13 +2,13 @@ import { retracesOf, tracesOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { RetraceRecord, TraceRecord, TracedCellRecord } from '../../protocol';
 import { duration } from '../parts/format';
-import type { IconName } from '../parts/icons';
+import type { IconName, Verdict } from '../parts/icons';
+
+/** What an icon can say of the calls of functions. */
+export type CallIcon = Exclude<IconName, 'insert' | Verdict>;
 
 /** What happened in the last run: the most notable of what its graphs tell. */
-export function cellIcon(
-  state: KernelState,
-  cell: TracedCellRecord
-): Exclude<IconName, 'insert'> {
+export function cellIcon(state: KernelState, cell: TracedCellRecord): CallIcon {
   const has = (rows: typeof retracesOf | typeof tracesOf): boolean =>
     cell.segments.some(segment => {
       const newest = rows(state, segment.function).at(-1);

@@ -131,7 +131,10 @@ function FunctionSummary({ state, fn }: FunctionProps): VNode {
 function TraceItem({ trace }: { trace: TraceRecord }): VNode {
   return (
     <li class="nbfn-Trace" title={trace.cause.sentence}>
-      <span class="nbfn-Trace-number" aria-label={`Trace ${trace.number}`}>
+      <span
+        class="nbfn-Trace-number"
+        aria-label={trans.__('Trace %1', integer(trace.number))}
+      >
         {integer(trace.number)}
       </span>{' '}
       <div class="nbfn-Trace-body">

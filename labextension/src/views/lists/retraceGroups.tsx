@@ -7,7 +7,7 @@ import { CellFact, cellText } from '../parts/cellReference';
 import { counts, duration, integer } from '../parts/format';
 import { LeftOut, Limited } from '../parts/limited';
 import { Section } from '../parts/section';
-import { seen } from '../parts/texts';
+import { Sentence } from '../parts/texts';
 import { RetraceCauses } from './retraceList';
 
 /** Retraces of one function for one reason. */
@@ -45,19 +45,13 @@ export function RetraceGroups({ state }: { state: KernelState }): VNode {
 
 function GroupRow({ group, name }: { group: Group; name: string }): VNode {
   const { cause, last, number, places, seconds } = group;
+  const kind = cause ? kindOf(cause) : trans.__('unknown');
   return (
     <Section
       class="nbfn-Row"
       title={
         <span class="nbfn-Row-name">
-          {cause ? kindOf(cause) : trans.__('unknown')}
-          {cause?.path && (
-            <>
-              {' '}
-              {trans.__('of')} <code>{seen(cause.path)}</code>
-            </>
-          )}{' '}
-          <code class="nbfn-Muted">{seen(name)}</code>
+          <Sentence text={trans.__('in `%1`: %2', name, kind)} />
         </span>
       }
       note={`${integer(number)} × · ${duration(seconds)}`}
@@ -115,30 +109,54 @@ function grouped(retraces: ReadonlyMap<string, RetraceRecord>): Group[] {
   return [...groups.values()].sort((a, b) => b.seconds - a.seconds);
 }
 
-const kinds = (): Partial<Record<Cause['code'], string>> => ({
-  variable_creation: trans.__('creates variables'),
-  new_code: trans.__('new code'),
-  new_function: trans.__('defined again'),
-  new_instance: trans.__('another instance'),
-  evicted: trans.__('evicted'),
-  after_failure: trans.__('after a failure'),
-  shape: trans.__('shape'),
-  rank: trans.__('rank'),
-  dtype: trans.__('dtype'),
-  structure: trans.__('structure'),
-  python_value: trans.__('Python value'),
-  python_type: trans.__('Python type'),
-  object_identity: trans.__('another object'),
-  stale: trans.__('stale'),
-  device: trans.__('device'),
-  strategy: trans.__('strategy'),
-  summaries: trans.__('summaries'),
-  context: trans.__('context'),
-  alias: trans.__('the same tensor twice'),
-  widened: trans.__('widened'),
-  xla_compile: trans.__('XLA compiles')
-});
-
-function kindOf({ code }: Cause): string {
-  return kinds()[code] ?? code.replaceAll('_', ' ');
+/** A reason in words, in which `backticks` enclose code. */
+function kindOf({ code, path }: Cause): string {
+  switch (code) {
+    case 'variable_creation':
+      return trans.__('it creates variables');
+    case 'new_code':
+      return trans.__('new code');
+    case 'new_function':
+      return trans.__('defined again');
+    case 'new_instance':
+      return trans.__('another instance');
+    case 'evicted':
+      return trans.__('evicted');
+    case 'after_failure':
+      return trans.__('after a failure');
+    case 'shape':
+      return path ? trans.__('shape of `%1`', path) : trans.__('shape');
+    case 'rank':
+      return path ? trans.__('rank of `%1`', path) : trans.__('rank');
+    case 'dtype':
+      return path ? trans.__('dtype of `%1`', path) : trans.__('dtype');
+    case 'structure':
+      return path ? trans.__('structure of `%1`', path) : trans.__('structure');
+    case 'python_value':
+      return path ? trans.__('value of `%1`', path) : trans.__('Python value');
+    case 'python_type':
+      return path ? trans.__('kind of `%1`', path) : trans.__('Python type');
+    case 'object_identity':
+      return path
+        ? trans.__('another object for `%1`', path)
+        : trans.__('another object');
+    case 'stale':
+      return path ? trans.__('`%1` has changed', path) : trans.__('stale');
+    case 'device':
+      return trans.__('another device');
+    case 'strategy':
+      return trans.__('another strategy');
+    case 'summaries':
+      return trans.__('another summary writer');
+    case 'context':
+      return trans.__('another context');
+    case 'alias':
+      return trans.__('the same tensor twice');
+    case 'widened':
+      return trans.__('widened');
+    case 'xla_compile':
+      return trans.__('compiled by XLA');
+    default:
+      return code.replaceAll('_', ' ');
+  }
 }

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useContext, useMemo } from 'preact/hooks';
-import { usersOf } from '../../feed/lookup';
+import { once, usersOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { VariableRecord } from '../../protocol';
 import { trans } from '../../words';
@@ -24,20 +24,51 @@ interface Branch {
   nbytes: number;
 }
 
-/** The captured variables as a tree, by the notebook's names. */
+type Variables = KernelState['variables'];
+
+/** The variables, by the notebook's names. */
+export const variablesOf = once((rows: Variables) =>
+  [...rows.values()].filter(({ kind }) => (kind ?? 'variable') === 'variable')
+);
+
+/** Tensors, tables and other resources that traces have captured. */
+export const otherCaptures = once((rows: Variables) =>
+  [...rows.values()].filter(({ kind }) => (kind ?? 'variable') !== 'variable')
+);
+
+/** The variables as a tree, by the notebook's names. */
 export function VariableTree({ state }: { state: KernelState }): VNode {
-  const all = useMemo(() => [...state.variables.values()], [state.variables]);
-  const { items, field } = useFilter(all, searchText, trans.__('Filter variables'));
-  const root = useMemo(() => treeOf(items), [items]);
+  const all = variablesOf(state.variables);
   if (all.length === 0) {
-    return <p class="nbfn-Empty">{trans.__('No trace has captured a variable.')}</p>;
+    return <p class="nbfn-Empty">{trans.__('The notebook has no variables.')}</p>;
   }
   const left = (state.totals.variables ?? 0) - all.length;
   return (
     <>
+      <Tree state={state} all={all} />
+      <LeftOut number={left} of={counts.otherVariables} />
+    </>
+  );
+}
+
+/** What else traces have captured, as a tree. */
+export function CaptureTree({ state }: { state: KernelState }): VNode {
+  return <Tree state={state} all={otherCaptures(state.variables)} />;
+}
+
+function Tree({
+  state,
+  all
+}: {
+  state: KernelState;
+  all: readonly VariableRecord[];
+}): VNode {
+  const { items, field } = useFilter(all, searchText, trans.__('Filter variables'));
+  const root = useMemo(() => treeOf(items), [items]);
+  return (
+    <>
       {field}
       <BranchContent state={state} branch={root} open={all.length <= OPEN_BELOW} />
-      <LeftOut number={left} of={counts.otherVariables} />
     </>
   );
 }

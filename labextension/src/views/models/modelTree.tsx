@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { ModelRecord, ModelRow } from '../../protocol';
 import { trans } from '../../words';
-import { counts, integer, size } from '../parts/format';
+import { counts, integer, percent, significant, size } from '../parts/format';
 import { LeftOut } from '../parts/limited';
 import { seen } from '../parts/texts';
 
@@ -96,11 +96,15 @@ export function ModelTree({ model }: { model: ModelRecord }): VNode {
               <td class="nbfn-mod-number">{row.nbytes ? size(row.nbytes) : ''}</td>
               {told.change && (
                 <td class="nbfn-mod-number">
-                  <Bar share={row.change ?? 0}>{percent(row.change)}</Bar>
+                  <Bar share={row.change ?? 0}>
+                    {row.change == null ? '' : percent(row.change, 3)}
+                  </Bar>
                 </td>
               )}
               {told.gradient && (
-                <td class="nbfn-mod-number">{row.gradient?.toPrecision(3) ?? ''}</td>
+                <td class="nbfn-mod-number">
+                  {row.gradient == null ? '' : significant(row.gradient, 3)}
+                </td>
               )}
               <td title={row.takes ? trans.__('from %1', seen(row.takes)) : undefined}>
                 <code>
@@ -171,13 +175,6 @@ function Bar({ share: part, children }: { share: number; children: string }): VN
 
 function share(parameters: number | null | undefined, largest: number): number {
   return parameters && largest ? parameters / largest : 0;
-}
-
-function percent(change: number | null | undefined): string {
-  if (change == null) {
-    return '';
-  }
-  return change === 0 ? '0 %' : `${Number((change * 100).toPrecision(3))} %`;
 }
 
 /** The paths of parts within parts, which are closed at first in a large tree. */

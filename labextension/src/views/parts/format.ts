@@ -77,14 +77,17 @@ export function ratio(value: number): string {
   return `${significant(value, value < 99.5 ? 2 : 3)}×`;
 }
 
-/** A share as text; what is there is never said to be nothing. */
-export function percent(share: number): string {
-  return share > 0 && share < 0.005 ? '< 1 %' : `${Math.round(share * 100)} %`;
+/** A share as text: in whole percents, of which one above zero is never 0; or with digits. */
+export function percent(share: number, digits?: number): string {
+  if (digits !== undefined) {
+    return `${significant(share * 100, digits)} %`;
+  }
+  return share > 0 && share < 0.005 ? '< 1 %' : `${integer(Math.round(share * 100))} %`;
 }
 
-/** A shape as text, such as "[3, ?]"; "[]" for a scalar, "?" for an unknown rank. */
+/** A shape as text, such as "[None, 3]"; "[]" for a scalar, "[...]" for an unknown rank. */
 export function shape(dimensions: readonly (number | null)[] | null): string {
-  return dimensions ? `[${dimensions.map(d => d ?? '?').join(', ')}]` : '?';
+  return dimensions ? `[${dimensions.map(d => d ?? 'None').join(', ')}]` : '[...]';
 }
 
 /** A device without the parts that are the same for all of a notebook, such as "GPU:0". */
@@ -95,8 +98,11 @@ export function device(name: string): string {
   return local?.[1] ?? name;
 }
 
-function significant(value: number, digits: number): string {
-  return Number(value.toPrecision(digits)).toLocaleString('en', {
-    maximumFractionDigits: 3
-  });
+/** A number rounded to some digits, such as "2.41" or "1,230"; a tiny one as "1.2e-7". */
+export function significant(value: number, digits: number): string {
+  return value !== 0 && Math.abs(value) < 1e-3
+    ? value.toExponential(digits - 1)
+    : Number(value.toPrecision(digits)).toLocaleString('en', {
+        maximumFractionDigits: digits + 2
+      });
 }

@@ -25,7 +25,9 @@ export function Limited<T>({ items, step, children }: LimitedProps<T>): VNode {
           class="nbfn-Button nbfn-mod-more"
           onClick={() => setLimit(limit + step)}
         >
-          {trans.__('Show %1 more of %2', integer(Math.min(step, rest)), integer(rest))}
+          {rest <= step
+            ? trans.__('Show all %1', integer(items.length))
+            : trans.__('Show %1 more of %2', integer(step), integer(rest))}
         </button>
       )}
     </>

@@ -6,6 +6,8 @@ export interface SectionProps {
   title: ComponentChildren;
   /** What stands at the end of the title's line. */
   note?: ComponentChildren;
+  /** What that means, where it is not plain. */
+  hint?: string | undefined;
   /** Whether it is open at first. */
   open?: boolean;
   class: string;
@@ -24,7 +26,11 @@ export function Section(props: SectionProps): VNode {
     >
       <summary class={`${props.class}-summary`}>
         <span class={`${props.class}-title`}>{props.title}</span>{' '}
-        {props.note != null && <span class="nbfn-Note">{props.note}</span>}
+        {props.note != null && (
+          <span class="nbfn-Note" title={props.hint}>
+            {props.note}
+          </span>
+        )}
       </summary>
       {open && <div class={`${props.class}-content`}>{props.children()}</div>}
     </details>

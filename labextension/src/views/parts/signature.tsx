@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Leaf } from '../../protocol';
 import { trans } from '../../words';
+import { integer } from './format';
 import { seen } from './texts';
 
 const FIRST = 3;
@@ -24,7 +25,7 @@ export function Signature({ leaves }: { leaves: readonly Leaf[] }): VNode {
       ))}
       {folded && (
         <button type="button" class="nbfn-mod-link" onClick={() => setAll(true)}>
-          {trans.__('%1 more', rest)}
+          {trans.__('%1 more', integer(rest))}
         </button>
       )}
     </span>

@@ -1,0 +1,62 @@
+"""The report of a run, made of records alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nbfn.command.record import CellRun, Record
+from nbfn.command.report import html_of
+from tests.harness.html import Page
+
+
+def record(**told: object) -> Record:
+    made = Record(Path("a.ipynb"), "python3", cells=[CellRun(1, "x = 1", 1)])
+    made.known.take({"put": {}, "removed": {}, "totals": {}, "tensorflow": "2.21"} | told)
+    return made
+
+
+def test_nothing_that_has_ended_is_shown_as_running() -> None:
+    run = {
+        "id": "run-1",
+        "cell": {"id": "a"},
+        "first": 1,
+        "last": 1,
+        "running": True,
+        **dict.fromkeys(("time", "end", "seconds", "tracing", "graph", "longest"), 1.0),
+    }
+    work = {"id": "w", "kind": "trace", "name": "f", "sentence": "tracing f: 3 s", "seconds": 3}
+    page = Page(html_of(record(put={"runs": {"run-1": run}, "work": {"w": work}})))
+    state = json.loads(page.scripts["nbfn-traits"])["snapshot"]["state"]
+    assert state["work"] == {}
+    (ended,) = state["runs"].values()
+    assert (ended["running"], ended["interrupted"]) == (False, 1)
+
+
+def test_an_export_is_the_page_of_the_kernel() -> None:
+    long = ", ".join(f"a_long_name_{n}: float32[None, {n}]" for n in range(30))
+    table = {
+        "title": "signatures",
+        "header": ["name", "inputs and outputs", "in a fresh process"],
+        "rows": [["f", long, {"text": "computes the <same>", "verdict": "passed"}]],
+        "total": 1200,
+        "open": True,
+        "compares": False,
+    }
+    page = {"title": "exported to /a/b", "lines": ["`a<b`"], "tables": [table], "groups": []}
+    made = record()
+    made.export_path = Path("<b>m<")
+    made.export = {
+        "page": page | {"open": False, "verdict": "passed"},
+        "nbytes": 65900,
+        "seconds": 61.0,
+    }
+    text = Page(html_of(made)).text
+    for said in (
+        "✓ exported to <b>m< 65.9 kB · 1 min 1 s",
+        "a<b",
+        "signatures (1,200)",
+        f"f {long} ✓ computes the <same>",
+        "and 1,199 more",
+    ):
+        assert said in text

@@ -1,0 +1,35 @@
+"""What is called the same in the notebook is told apart in every view."""
+
+from __future__ import annotations
+
+import gc
+
+from nbfn.sessions.feed import feed
+from nbfn.sessions.session import Session
+from nbfn.views.session import session_outline
+
+
+def test_functions_of_one_name_are_called_as_the_notebook_calls_them(shell) -> None:
+    def listed() -> dict[str, str]:
+        feed().flush()
+        rows = feed().snapshot().state.functions
+        return {id: row.name for id, row in rows.items() if id in made}
+
+    shell.run_cell("%load_ext nbfn\nimport nbfn\nkept = []", store_history=True)
+    code = "@nbfn.function\ndef twice_named(x):\n    return x + {n}\nkept.append(twice_named)"
+    for n in range(2):
+        shell.run_cell(code.format(n=n), store_history=True).raise_error()
+    first, second = shell.user_ns["kept"]
+    made = {first.id, second.id}
+    before = shell.execution_count - 2
+    assert listed() == {first.id: f"twice_named (In [{before}])", second.id: "twice_named"}
+    shell.run_cell("another = kept[0]", store_history=True)
+    assert listed() == {first.id: "another", second.id: "twice_named"}
+    text = session_outline(Session(shell.user_ns)).text()
+    assert "another(x)" in text
+    assert "twice_named(x)" in text
+    shell.run_cell("del kept[1], twice_named", store_history=True)
+    del second
+    gc.collect()
+    shell.run_cell("0", store_history=True)
+    assert listed() == {first.id: "twice_named"}
