@@ -4,9 +4,7 @@ from __future__ import annotations
 
 OLD_NAMES = "captures of stale traces keep names that lead elsewhere now"
 RELAX_FORGOTTEN = "a signature that was relaxed is forgotten when a guarded value changes"
-CUSTOM_GRADIENTS = (
-    "TensorFlow keeps the graph of each gradient that tf.custom_gradient has registered"
-)
+CUSTOM_GRADIENTS = "TensorFlow keeps the graph of each gradient of a tf.custom_gradient"
 KEPT_NAMES = "where a graph with a write fails, the names of its lines keep what they held"
 RELAX_DTYPE = "after relax() of a number, a call with another dtype fails, which ran before"
 DEFAULTS = "an item that a defaultdict made while a trace was made is not made when it serves again"
