@@ -51,6 +51,7 @@ ORDER = {
         "reach",
         "statistics",
         "model",
+        "transformed",
     ),
     "nbfn.views": (
         *("outline", "work", "function", "cell", "export", "loaded", "module", "session"),

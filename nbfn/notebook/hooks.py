@@ -85,8 +85,10 @@ class Hooks:
         if self._discovering:
             from nbfn.functions.watching.watch import stop_discovering
             from nbfn.sessions.contents.cells import cells
+            from nbfn.sessions.contents.transformed import stop_observing_transformations
 
             stop_discovering()
+            stop_observing_transformations()
             cells.clear()
             find_cells_that_set_names_by(lambda _: None)
 
@@ -118,9 +120,11 @@ class Hooks:
         self._discovering = True
         from nbfn.functions.watching.watch import discover
         from nbfn.sessions.contents.cells import cells
+        from nbfn.sessions.contents.transformed import observe_transformations
         from nbfn.sessions.session import Session
 
         discover()
+        observe_transformations()
         find_cells_that_set_names_by(cells.cell_that_set)
         try:
             Session(self._shell.user_ns).discover()

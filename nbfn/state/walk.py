@@ -269,7 +269,7 @@ class Walk:
                 continue
             fetch = functools.partial(namespace.get, name, ABSENT)
             source = Source("global", name, f"{module}:{name}")
-            self._visit_read(source, fetch, namespace.get(name), read.parts.get(name, ()))
+            self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
         if hidden:
             probe = functools.partial(hides_none, namespace, frozenset(hidden))
             self.guards.same.append((probe, True))

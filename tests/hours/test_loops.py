@@ -194,7 +194,7 @@ print([round(each, 4) for each in losses])
             run("weights", retraces=3),
             run("weights", retraces=3),
         ],
-        known={"piled up": faults.DEAD_TRACES},
+        known={"piled up": faults.CUSTOM_GRADIENTS},
     ),
     Hour(
         "rollouts of a policy, as in reinforcement learning",

@@ -62,7 +62,6 @@ HOURS = [
                 "model",
                 stale={"train", "predict"},
                 hides="global `model` was a Sequential object, is None",
-                known={"hides": faults.DELETED},
             ),
             run("train", raises="NameError"),
             run("model", stale={"train", "predict"}),

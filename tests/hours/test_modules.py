@@ -495,7 +495,7 @@ def gradient(x):
             run("apply", "fast", "call", "gradient", "slope", retraces=1),
             run("apply", "fast", "call", "slope", times=3),
         ],
-        known={"piled up": faults.REMAT},
+        known={"piled up": faults.CUSTOM_GRADIENTS},
     ),
 ]
 

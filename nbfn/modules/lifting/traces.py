@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -29,6 +30,13 @@ from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
 from nbfn.modules.lifting.inner_store import Streams
 from nbfn.modules.lifting.lifting import Leaf, Lift
+from nbfn.modules.lifting.observation import (
+    Observation,
+    leaves_of,
+    observers,
+    owner_of,
+    tell,
+)
 from nbfn.serial import serial
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import State
@@ -81,10 +89,13 @@ def call_traced(
         # Modules of one configuration share a trace if nothing in it depends on their place.
         fits = not each.trace.placed or each.place == place
         if fits and not each.state.changes(now.fingerprints):
+            once.tell(unasked or fn, each.trace, each.state)
             return once.finish(each.trace)
     # Without the lock: another thread may trace what this trace waits for.
     before, state = random_state(), GuardedState(0, now.fingerprints)
+    started = time.perf_counter()
     trace = once.traced(options)
+    seconds = time.perf_counter() - started
     if trace.concrete.captured_inputs:
         return once.finish(trace)  # kept, it would keep the user's tensors and variables alive
     changed = state.changes(reads().fingerprints)
@@ -96,6 +107,7 @@ def call_traced(
         del kept[_MAX_STATES:]
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
+    once.tell(unasked or fn, trace, state, seconds)
     return once.finish(trace)
 
 
@@ -160,6 +172,18 @@ class _Call:
         ]
         self.device = plain_eager_device()
         self.shapes = tensor_keys(self.inputs)
+
+    def tell(
+        self, fn: Any, trace: _Trace, state: GuardedState, seconds: float | None = None
+    ) -> None:
+        """Tells the observers which trace serves the call, and what it has cost if it is new."""
+        if observers:
+            args: Any
+            kwargs: Any
+            args, kwargs = self.form
+            leaves = functools.partial(leaves_of, fn, self.module, args, kwargs)
+            owner = owner_of(fn, self.module)
+            tell(Observation(self.lift.label, fn, owner, trace.concrete, leaves, state, seconds))
 
     def key(self) -> Hashable:
         """What decides whether an earlier trace serves."""

@@ -1,0 +1,127 @@
+"""Methods that ``nn.jit`` and eager ``nn.vmap`` trace, as functions that the session lists."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from types import CodeType
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.code import plain_function
+from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
+from nbfn.functions.recording.registry import enlist
+from nbfn.functions.retraces.explain import explain
+from nbfn.functions.retraces.trace_causes import FIRST
+from nbfn.functions.traces.cause import Cause, Wanted
+from nbfn.functions.traces.key import Key, Leaf, TensorLeaf, ValueLeaf
+from nbfn.modules.lifting.observation import Observation, observers
+from nbfn.site import call_site, definition_site
+from nbfn.state.guarded import GuardedState
+from nbfn.state.values.introspection import reference_to
+from nbfn.text import count, parameters_text
+
+_SETTING = Cause("context", "variables, device, mutable collections or dtype policy differ")
+_lock = threading.RLock()
+_known: weakref.WeakKeyDictionary[CodeType, dict[str, TransformedMethod]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class TransformedMethod(RecordView):
+    """The record of one method, or function of modules, that a transformation traces.
+
+    Attributes:
+        id: Unique in this process.
+        site: Where the method is defined.
+        parameters: Its parameters as text.
+    """
+
+    counts_hits = True
+
+    def __init__(self, first: Observation) -> None:
+        function = plain_function(first.function)
+        name = ".".join(filter(None, (first.owner, function.__name__)))
+        self.id = next_id("observed")
+        self.site = definition_site(function.__code__)
+        self.parameters = parameters_text(function)
+        self.recorder = WatchedRecord(f"{first.label}({name})")
+        self.recorder.function_id = self.id
+        self._function = reference_to(function) or (lambda: None)
+        enlist(self)
+
+    @property
+    def python_function(self) -> Any | None:
+        """The user's function; None if it is gone."""
+        return self._function()
+
+    def note(self, told: Observation) -> None:
+        """Notes a call."""
+        record = self.recorder
+        with record.lock:
+            record.prune()
+            trace = record.traces.get(id(told.concrete))
+            if trace is None:
+                trace = self._add(told)
+                record.called(trace, 0.0, hit=False)
+            else:
+                record.called(trace, 0.0, hit=True)
+
+    def _add(self, told: Observation) -> Any:
+        record = self.recorder
+        leaves: dict[str, Leaf] = {path: _leaf(value) for path, value in told.leaves().items()}
+        key = Key(leaves, {}, tuple(leaves))
+        state = GuardedState(1, told.state.fingerprints, told.state.exempt)
+        others = list(record.traces.values())
+        causes, nearest = explain(Wanted(key, None, state), others) if others else ((FIRST,), ())
+        if others and not _differs(key, state, nearest[-1]):
+            causes = (_SETTING,)
+        trace = record.add(
+            told.concrete, key, causes[0], call_site(), told.seconds or 0.0, iter(())
+        )
+        trace.state = state
+        if others:
+            record.missed(trace, causes, nearest, None)
+        return trace
+
+    def __repr__(self) -> str:
+        record = self.recorder
+        numbers = [(record.calls, "call"), (record.hits, "hit"), (len(self.traces), "trace")]
+        text = ", ".join(count(number, noun) for number, noun in numbers)
+        return f"<{self.label}{self.parameters}: {text}>"
+
+
+def _leaf(value: Any) -> Leaf:
+    return TensorLeaf(value) if isinstance(value, tf.TypeSpec) else ValueLeaf(value)
+
+
+def _differs(key: Key, state: GuardedState, trace: Any) -> bool:
+    own = {path: leaf.token for path, leaf in key.leaves.items()}
+    known = {path: leaf.token for path, leaf in trace.key.leaves.items()}
+    return own != known or bool(trace.state.differences(state))
+
+
+def note(told: Observation) -> None:
+    """Notes a call of a transformed method."""
+    code = getattr(plain_function(told.function), "__code__", None)
+    if code is None:  # a callable object, which has no code of its own
+        return
+    with _lock:
+        methods = _known.setdefault(code, {})
+        method = methods.get(f"{told.label} {told.owner}")
+        if method is None:
+            method = methods[f"{told.label} {told.owner}"] = TransformedMethod(told)
+    method.note(told)
+
+
+def observe_transformations() -> None:
+    """Has the session list what ``nn.jit`` and eager ``nn.vmap`` trace from now on."""
+    if note not in observers:
+        observers.append(note)
+
+
+def stop_observing_transformations() -> None:
+    """Takes back `observe_transformations`. What has been seen stays listed."""
+    if note in observers:
+        observers.remove(note)
