@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nbfn import _tensorflow
 from nbfn.site import warn
 from nbfn.state.bytecode.graph_time import NOTHING
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Fingerprints, Source, State, changed_by_code
+from nbfn.state.values.fingerprints import Fingerprint
 from nbfn.state.values.introspection import Fetch, late
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 from nbfn.state.walk import state_of
@@ -53,6 +55,21 @@ class OfObjects:
         return are_there and self.state.holds()
 
 
+SEED = Source("setting", "tf.random.set_seed")
+"""The global seed, from which draws are given their own while a trace is made."""
+
+
+def _seed() -> dict[Source, Fingerprint]:
+    seed = _tensorflow.global_seed()
+    return {SEED: Fingerprint(("seed", seed), str(seed))}
+
+
+def _watch_seed(state: State) -> None:
+    """Has a state hold only as long as the global seed is the same."""
+    state.fingerprints.update(_seed())
+    state.same.append((_tensorflow.global_seed, _tensorflow.global_seed()))
+
+
 class Guards:
     """The guards of one function.
 
@@ -72,6 +89,7 @@ class Guards:
         self._states: dict[int, GuardedState] = {}
         self._made = 0
         self._graph_time = NOTHING
+        self._draws = False
         self._lock = threading.RLock()
         self._looking = 0
 
@@ -95,6 +113,8 @@ class Guards:
             own = [("self", self._owner()), ("", self._python_function())]
             now = state_of(own, self._graph_time)
             now.fingerprints.update(self._own_code())
+            if self._draws:
+                _watch_seed(now)
             self._own, self._now = now, None
         return self._own
 
@@ -209,6 +229,7 @@ class Guards:
         objects: Objects,
         asked: Iterable[Callable[[], Any]],
         at_graph_time: Collection[Callable[..., Any]],
+        draws: bool = False,
     ) -> None:
         """Takes in what a new trace has shown: on some of what was guarded it does not depend.
 
@@ -221,8 +242,12 @@ class Guards:
             objects: As for `guarded`.
             asked: Functions that the trace asks at each call; what they read is read anew.
             at_graph_time: Functions that the trace has given to ``py_function``.
+            draws: Whether the trace draws random numbers from TensorFlow's hidden state.
         """
         with self._lock:
+            if draws and not self._draws:
+                self._draws, self._own = True, _NOTHING
+                made_in.fingerprints = made_in.fingerprints | _seed()
             now = self.fingerprints(objects)
             read = [s for each in asked for s in state_of([("", each)]).fingerprints]
             names = {(source.kind, source.name) for source in read}

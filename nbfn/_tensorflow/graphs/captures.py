@@ -63,6 +63,11 @@ def stateful_random_operations(graph: Any) -> list[str]:
     return sorted(_operation_types(graph) & HIDDEN_STATE)
 
 
+def draws(graph: Any) -> bool:
+    """Whether a graph draws from hidden state, in nested functions too, as far as they are here."""
+    return any(op.type in HIDDEN_STATE for each in graphs_in(graph) for op in each.get_operations())
+
+
 def changing_resource_operations(graph: Any) -> list[str]:
     """Types of a graph's operations that change resources other than variables, such as tables."""
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
@@ -152,6 +157,16 @@ def trackable_children(value: Any) -> dict[str, Any]:
         return dict(read())
     except Exception:  # a user's class may do anything here, and naming must not fail
         return {}
+
+
+def graphs_in(graph: Any) -> Iterator[Any]:
+    """A graph, and those that were traced for it, as far as they are at hand."""
+    waiting, seen = [graph], {id(graph)}
+    for each in waiting:
+        yield each
+        inner = [found for _, found in called_graphs(each) if id(found) not in seen]
+        waiting += inner
+        seen.update(map(id, inner))
 
 
 def called_graphs(graph: Any) -> Iterator[tuple[str, Any]]:

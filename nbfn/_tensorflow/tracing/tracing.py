@@ -188,6 +188,12 @@ def unlisted(function: Any, kind: type) -> Any:
     return made
 
 
+def global_seed() -> Any:
+    """The seed that ``tf.random.set_seed`` has set; None if there is none, or it is not known."""
+    safe = getattr(_context, "context_safe", None)
+    return getattr(safe(), "_seed", None) if safe is not None else None
+
+
 def eager_random_state() -> Any:
     """The state from which eager operations draw their seeds; None where it cannot be told."""
     numbers: Any = getattr(_context.context(), "_rng", None) if _context is not None else None

@@ -11,6 +11,7 @@ import ast
 import functools
 import inspect
 import itertools
+import os
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -249,6 +250,10 @@ class Walk:
         if isinstance(node, ast.Attribute):
             yield from self._property(node)
         elif isinstance(node, ast.BinOp | ast.Subscript | ast.Compare | ast.UnaryOp):
+            if isinstance(node, ast.Subscript) and self.scope.value(node.value).is_one_of(
+                os.environ
+            ):
+                yield self._found(rules.ENVIRONMENT, node)
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     yield from self._operators(node, self.scope.value(child))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import os
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -81,6 +82,7 @@ _PLOT = Reason("print", "plots", _SHOW)
 _TIME = Reason("read", "reads the clock", _CLOCK)
 _WAIT = Reason("read", "waits", "wait outside the function")
 _SYSTEM = Reason("read", "uses files or the system", _FILE)
+ENVIRONMENT = Reason("read", "reads os.environ", "read it above the function")
 _MODE = Reason("unknown", "asks whether it is in a graph")
 _CALLBACK = Reason("unknown", "calls back into Python")
 
@@ -241,6 +243,8 @@ def reason_of_tensor_method(name: str) -> Reason | None:
 
 def _of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
     """Of a list, a dict, a text, a generator."""
+    if owner is os.environ:
+        return ENVIRONMENT
     module = type(owner).__module__
     if package(module) not in ("builtins", "collections"):
         return reason_of_module(module, shown)

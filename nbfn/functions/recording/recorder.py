@@ -198,6 +198,7 @@ class Recorder(Record):
                 tuple(_tensorflow.objects(concrete.function_type)),
                 _tensorflow.by_reference(concrete),
                 _tensorflow.graph_time_functions(concrete.graph),
+                _tensorflow.draws(concrete.graph),
             )
         return call.wanted.context
 

@@ -95,6 +95,10 @@ _ADVICE = {
 }
 
 
+_SEED = (
+    "Draw by tf.random.stateless_… with a seed that is an argument, seed=[seed, 0]: one trace "
+    "serves every seed"
+)
 _RECURSION = (
     "Loop with `while` in place of the recursion if it goes deep: {paths} must be Python's to end "
     "it, so that each value has a trace of its own"
@@ -146,6 +150,8 @@ def _advice(cause: Cause) -> str | None:
     """The advice on one cause; None where there is nothing to mend, as with a model made again."""
     if cause.kind == "sequence":
         return _SEQUENCE
+    if cause.code == "stale" and cause.path == "tf.random.set_seed":
+        return _SEED
     if cause.code == "stale" and cause.kind == "variable":
         return _ANOTHER_VARIABLE
     if cause.code == "stale" and (cause.kind == "object" or cause.path is None):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from nbfn.errors import NbfnError
+from nbfn.functions.signatures.sizes import varied_sizes
 from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf, number_fits
 from nbfn.text import with_article
 
@@ -290,17 +291,8 @@ def _text(item: Any) -> str:
 def buckets(traces: Sequence[Any]) -> str:
     """Advice to pad what differs in size to a few sizes, each of which has its own trace."""
     advice = []
-    shapes: dict[str, list[tuple[int | None, ...]]] = {}
-    for trace in traces:
-        for path, leaf in trace.key.leaves.items():
-            shape = getattr(leaf, "shape", None)
-            if shape is not None:
-                shapes.setdefault(path, []).append(shape)
-    for path, seen in shapes.items():
-        if len({len(shape) for shape in seen}) != 1:
-            continue
-        for axis, sizes in enumerate(zip(*seen, strict=True)):
-            known = sorted({size for size in sizes if size})
+    for path, axes in varied_sizes(traces).items():
+        for axis, known in enumerate(axes):
             if len(known) > 1:
                 powers = sorted({1 << (size - 1).bit_length() for size in known})
                 listed = ", ".join(map(str, powers))

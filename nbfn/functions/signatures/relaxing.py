@@ -115,7 +115,7 @@ def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cove
             return function.request(*attempt.arguments, reason), attempt
         except Exception as error:  # the user's code may raise anything while it is traced
             failure = failure or error
-    advice = [advice_on_sizes(function.python_function), buckets(function.traces)]
+    advice = [advice_on_sizes(function.python_function, function.traces), buckets(function.traces)]
     raise RelaxError(
         f"`{function.label}` cannot be traced for {general}, because its code needs what the "
         f"signature leaves open: {_last_line(failure).rstrip('.')}. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,13 @@ class StaticSize:
     Attributes:
         of: Of what it is the size, as the code says it.
         written: How it is written.
+        axis: Of which dimension it is, where the code says that by a number.
         instead: What to write for a size that each call may have another of.
     """
 
     of: str
     written: str
+    axis: int | None
     instead: str
 
 
@@ -35,24 +37,35 @@ def static_sizes(tree: ast.AST) -> Iterator[StaticSize]:
     cast = {id(side) for node in ast.walk(tree) for side in _beside_tensors(node)}
     found: dict[int, StaticSize] = {}
     whole: list[StaticSize] = []
-    for node in ast.walk(tree):
+    expressions = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
+    for node in sorted(expressions, key=lambda each: (each.lineno, each.col_offset)):
         match node:
             case ast.Subscript(ast.Attribute(of, "shape") as shape, axis):
                 instead = f"tf.shape({ast.unparse(of)})[{ast.unparse(axis)}]"
-                found[id(shape)] = _size(of, node, instead, id(node) in cast)
+                found[id(shape)] = _size(of, node, _number(axis), instead, id(node) in cast)
             case ast.Call(ast.Name("len"), [of]):
                 instead = f"tf.shape({ast.unparse(of)})[0]"
-                found[id(node)] = _size(of, node, instead, id(node) in cast)
+                found[id(node)] = _size(of, node, 0, instead, id(node) in cast)
             case ast.Attribute(of, "shape") if id(node) not in found:
-                whole.append(_size(of, node, f"tf.shape({ast.unparse(of)})", False))
+                whole.append(_size(of, node, None, f"tf.shape({ast.unparse(of)})", False))
     yield from (*found.values(), *whole)
 
 
-def _size(of: ast.expr, node: ast.expr, instead: str, is_cast: bool) -> StaticSize:
+def _number(node: ast.expr) -> int | None:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None
+
+
+def _size(
+    of: ast.expr, node: ast.expr, axis: int | None, instead: str, is_cast: bool
+) -> StaticSize:
     owner = ast.unparse(of)
     if is_cast:
         instead = f"tf.cast({instead}, {owner}.dtype)"
-    return StaticSize(owner, ast.unparse(node), instead)
+    return StaticSize(owner, ast.unparse(node), axis, instead)
 
 
 def _beside_tensors(node: ast.AST) -> Iterator[ast.expr]:
@@ -70,17 +83,44 @@ def _is_computed(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and not isinstance(node.func, ast.Name)
 
 
-def advice_on_sizes(python_function: Any) -> str | None:
-    """What to write in place of the static sizes that a function reads of its parameters."""
+def varied_sizes(traces: Iterable[Any]) -> dict[str, list[list[int]]]:
+    """The sizes that calls have had, in order, by argument and dimension.
+
+    It tells of arguments that always had as many dimensions, and in some of them other sizes.
+    """
+    shapes: dict[str, list[tuple[int | None, ...]]] = {}
+    for trace in traces:
+        for path, leaf in trace.key.leaves.items():
+            shape = getattr(leaf, "shape", None)
+            if shape is not None:
+                shapes.setdefault(path, []).append(shape)
+    found = {
+        path: [sorted({size for size in sizes if size}) for sizes in zip(*seen, strict=True)]
+        for path, seen in shapes.items()
+        if len({len(shape) for shape in seen}) == 1
+    }
+    return {path: axes for path, axes in found.items() if any(len(each) > 1 for each in axes)}
+
+
+def advice_on_sizes(python_function: Any, traces: Iterable[Any]) -> str | None:
+    """What to write in place of the static sizes that a function reads, and that have varied.
+
+    Args:
+        python_function: The function; only what it reads of its own parameters is told.
+        traces: Its traces.
+    """
     plain = plain_function(python_function)
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(plain)))
-        parameters = set(inspect.signature(plain).parameters)
     except (OSError, SyntaxError, TypeError, ValueError):
         return None
+    varied = varied_sizes(traces)
     found: dict[str, str] = {}
     for size in static_sizes(tree):
-        if size.of in parameters and size.written != f"{size.of}.shape":
+        axes = varied.get(size.of, [])
+        index = size.axis
+        is_there = index is not None and -len(axes) <= index < len(axes)
+        if is_there and len(axes[index or 0]) > 1:
             found.setdefault(size.written, size.instead)
     if not found:
         return None

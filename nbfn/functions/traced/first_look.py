@@ -35,7 +35,7 @@ def first_look(python_function: Any, graph: Any) -> list[str]:
     draws: dict[Any, list[Any]] = {}
     devices: dict[str, Any] = {}
     said: list[str] = []
-    for each in _graphs(graph):
+    for each in _tensorflow.graphs_in(graph):
         is_branch = _BRANCH.search(str(getattr(each, "name", ""))) is not None
         for op in each.get_operations():
             kind = op.type
@@ -51,19 +51,6 @@ def first_look(python_function: Any, graph: Any) -> list[str]:
     said += [_of_draws(ops) for ops in draws.values() if len(ops) > 1]
     said += _of_devices(devices)
     return list(dict.fromkeys(said))
-
-
-def _graphs(graph: Any) -> Iterator[Any]:
-    """A graph, and those of the functions that were traced for it."""
-    yield graph
-    seen = {id(graph)}
-    waiting = [graph]
-    for each in waiting:
-        for _, inner in _tensorflow.called_graphs(each):
-            if id(inner) not in seen:
-                seen.add(id(inner))
-                waiting.append(inner)
-                yield inner
 
 
 def _nbytes(op: Any) -> int:

@@ -63,7 +63,7 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "strategy", "remarked", "_definition", "_clones", "_states"),
+    *("_creations", "strategy", "remarked", "untold", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
@@ -94,6 +94,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     """
 
     strategy: Any = None
+    untold: str | None = None
     recorder: Recorder  # type: ignore[assignment]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -128,7 +129,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.function_id = self.id
         self.recorder.first_cause, self._definition = define(self.python_function)
         self.remarked = False
-        self.untold: str | None = None
+        self.untold = None
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []

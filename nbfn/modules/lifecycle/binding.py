@@ -8,6 +8,7 @@ same instance in two places stays one module.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from nbfn.modules.lifecycle.fields import (
     is_module,
     map_modules,
     modules_in,
+    own_init,
 )
 from nbfn.modules.lifecycle.naming import Names, alike, name_in_use
 from nbfn.modules.variables.scope import Scope
@@ -94,12 +96,39 @@ def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 
 def check_built(module: Any) -> None:
-    """Raises `PostInitError` if ``__post_init__`` of a module did not reach the base class."""
-    if not module._life.built:
+    """Raises `PostInitError` if the class's own initializer did not reach the base class."""
+    if module._life.built:
+        return
+    cls = type(module)
+    own = own_init(cls)
+    if own is not None:
+        fields = [_as_field(each, module) for each in _parameters(own)]
+        body = f" Write `{'; '.join(fields)}` in the class body in place of it" if fields else ""
         raise PostInitError(
-            f"{type(module).__name__}.__post_init__ must call super().__post_init__(), or the "
-            "module is never finished. Add the call as its last line."
+            f"{cls.__name__} has an __init__ of its own, and the fields of a module are its "
+            f"arguments.{body or ' Take it out'}; what it computes belongs into setup."
         )
+    raise PostInitError(
+        f"{cls.__name__}.__post_init__ must call super().__post_init__(), or the "
+        "module is never finished. Add the call as its last line."
+    )
+
+
+def _parameters(function: Any) -> list[inspect.Parameter]:
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    every = list(inspect.signature(function).parameters.values())[1:]
+    return [each for each in every if each.kind not in kinds]
+
+
+def _as_field(parameter: inspect.Parameter, module: Any) -> str:
+    """A parameter of ``__init__`` as the field of a class, with the type that its value has."""
+    kind = parameter.annotation
+    if kind is parameter.empty:
+        value = module.__dict__.get(parameter.name)
+        kind = type(value) if type(value) in (int, float, str, bool) else "Any"
+    text = getattr(kind, "__name__", str(kind))
+    default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+    return f"{parameter.name}: {text}{default}"
 
 
 def attach(module: Any, scope: Scope, tracked: bool = True) -> None:

@@ -44,6 +44,16 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
     )
 
 
+def own_init(cls: Any) -> Any | None:
+    """The ``__init__`` that a class, or one that it derives from, has written itself."""
+    init = cls.__init__
+    while hasattr(init, "__wrapped__"):
+        init = init.__wrapped__
+    code = getattr(init, "__code__", None)
+    is_made = code is None or code.co_filename.startswith("<string>")
+    return None if is_made or init.__module__.startswith("nbfn.") else init
+
+
 def _no_argument(cls: Any, unknown: list[str]) -> ArgumentError:
     fields = cls.__field_names__
     hint = cls._meant(unknown) or "".join(did_you_mean(name, fields) for name in unknown)

@@ -308,7 +308,7 @@ class Template(tf.Module):
             # There is one, and it raised an error that Python takes for a missing attribute.
             reraise_hidden(hidden, self, name)
         if life.scope is None:
-            return self._of_unbound(name, _is_written(sys._getframe(1)))
+            return self._of_unbound(name, sys._getframe(1))
         if not life.ready and not life.preparing:
             prepare(self)
             if name in self.__dict__:
@@ -318,8 +318,13 @@ class Template(tf.Module):
             f"{label} at {life.scope} has no attribute {name!r}.{did_you_mean(name, known)}"
         )
 
-    def _of_unbound(self, name: str, is_written: bool) -> Any:
-        """An attribute that ``declare`` or ``setup`` gives a module without variables."""
+    def _of_unbound(self, name: str, frame: FrameType) -> Any:
+        """An attribute that ``declare`` or ``setup`` gives a module without variables.
+
+        Args:
+          name: the attribute.
+          frame: the code that reads it.
+        """
         life, label, cause = self._life, type(self).__name__, None
         given: dict[str, Any] = {}
         # In the setup of another it will be bound when it is assigned, and its submodules with it.
@@ -327,13 +332,19 @@ class Template(tf.Module):
         if self.__hooks__ and life.built and not life.preparing:
             if "declare" in self.__hooks__:
                 given = inspect_hook(self, "declare")
-            if name not in given and is_written and is_alone:
+            if name not in given and is_alone and _is_written(frame):
                 try:
                     given = inspect_hook(self, "setup")
                 except Exception as error:  # it is the user's, and may need a bound module
                     cause = error
         if name in given and not _is_absent(given[name]):
             return given[name]
+        method = frame.f_code.co_name.removeprefix("tf__")
+        if context.current_module() is self and hasattr(type(self), method):
+            raise UnboundAttributeError(
+                f"{label} is unbound, and its method {method!r} reads {name!r}, which needs "
+                f"variables. {_with_variables(method)}"
+            )
         raise UnboundAttributeError(
             f"{label} has no attribute {name!r} while it is unbound: it has its fields, and the "
             "submodules of setup; variables, and what is computed with them, exist inside init and "
@@ -403,6 +414,16 @@ def _is_record(name: str) -> bool:
 def _is_written(frame: FrameType) -> bool:
     """Whether the code that runs in a frame says ``object.name`` just there."""
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def _with_variables(method: str) -> str:
+    """How to call a method of an unbound module."""
+    if method == "__call__":
+        return "Call module.apply(variables, ...), or module.bind(variables)(...)."
+    return (
+        f'Call module.apply(variables, ..., method="{method}"), or '
+        f"module.bind(variables).{method}(...)."
+    )
 
 
 def _is_absent(value: Any) -> bool:

@@ -15,6 +15,7 @@ from nbfn.code import plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions import Trace, TracedFunction
 from nbfn.functions.signatures.cover import RelaxError, cover, signature_of
+from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.key import Key, Leaf, ObjectLeaf, TensorLeaf, ValueLeaf
 from nbfn.sessions.export.resources import ExportError
@@ -91,16 +92,22 @@ def is_gone(leaf: ObjectLeaf) -> bool:
 
 def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:
     """The inputs of signatures whose sizes all calls shared, and which serve no other size."""
-    said = []
+    said: list[str] = []
+    labels: list[tuple[str, str]] = []
+    seen: dict[tuple[str, str], set[str]] = {}
     for name, each in concrete.items():
         specs = each.structured_input_signature[1] or {}
         args = each.structured_input_signature[0]
         leaves = dict(zip(each.function_type.parameters, args, strict=False)) | specs
         for path, spec in leaves.items():
             shape = getattr(spec, "shape", None)
-            if shape is not None and shape.rank and shape.is_fully_defined():
-                said.append(f"`{path}` of `{name}` is always {sizes(shape)}")
-    return said
+            if shape is not None and shape.rank:
+                place = str(getattr(each.graph, "name", name)), path
+                seen.setdefault(place, set()).add(str(shape))
+                if shape.is_fully_defined():
+                    labels.append(place)
+                    said.append(f"`{path}` of `{name}` is always {sizes(shape)}")
+    return [text for text, place in zip(said, labels, strict=True) if len(seen[place]) == 1]
 
 
 def _but_for_sizes(key: Key) -> Any:
@@ -126,7 +133,13 @@ def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[K
     try:
         general = cover(list(map(signature_of, traces)), [trace.number for trace in traces])
         return [(newest.key, requested(function, *general.arguments))]
-    except (RelaxError, NbfnError, TypeError, ValueError):  # the code needs the sizes
+    except (RelaxError, NbfnError, TypeError, ValueError) as error:  # the code needs the sizes
+        advice = advice_on_sizes(function.python_function, traces)
+        reason = advice or str(error).strip().rpartition("\n")[2].strip()
+        warn(
+            f"`{function.label}` becomes {len(traces)} signatures, as it cannot be traced with the "
+            f"sizes open that calls had: {reason}"
+        )
         return [(trace.key, trace.concrete_function) for trace in traces]
 
 

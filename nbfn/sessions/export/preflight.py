@@ -11,6 +11,8 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions import Capture, Trace, TracedFunction
+from nbfn.functions.signatures.sizes import advice_on_sizes
+from nbfn.functions.traced.first_look import LARGE_CONSTANT
 from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf
 from nbfn.sessions.export.choice import is_callable, is_gone
 from nbfn.sessions.export.resources import ExportError
@@ -18,9 +20,6 @@ from nbfn.sessions.export.subjects import input_signature, subjects
 from nbfn.sessions.session import Function as Subject
 from nbfn.sessions.session import session
 from nbfn.text import count
-
-LARGE_CONSTANT = 10_000_000
-"""Bytes from which a constant is told of."""
 
 _PYTHON_CALLS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
 
@@ -111,9 +110,21 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
             )
     if getattr(function, "strategy", None) is not None:
         return  # It is traced anew for one device.
+    serving = [trace for trace in function.traces if trace.serves_calls]
+    advice = advice_on_sizes(getattr(function, "python_function", None), serving)
+    if advice is not None and not any(_is_open(trace) for trace in serving):
+        yield noted(
+            "reads sizes that differ from call to call, and becomes a signature for each", advice
+        )
     for trace in function.traces:
         if trace.serves_calls and (is_callable(trace) or trace is function.traces[-1]):
             yield from _of_trace(name, trace)
+
+
+def _is_open(trace: Trace) -> bool:
+    """Whether a trace leaves a size of an argument open."""
+    shapes = (getattr(leaf, "shape", None) for leaf in trace.key.leaves.values())
+    return any(None in shape for shape in shapes if shape is not None)
 
 
 def _of_trace(name: str, trace: Trace) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import warnings
 from collections.abc import Iterator
 from types import FunctionType
@@ -83,9 +84,39 @@ def helped(x: Any) -> Any:
     return appends(x)
 
 
+def names_by_a_tensor(x: Any) -> Any:
+    y = tf.reduce_sum(x)
+    return tf.constant(f"{y}: {x.shape} {x!r}")
+
+
+def names_by_numbers(x: Any) -> Any:
+    n = len(x.shape) + 1
+    x = 3
+    if n < 0:
+        raise ValueError(f"{x} is {n}")
+    return tf.constant(f"{n} {x} {n + 1}")
+
+
+def prints_a_tensor(x: Any) -> Any:
+    print(f"x is {x}")  # noqa: T201
+    return x
+
+
+def reads_the_environment(x: Any) -> Any:
+    return x * len(os.environ["PATH"])
+
+
+def gets_from_the_environment(x: Any) -> Any:
+    return x * float(os.environ.get("A_RATE", "1"))
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
+        (names_by_a_tensor, "makes a text of the tensor `y`; tf.strings.format does at each call"),
+        (prints_a_tensor, "prints; tf.print writes at each call"),
+        (reads_the_environment, "reads os.environ; read it above the function"),
+        (gets_from_the_environment, "reads os.environ; read it above the function"),
         (freezes, "stores into `FROZEN`; return the value"),
         (appends, "calls log.append(); return the value, or use a tf.Variable"),
         (draws, "draws from NumPy's random numbers; tf.random draws at each call"),
@@ -172,7 +203,7 @@ def keeps(x: Any) -> Any:
     "function",
     [
         *(through_python, through_a_nested_function, reads_nothing, over_data, keeps),
-        *(says_that_it_is_traced, sets_a_rate, calls_a_penalized_model),
+        *(says_that_it_is_traced, sets_a_rate, calls_a_penalized_model, names_by_numbers),
     ],
 )
 def test_what_is_meant_is_not_told(function: Any, told: Any) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -363,3 +364,56 @@ def test_setup_of_another_module_does_not_get_submodules_of_its_own() -> None:
 
     with pytest.raises(nn.UnboundAttributeError, match="'decoder' while it is unbound"):
         Reads().init(nn.key(0), tf.ones([1, 2]))
+
+
+class Coder(nn.Module):
+    def setup(self):
+        self.encoder = nn.Dense(3)
+
+    def __call__(self, x):
+        return self.encoder(x)
+
+    def encode(self, x):
+        return self.encoder(x)
+
+
+def test_a_method_of_an_unbound_module_says_how_to_call_it() -> None:
+    coder, x = Coder(), tf.ones([2, 4])
+    variables = coder.init(nn.key(0), x)
+    for _ in range(2):
+        with pytest.raises(
+            nn.UnboundAttributeError,
+            match=r"'encode' reads 'encoder', which needs variables\. Call module\.apply\("
+            r"variables, \.\.\., method=\"encode\"\), or module\.bind\(variables\)\.encode",
+        ):
+            coder.encode(x)
+    with pytest.raises(nn.UnboundAttributeError, match=r"Call module\.apply\(variables, \.\.\.\)"):
+        coder(x)
+    assert coder.encoder == nn.Dense(3, parent=None)
+    one = coder.apply(variables, x, method="encode")
+    assert (one == coder.bind(variables).encode(x)).numpy().all()
+
+
+def test_an_init_of_its_own_is_told_what_to_write() -> None:
+    class Net(nn.Module):
+        def __init__(self, features, rate: float = 0.5, *rest):
+            self.features, self.rate = features, rate
+
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(self.features)(x)
+
+    class Fine(nn.Module):
+        features: int
+        rate: float = 0.5
+
+        __call__ = nn.compact(lambda self, x: nn.Dense(self.features)(x))
+
+    told = (
+        "Net has an __init__ of its own, and the fields of a module are its arguments. Write "
+        "`features: int; rate: float = 0.5` in the class body in place of it; what it computes"
+    )
+    for use in (lambda m: m.init(nn.key(0), tf.ones([1, 2])), lambda m: m.bind({})):
+        with pytest.raises(nn.PostInitError, match=re.escape(told)):
+            use(Net(3))
+    Fine(3).init(nn.key(0), tf.ones([1, 2]))

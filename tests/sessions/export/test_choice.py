@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import pytest
 import tensorflow as tf
 
@@ -53,6 +55,40 @@ def test_sizes_that_varied_are_open_and_the_others_told(notebook, tmp_path) -> N
     assert served(x=tf.ones([1, 8]), w=tf.ones([8, 2]))["output_0"].shape == (1, 2)
 
 
+def test_sizes_that_the_code_needs_are_told_with_what_to_write(notebook, tmp_path) -> None:
+    code = (
+        "@nbfn.function\ndef flat(x):\n"
+        "    return tf.reshape(x, [x.shape[0], -1]) * x.shape[-1] / len(x)\n"
+        "values = [flat(tf.ones([n, 2, 2])) for n in (4, 6)]"
+    )
+    linecache.cache["a_cell"] = (len(code), None, code.splitlines(keepends=True), "a_cell")
+    notebook.update(tf=tf, nbfn=nbfn)
+    exec(compile(code, "a_cell", "exec"), notebook)
+    (problem,) = nbfn.preflight(notebook["flat"])
+    told = (
+        "Write tf.shape(x)[0] in place of `x.shape[0]` and tf.cast(tf.shape(x)[0], x.dtype) in "
+        "place of `len(x)`, which is not known while the function is traced"
+    )
+    assert problem.remedy == told
+    with pytest.warns(nbfn.NbfnWarning, match="becomes 2 signatures, as it cannot .*: Write tf.sh"):
+        made = nbfn.export(tmp_path / "fixed", notebook["flat"], verify=False)
+    assert len(made.signatures) == 2
+    assert made.fixed == ()  # calls did vary
+    for new, old in (
+        ("tf.shape(x)[0]", "x.shape[0]"),
+        ("tf.cast(tf.shape(x)[0], x.dtype)", "len(x)"),
+    ):
+        code = code.replace(old, new)
+    values = notebook["values"]
+    exec(compile(code, "another_cell", "exec"), notebook)
+    assert nbfn.preflight(notebook["flat"]) == ()
+    made = nbfn.export(tmp_path / "open", notebook["flat"], verify=False)
+    assert list(made.signatures) == ["flat"]
+    served = tf.saved_model.load(str(tmp_path / "open")).signatures["flat"]
+    assert (served(x=tf.ones([4, 2, 2]))["output_0"] == values[0]).numpy().all()
+    assert served(x=tf.ones([1, 2, 2]))["output_0"].shape == [1, 4]
+
+
 def test_a_trace_that_serves_all_sizes_is_taken_and_no_python_runs(notebook, tmp_path) -> None:
     run(notebook, "ran = []\n@nbfn.function\ndef f(x):\n    ran.append(1)\n    return x + 1\n")
     f, ran = notebook["f"], notebook["ran"]
@@ -72,7 +108,8 @@ def test_code_that_needs_its_sizes_has_a_signature_for_each(notebook, tmp_path) 
         "f(tf.ones([2, 3])); f(tf.ones([4, 3]))",
     )
     f = notebook["f"]
-    assert list(exported(f, tmp_path)) == ["f_x_float32_2_3", "f_x_float32_4_3"]
+    with pytest.warns(nbfn.NbfnWarning, match="becomes 2 signatures.*Failed to convert"):
+        assert list(exported(f, tmp_path)) == ["f_x_float32_2_3", "f_x_float32_4_3"]
 
 
 def test_dtypes_are_signatures_of_their_own(notebook, tmp_path) -> None:

@@ -1,0 +1,79 @@
+"""Texts that code makes of tensors, which have no values while it is traced."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from types import FunctionType
+
+from nbfn.functions.effects.source import source_of
+
+_OF_CODE = (ast.Raise, ast.Assert)
+"""Their texts are for errors of the code, which a trace shows as well."""
+
+
+def texts_of_tensors(function: FunctionType, tensors: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Where a function makes a text of what is surely a tensor: the line, and the name of it.
+
+    It tells of f-strings, ``str``, ``format`` and ``%``.
+
+    Args:
+        function: The function.
+        tensors: Those of its parameters that are tensors.
+    """
+    tree = source_of(function.__code__)
+    if tree is None:
+        return
+    sure = _sure(tree, set(tensors))
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(tree))
+    for node in waiting:
+        if isinstance(node, _OF_CODE):
+            continue
+        waiting += ast.iter_child_nodes(node)
+        for each in _formatted(node):
+            if isinstance(each, ast.Name) and each.id in sure:
+                yield each.lineno, each.id
+
+
+def _formatted(node: ast.AST) -> list[ast.expr]:
+    """What an expression makes a text of."""
+    match node:
+        case ast.FormattedValue(value):
+            return [value]
+        case ast.Call(ast.Name("str"), [value]):
+            return [value]
+        case ast.Call(ast.Attribute(ast.Constant(str()), "format"), values):
+            return values
+        case ast.BinOp(ast.Constant(str()), ast.Mod(), ast.Tuple(values)):
+            return values
+        case ast.BinOp(ast.Constant(str()), ast.Mod(), value):
+            return [value]
+    return []
+
+
+def _sure(tree: ast.AST, parameters: set[str]) -> set[str]:
+    """The names that stand for tensors wherever they are used."""
+    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not _is_read(n)]
+    made = [
+        node.targets[0].id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and _is_made_by_tensorflow(node.value)
+    ]
+    # A name that a loop, an unpacking or another value stores as well is not sure.
+    always = {name for name in made if stored.count(name) == made.count(name)}
+    return always | (parameters - set(stored))
+
+
+def _is_read(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _is_made_by_tensorflow(node: ast.expr) -> bool:
+    """Whether a value is the result of a function of ``tf``, as written."""
+    parts = ast.unparse(node.func).split(".") if isinstance(node, ast.Call) else [""]
+    return parts[0] == "tf" and (
+        parts[1] in ("math", "linalg", "nn", "random", "strings")
+        or parts[-1].startswith(("reduce_", "cast", "matmul", "ones", "zeros", "exp", "sqrt"))
+    )
