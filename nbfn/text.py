@@ -148,3 +148,14 @@ def cut(text: str, most: int) -> str:
 def first_line(error: BaseException, most: int = 120) -> str:
     """The first line of what an error says, cut where it is long; its class if it says nothing."""
     return (str(error).splitlines() or [type(error).__name__])[0][:most]
+
+
+_LISTED = 50
+
+
+def listed(noun: str, items: Sequence[object]) -> str:
+    """Things as lines below their number: ``<2 traces>``; of many the newest, which are last."""
+    left = len(items) - _LISTED
+    more = [f"  ... and {left:,} earlier"] if left > 0 else []
+    lines = [f"  {each!r}" for each in items[-_LISTED:]]
+    return "\n".join([f"<{count(len(items), noun)}>", *more, *lines])

@@ -29,6 +29,9 @@ _SHOWN = (
     ("nbfn.functions.signatures.cover", "Cover"),
     ("nbfn.functions.traces.capture", "Captures"),
     ("nbfn.functions.traces.cause", "Retrace"),
+    ("nbfn.functions.traces.cause", "Retraces"),
+    ("nbfn.functions.traces.trace", "Traces"),
+    ("nbfn.functions.calls.placement", "Run"),
     ("nbfn.functions.watching.watched_object", "WatchedObject"),
     ("nbfn.sessions.export.preflight", "Preflight"),
 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -118,6 +118,7 @@ class Feed:
         self._segments: dict[str, list[str]] = {}
         self._held = Held()
         self._named: dict[str, int | None] = {}
+        self._shown_as: dict[str, protocol.VariableRecord] = {}
         self._own_names: dict[str, str] = {}
         self._past: frozenset[str] = frozenset()
         self._runs: dict[str, Run] = {}
@@ -322,11 +323,7 @@ class Feed:
             del put.variables[id]
         again = {id for id in before - self._past if id in self._held}
         if again:
-            from nbfn.sessions.records import variable_rows
-
-            traces = (known.traces for known in self._known.values())
-            rows = variable_rows(chain.from_iterable(t.values() for t in traces), again)
-            put.variables.update(self._renamed(rows))
+            put.variables.update(self._renamed(self._rows_of(again)))
 
     def _put_named(self, put: protocol.State) -> None:
         """Adds the variables that the notebook's names lead to, under these names."""
@@ -335,7 +332,36 @@ class Feed:
             before, self._named = self._named, now
             self._held.add((id, nbytes) for id, nbytes in now.items() if id not in before)
             self._held.drop(id for id in before if id not in now)
-            put.variables.update(_changed(self.environment.variables, self._sent.variables))
+            told = self._sent.variables.keys() | put.variables.keys()
+            shown, self._shown_as = self._shown_as, self._namesakes(told)
+            back = (shown.keys() - self._shown_as.keys()) & told
+            rows = self._shown_as | (self._rows_of(back) if back else {})
+            put.variables.update(_changed(rows, self._sent.variables | put.variables))
+
+    def _namesakes(self, told: Collection[str]) -> dict[str, protocol.VariableRecord]:
+        """The rows of named variables, and of told captures that have the name of one of them.
+
+        A loaded model's variables have the names that they had in the notebook that saved it.
+        """
+        named = self.environment.variables
+        taken = {row.name for row in named.values()}
+        found = dict(named)
+        for known in self._known.values():
+            captures = chain.from_iterable(known.traces.values())
+            ids = {each.id for each in captures if each.name in taken and each.id in told}
+            same = ids - found.keys() - self._named.keys()
+            if known.row is not None and same:
+                for id, row in self._rows_of(same).items():
+                    name = f"{known.row.name}.captures/{row.name}"
+                    found[id] = row.model_copy(update={"name": name})
+        return found
+
+    def _rows_of(self, ids: Collection[str]) -> dict[str, protocol.VariableRecord]:
+        """The rows of some captures, as they were called when they were traced."""
+        from nbfn.sessions.records import variable_rows
+
+        traces = (known.traces for known in self._known.values())
+        return variable_rows(chain.from_iterable(t.values() for t in traces), ids)
 
     def _put_names(self, put: protocol.State) -> None:
         """Adds the functions that are called something else now, as another has their name."""
@@ -358,8 +384,7 @@ class Feed:
         self, rows: dict[str, protocol.VariableRecord]
     ) -> dict[str, protocol.VariableRecord]:
         """Rows of captures, which have the names of when they were traced, with those of now."""
-        names = self.environment.variables if self._has_names else {}
-        return {id: names.get(id, row) for id, row in rows.items()}
+        return {id: self._shown_as.get(id, row) for id, row in rows.items()}
 
     def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:
         """Adds the runs of cells that are new or have been merged."""

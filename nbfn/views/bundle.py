@@ -12,11 +12,13 @@ from typing import Any, Literal
 from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.functions import Trace, TracedFunction
+from nbfn.functions.calls.placement import Run
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.calls.times import Times
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.traces.trace import EvictedError
+from nbfn.functions.traces.cause import Retraces
+from nbfn.functions.traces.trace import EvictedError, Traces
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.modules import Module
 from nbfn.sessions.contents.model import Model, model_of
@@ -68,6 +70,8 @@ def bundle_of(shown: Any) -> dict[str, Any]:
                 return graph_bundle(graph_view(shown))
             except EvictedError as gone:
                 return outline_bundle(Outline(title_of(shown), [str(gone)]))
+        case Traces() | Retraces() | Run():
+            return outline_bundle(page_of(shown))
         case Times():
             return times_bundle(shown) | {"text/plain": repr(shown)}
     graph = merged_record(shown) if isinstance(shown, TraceDiff) and _in_a_kernel() else None

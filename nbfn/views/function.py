@@ -39,21 +39,19 @@ def function_outline(function: Function, *, open: bool = False) -> Outline:
 
 def traces_outline(function: Function) -> Outline:
     """What ``%tf_traces`` says: the traces and retraces, unfolded."""
-    made, retraces = (
-        traces_table(function.traces),
-        retraces_table(function.retraces, function.traces),
-    )
-    rows = [
-        (*row, place(trace.site)) for row, trace in zip(made.rows, function.traces, strict=True)
-    ]
+    retraces = retraces_table(function.retraces, function.traces)
     return Outline(
         function.label + function.parameters,
         [status(function)],
-        (
-            replace(made, header=(*made.header, "where"), rows=rows, open=True, newest=None),
-            replace(retraces, open=True, newest=None),
-        ),
+        (all_traces_table(function.traces), replace(retraces, open=True, newest=None)),
     )
+
+
+def all_traces_table(traces: Sequence[Trace]) -> Table:
+    """The traces, all of them and unfolded, with the calls that made them."""
+    made = traces_table(traces)
+    rows = [(*row, place(trace.site)) for row, trace in zip(made.rows, traces, strict=True)]
+    return replace(made, header=(*made.header, "where"), rows=rows, open=True, newest=None)
 
 
 def status(function: Function) -> str:

@@ -33,3 +33,26 @@ def test_functions_of_one_name_are_called_as_the_notebook_calls_them(shell) -> N
     gc.collect()
     shell.run_cell("0", store_history=True)
     assert listed() == {first.id: "twice_named"}
+
+
+def test_a_capture_that_no_name_leads_to_is_told_from_its_namesake(shell) -> None:
+    shell.run_cell("%load_ext nbfn\nimport nbfn, tensorflow as tf", store_history=True)
+    shell.run_cell(
+        "def maker():\n"
+        "    namesake = tf.Variable(1.0)\n"
+        "    return nbfn.function(lambda x: x * namesake)\n"
+        "made = maker()\n"
+        "made(1.0)\n"
+        "namesake = tf.Variable([2.0])",
+        store_history=True,
+    ).raise_error()
+
+    def names() -> set[str]:
+        feed().flush()
+        rows = feed().snapshot().state.variables.values()
+        return {row.name for row in rows if "namesake" in row.name}
+
+    assert names() == {"namesake", "made.captures/namesake"}
+    assert "made.captures/namesake" in session_outline(Session(shell.user_ns)).text()
+    shell.run_cell("del namesake", store_history=True)
+    assert names() == {"namesake"}

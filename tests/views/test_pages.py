@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import gc
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.retraces.diff import Change
 from nbfn.functions.traces.capture import Captures
@@ -259,3 +261,51 @@ def test_text_is_what_the_result_says_of_itself(step: Any) -> None:
         bundle = bundle_of(result)
         assert bundle["text/plain"] == repr(result)
         assert set(bundle) == {"text/plain", "text/html"}  # a page needs a kernel
+
+
+def test_traces_and_retraces_are_tuples_with_pages(step: Any) -> None:
+    for found, title, columns in (
+        (step.traces, "2 traces", ["#", "signature", "hits", "cause", "where"]),
+        (step.retraces, "1 retrace", ["#", "cause", "remedy"]),
+    ):
+        assert isinstance(found, tuple)
+        assert found == tuple(found)
+        lines = repr(found).splitlines()
+        assert lines == [f"<{title}>", *(f"  {each!r}" for each in found)]
+        bundle = bundle_of(found)
+        assert bundle["text/plain"].startswith(title)
+        assert "<table" in bundle["text/html"]
+        (table,) = page_of(found).record().tables
+        assert (table.header, table.total, table.open) == (columns, len(found), True)
+    many = type(step.traces)(step.traces * 26)
+    assert repr(many).splitlines()[:2] == ["<52 traces>", "  ... and 2 earlier"]
+
+
+def test_a_run_says_what_it_returned_and_where_it_ran() -> None:
+    f = nbfn.function(lambda x: {"y": x, "n": (tf.size(x), 3)})
+    x = tf.reshape(tf.range(6000.0), [1000, 6])
+    run = f.run(x)
+    value = "{'y': float32[1000, 6]: 0, 1, 2, 3, …, 'n': (int32[]: 6000, int32[]: 3)}"
+    assert repr(run).startswith(f"<run: {value}; ")
+    page = page_of(run)
+    assert page.title == f"returned {value}"
+    (placed,) = page.groups
+    assert placed == replace(page_of(run.placement), open=True)
+    assert set(bundle_of(run)) == {"text/plain", "text/html"}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (tf.constant([0.123456, 2.0]), "float32[2]: 0.1235, 2"),
+        (tf.constant([1.5], tf.bfloat16), "bfloat16[1]: 1.5"),
+        (tf.zeros([0, 3]), "float32[0, 3]"),
+        (tf.constant(["a", "b" * 100]), f"string[2]: b'a', b'{'b' * 57}…"),
+        (tf.Variable([True]), "bool[1]: True"),
+        (tf.ragged.constant([[1], [2, 3]]), "RaggedTensor int32[2, None]"),
+        ([1] * 8, "[1, 1, 1, 1, 1, 1, …]"),
+        (None, "None"),
+    ],
+)
+def test_values_at_a_glance(value: Any, said: str) -> None:
+    assert glimpse(value) == said

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.times import Times, times_of
 from nbfn.functions.traces.capture import nbytes_of, short_device
 from nbfn.spent import spent_here
@@ -112,6 +113,10 @@ class Run:
     metadata: Any = field(repr=False)
     placement: Placement
     times: Times | None = None
+
+    def __repr__(self) -> str:
+        number = count(len(self.placement.operations), "operation")
+        return f"<run: {glimpse(self.value)}; {number} on {', '.join(self.placement.devices)}>"
 
 
 def run(

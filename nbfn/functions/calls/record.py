@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from nbfn.functions.calls.placement import Placement
 from nbfn.functions.traces.capture import Captures, captures_in
-from nbfn.functions.traces.cause import Cause, Remedy, Retrace
+from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Retraces
 from nbfn.functions.traces.key import Key
-from nbfn.functions.traces.trace import Trace
+from nbfn.functions.traces.trace import Trace, Traces
 from nbfn.site import Site
 
 MAX_RETRACES_KEPT = 1000
@@ -233,20 +233,20 @@ class RecordView:
         return self.recorder.name
 
     @property
-    def traces(self) -> tuple[Trace, ...]:
+    def traces(self) -> Traces:
         """The traces that are there, oldest first."""
         with self.recorder.lock:
             self.recorder.prune()
-            return tuple(self.recorder.traces.values())
+            return Traces(self.recorder.traces.values())
 
     @property
-    def retraces(self) -> tuple[Retrace, ...]:
+    def retraces(self) -> Retraces:
         """Every miss after the first trace, with its causes, newest last.
 
         Those go whose traces can never serve again, as of a model that is gone.
         """
         with self.recorder.lock:
-            return tuple(self.recorder.retraces)
+            return Retraces(self.recorder.retraces)
 
     @property
     def calls(self) -> int:
@@ -285,14 +285,14 @@ class GroupView(abc.ABC):
         """The functions, each of which answers as a `TracedFunction` does."""
 
     @property
-    def traces(self) -> tuple[Trace, ...]:
+    def traces(self) -> Traces:
         """The traces of all functions."""
-        return tuple(trace for each in self.observers() for trace in each.traces)
+        return Traces(trace for each in self.observers() for trace in each.traces)
 
     @property
-    def retraces(self) -> tuple[Retrace, ...]:
+    def retraces(self) -> Retraces:
         """The retraces of all functions."""
-        return tuple(retrace for each in self.observers() for retrace in each.retraces)
+        return Retraces(retrace for each in self.observers() for retrace in each.retraces)
 
     @property
     def calls(self) -> int:

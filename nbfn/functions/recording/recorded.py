@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.recording.recorder import Recorder
-from nbfn.functions.traces.cause import Cause, Retrace
-from nbfn.functions.traces.trace import Trace
+from nbfn.functions.traces.cause import Cause, Retraces
+from nbfn.functions.traces.trace import Traces
 
 
 class Recorded(Observed, Protocol):
@@ -40,11 +40,11 @@ class Recorded(Observed, Protocol):
         """The name to show."""
 
     @property
-    def traces(self) -> tuple[Trace, ...]:
+    def traces(self) -> Traces:
         """The traces in the cache, oldest first."""
 
     @property
-    def retraces(self) -> tuple[Retrace, ...]:
+    def retraces(self) -> Retraces:
         """Every miss after the first trace, newest last."""
 
     @property

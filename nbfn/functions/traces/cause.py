@@ -13,6 +13,7 @@ from nbfn.functions.traces.key import Key
 from nbfn.site import Site
 from nbfn.state.guarded import GuardedState
 from nbfn.state.values.fingerprints import Kind as KindOfState
+from nbfn.text import duration, listed
 
 MAX_CAUSES = 3
 """So many causes of one retrace are shown in a line; the others are counted."""
@@ -105,9 +106,18 @@ class Retrace:
     time: float = field(default_factory=time.time, compare=False)
 
     def __repr__(self) -> str:
-        took = f"{self.trace_seconds * 1e3:.0f} ms"
+        took = duration(self.trace_seconds)
         text = f"retrace {self.number} ({self.site}, {took}): {reasons(self.causes)}"
         return text if self.remedy is None else f"{text}. {self.remedy}"
+
+
+class Retraces(tuple[Retrace, ...]):
+    """The retraces of a function, newest last."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return listed("retrace", self)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from nbfn.functions.traces.sample import Sample
 from nbfn.site import Cell, Site
 from nbfn.state.guarded import GuardedState
 from nbfn.state.values.fingerprints import content_of, objects_in
+from nbfn.text import duration, listed
 
 if TYPE_CHECKING:
     from nbfn.functions.traced.traced_function import TracedFunction
@@ -212,5 +213,14 @@ class Trace:
     def __repr__(self) -> str:
         return (
             f"<Trace {self.number} ({self.signature}) {self.hits} hits, "
-            f"{self.trace_seconds * 1e3:.0f} ms to trace: {self.cause.sentence}>"
+            f"{duration(self.trace_seconds)} to trace: {self.cause.sentence}>"
         )
+
+
+class Traces(tuple[Trace, ...]):
+    """The traces of a function, oldest first."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return listed("trace", self)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nbfn.functions.calls.placement import Placement
+from nbfn.functions.calls.placement import Placement, Run
 from nbfn.functions.calls.times import Times
 from nbfn.functions.checking.check import Check
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
-from nbfn.functions.traces.cause import Retrace
+from nbfn.functions.traces.cause import Retrace, Retraces
+from nbfn.functions.traces.trace import Traces
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.sessions.contents.statistics import Statistics
 from nbfn.sessions.dependencies import Dependencies
@@ -27,8 +28,11 @@ from nbfn.views.pages.results import (
     captures_outline,
     check_outline,
     preflight_outline,
+    retraces_outline,
+    run_outline,
     statistics_outline,
     suggestion_outline,
+    traces_outline,
     watched_outline,
 )
 from nbfn.views.pages.times import times_outline
@@ -42,10 +46,13 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Placement: placement_outline,
     Preflight: preflight_outline,
     Retrace: retrace_outline,
+    Retraces: retraces_outline,
+    Run: run_outline,
     SessionPlacement: session_placement_outline,
     Statistics: statistics_outline,
     Times: times_outline,
     TraceDiff: difference_outline,
+    Traces: traces_outline,
     WatchedObject: watched_outline,
 }
 

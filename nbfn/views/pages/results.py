@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from nbfn.functions.calls.glimpse import glimpse
+from nbfn.functions.calls.placement import Run
 from nbfn.functions.checking.check import Check
 from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
-from nbfn.functions.traces.cause import Remedy
+from nbfn.functions.traces.cause import Remedy, Retraces
+from nbfn.functions.traces.trace import Traces
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.sessions.contents.statistics import Statistics, VariableStatistics
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.text import count, data_size, join, tensor_type
-from nbfn.views.function import captures_table, function_outline
+from nbfn.views.function import (
+    all_traces_table,
+    captures_table,
+    function_outline,
+    retraces_table,
+)
 from nbfn.views.outline import Outline, Table, advice, place
+from nbfn.views.pages.placement import placement_outline
 
 
 def captures_outline(captures: Captures, title: str | None = None) -> Outline:
@@ -29,6 +40,27 @@ def captures_outline(captures: Captures, title: str | None = None) -> Outline:
     if title is None:
         return Outline(said, lines, (table,))
     return Outline(title, [said, *lines], (table,))
+
+
+def traces_outline(traces: Traces) -> Outline:
+    """What the page of a function's traces says."""
+    return Outline(count(len(traces), "trace"), (), (all_traces_table(traces),))
+
+
+def retraces_outline(retraces: Retraces) -> Outline:
+    """What the page of a function's retraces says."""
+    table = replace(retraces_table(retraces), open=True, newest=None)
+    return Outline(count(len(retraces), "retrace"), (), (table,))
+
+
+def run_outline(run: Run) -> Outline:
+    """What the page of a call that was watched says: what it returned, and where it ran."""
+    return Outline(
+        f"returned {glimpse(run.value)}",
+        (),
+        (),
+        [replace(placement_outline(run.placement), open=True)],
+    )
 
 
 def check_outline(check: Check) -> Outline:

@@ -5,7 +5,7 @@ import { duration } from '../parts/format';
 import type { IconName, Verdict } from '../parts/icons';
 
 /** What an icon can say of the calls of functions. */
-export type CallIcon = Exclude<IconName, 'insert' | Verdict>;
+export type CallIcon = Exclude<IconName, 'insert' | 'run' | Verdict>;
 
 /** What happened in the last run: the most notable of what its graphs tell. */
 export function cellIcon(state: KernelState, cell: TracedCellRecord): CallIcon {

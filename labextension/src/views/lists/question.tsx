@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useContext } from 'preact/hooks';
 import { insertCell } from '../parts/actions';
+import { Icon } from '../parts/icons';
 import { SurroundingsContext } from '../parts/presence';
 
 /** Properties of a question. */
@@ -24,6 +25,7 @@ export function Question({ code, title, children }: QuestionProps): VNode | null
         insertCell(event.currentTarget, { code, run: true });
       }}
     >
+      <Icon name="run" />
       {children}
     </button>
   ) : null;

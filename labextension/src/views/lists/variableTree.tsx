@@ -22,6 +22,8 @@ interface Branch {
   variables: VariableRecord[];
   number: number;
   nbytes: number;
+  /** Whether something in it is trained; an optimizer's own variables are not. */
+  isTrained: boolean;
 }
 
 type Variables = KernelState['variables'];
@@ -117,7 +119,7 @@ function BranchRow({ state, branch, open }: BranchProps): VNode {
       class="nbfn-Row"
       title={<code class="nbfn-Row-name">{seen(names.join('/'))}</code>}
       note={`${counts.variables(last.number)}, ${size(last.nbytes)}`}
-      open={open}
+      open={open && last.isTrained}
     >
       {() => <BranchContent state={state} branch={last} open={open} />}
     </Section>
@@ -184,6 +186,7 @@ function treeOf(variables: readonly VariableRecord[]): Branch {
       const next = at.branches.get(name) ?? branchOf(name);
       at.branches.set(name, next);
       next.number += 1;
+      next.isTrained ||= variable.trainable;
       next.nbytes += nbytes;
       at = next;
     }
@@ -193,5 +196,12 @@ function treeOf(variables: readonly VariableRecord[]): Branch {
 }
 
 function branchOf(name: string): Branch {
-  return { name, branches: new Map(), variables: [], number: 0, nbytes: 0 };
+  return {
+    name,
+    branches: new Map(),
+    variables: [],
+    number: 0,
+    nbytes: 0,
+    isTrained: false
+  };
 }

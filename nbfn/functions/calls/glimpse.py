@@ -1,0 +1,53 @@
+"""What a call returned, in short: a tensor by its dtype, its shape and its first values."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.text import shorten, tensor_type
+
+MAX_VALUES = 4
+"""So many values of a tensor are told."""
+
+MAX_ITEMS = 6
+"""So many items of a structure are told."""
+
+
+def glimpse(value: Any) -> str:
+    """A value in a few words, such as ``float32[64, 10]: 0.1, 0.25, 0.3, 0.2, …``."""
+    if isinstance(value, tf.Tensor | tf.Variable):
+        return _tensor(value)
+    if isinstance(value, dict):
+        items = [f"{key!r}: {glimpse(each)}" for key, each in islice(value.items(), MAX_ITEMS)]
+        return f"{{{_joined(items, len(value))}}}"
+    if isinstance(value, tuple | list):
+        said = _joined([glimpse(each) for each in value[:MAX_ITEMS]], len(value))
+        return f"({said})" if isinstance(value, tuple) else f"[{said}]"
+    if isinstance(value, tf.RaggedTensor | tf.SparseTensor):
+        return f"{type(value).__name__} {tensor_type(value.dtype.name, value.shape)}"
+    return shorten(repr(value))
+
+
+def _joined(items: list[str], number: int) -> str:
+    return ", ".join([*items, "…"] if number > len(items) else items)
+
+
+def _tensor(value: Any) -> str:
+    said = tensor_type(value.dtype.name, value.shape)
+    if value.dtype in (tf.resource, tf.variant) or not tf.executing_eagerly():
+        return said
+    # Only these leave the device: a whole batch of images may be gigabytes.
+    first = tf.reshape(value, [-1])[: MAX_VALUES + 1].numpy()
+    values = [_number(each) for each in first[:MAX_VALUES]]
+    more = ["…"] if len(first) > MAX_VALUES else []
+    return f"{said}: {', '.join(values + more)}" if values else said
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bytes):
+        return shorten(repr(value))
+    is_float = getattr(getattr(value, "dtype", None), "kind", "") in ("f", "V")  # V is bfloat16
+    return f"{float(value):.4g}" if is_float else str(value)
