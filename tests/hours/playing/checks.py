@@ -203,7 +203,8 @@ def wrong_names(
     """Variables that are dead, that have two names or share one, or are counted wrongly."""
     rows = panel["variables"]
     for id, row in rows.items():
-        name, in_session, is_alive = state["captures"].get(id, (None, None, False))
+        named = state["named"].get(id)
+        _, in_session, is_alive = state["captures"].get(id, (None, named, named is not None))
         if not is_alive:
             yield "variables", f"the panel lists {row['name']}, which is dead"
         elif in_session is not None and row["name"] != in_session:

@@ -207,6 +207,7 @@ def state() -> str:
     """What nbfn says of the session, and what there is, as JSON."""
     import nbfn
     from nbfn.functions import live_functions
+    from nbfn.functions.traces.capture import capture_id
     from nbfn.views import bundle_of
 
     session = nbfn.session()
@@ -232,6 +233,7 @@ def state() -> str:
             "captures": captures,
             "captured": said,
             "variables": list(variables),
+            "named": {capture_id(variable): name for name, variable in variables.items()},
             "session": bundle_of(session)["text/plain"],
             "stale": [cell.id for cell in dependencies.run_again],
             "dependencies": repr(dependencies),

@@ -47,10 +47,11 @@ def test_a_model_made_again_is_one_cause_and_needs_no_remedy(run) -> None:
         run(MODEL)
         run(STEP)
         shown = run(STEP).text
-    assert causes(run, "step") == [
-        "global `model` is another Sequential",
-        "global `net` is another Net",
-        "global `opt` is another Adam",
+    said = [sentence.partition(", set in In [") for sentence in causes(run, "step")]
+    assert [(sentence, bool(cell)) for sentence, cell, _ in said] == [
+        ("global `model` is another Sequential", True),
+        ("global `net` is another Net", True),
+        ("global `opt` is another Adam", True),
     ]
     retraces = run("step.retraces").result
     assert [retrace.remedy for retrace in retraces] == [None]
