@@ -55,6 +55,8 @@ def late_build() -> LateBuild | None:
     variables: list[Any] = []
     for frame in _frames():
         module = frame.f_globals.get("__name__", "")
+        if not (module.startswith("keras.") or (candidate is not None and is_user_module(module))):
+            continue  # Python keeps a copy of the names of a frame that is asked for them
         own = frame.f_locals.get("self")
         if module.startswith("keras."):
             if _is_builder(own):
@@ -63,7 +65,7 @@ def late_build() -> LateBuild | None:
                     (v for n in _VARIABLES if isinstance(v := frame.f_locals.get(n), list)),
                     variables,
                 )
-        elif candidate is not None and is_user_module(module):
+        else:
             name = _name_of(candidate, frame)
             if found is None or name is not None:
                 found = LateBuild(candidate, name, _name_of_variables(variables, frame))
@@ -78,9 +80,10 @@ def undo_builds() -> None:
     Keras notes that an optimizer is built before its variables are there.
     """
     for frame in _frames():
-        own: Any = frame.f_locals.get("self")
-        if frame.f_code.co_name == "build" and _is_optimizer(own) and own.built:
-            own.built = False
+        if frame.f_code.co_name == "build":
+            own: Any = frame.f_locals.get("self")
+            if _is_optimizer(own) and own.built:
+                own.built = False
 
 
 def _frames() -> Iterator[FrameType]:
