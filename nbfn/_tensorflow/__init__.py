@@ -116,6 +116,7 @@ from nbfn._tensorflow.tracing.calls import (
 )
 from nbfn._tensorflow.tracing.foreign_functions import (
     building_seconds,
+    data_function,
     has_created_variables,
     method_owner,
     off_trace,

@@ -109,6 +109,24 @@ def tracing_function() -> Any | None:
     return None
 
 
+def data_function() -> tuple[Any, str] | None:
+    """The function of a data set, as ``map`` is given one, whose trace is being made now.
+
+    Returns:
+        The function, and the name of what it is given to; None if there is none, or if it runs as
+        Python for each element.
+    """
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
+        # The names of a frame are looked at by its code: Python keeps a copy of those of others.
+        code = frame.f_code
+        if code.co_name == "trace_py_function":
+            return None
+        if code.co_name == "__init__" and {"func", "transformation_name"} <= {*code.co_varnames}:
+            names = frame.f_locals
+            return names["func"], str(names["transformation_name"]).removesuffix("()")
+    return None
+
+
 def owner_of_trace(frame: Any) -> Any | None:
     """The tf.function whose trace is made in this frame, which is one of `TRACES`."""
     options: Any = frame.f_locals.get("tracing_options")

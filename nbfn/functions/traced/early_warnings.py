@@ -44,7 +44,7 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         )
     if not function.remarked:
         function.remarked = True
-        if _is_known(getattr(python, "__code__", None)):
+        if is_known(getattr(python, "__code__", None)):
             return
         shown = first_look(function.python_function, trace.graph)
         if shown:
@@ -85,7 +85,7 @@ def warn_of_first_hit(function: Recorded) -> None:
         warn(said)
 
 
-def _is_known(code: CodeType | None) -> bool:
+def is_known(code: CodeType | None) -> bool:
     """Whether functions of this code were looked through: methods and closures share it."""
     if code is None:
         return False

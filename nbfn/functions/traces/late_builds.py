@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import tensorflow as tf
+
 from nbfn.code import is_user_module
 
 _MAX_FRAMES = 400
+_KERAS = ("keras.", "tf_keras.")
+_OPTIMIZERS = frozenset({"BaseOptimizer", "_BaseOptimizer"})
 _VARIABLES = ("trainable_variables", "var_list", "variables")
 """What optimizers call the variables that they are given."""
 
@@ -40,9 +44,11 @@ class LateBuild:
         if not _is_optimizer(self.value):
             called = "the layer" if self.name is None else f"`{self.name}`"
             return f"Call {called} once before, so that its variables are there"
-        name = self.name or "optimizer"
-        where = "in `__init__`" if name.startswith("self.") else "before"
-        return f"Make its variables {where}: {name}.build({self.arguments or 'variables'})"
+        if self.name is None or self.arguments is None:
+            named = "the optimizer" if self.name is None else f"`{self.name}`"
+            return f"Build {named} before, for the variables that it trains"
+        where = "in `__init__`" if self.name.startswith("self.") else "before"
+        return f"Make its variables {where}: {self.name}.build({self.arguments})"
 
 
 def late_build() -> LateBuild | None:
@@ -55,15 +61,17 @@ def late_build() -> LateBuild | None:
     variables: list[Any] = []
     for frame in _frames():
         module = frame.f_globals.get("__name__", "")
+        if not (module.startswith(_KERAS) or (candidate is not None and is_user_module(module))):
+            continue  # Python keeps a copy of the names of a frame that is asked for them
         own = frame.f_locals.get("self")
-        if module.startswith("keras."):
+        if module.startswith(_KERAS):
             if _is_builder(own):
                 candidate = own
                 variables = next(
                     (v for n in _VARIABLES if isinstance(v := frame.f_locals.get(n), list)),
                     variables,
                 )
-        elif candidate is not None and is_user_module(module):
+        else:
             name = _name_of(candidate, frame)
             if found is None or name is not None:
                 found = LateBuild(candidate, name, _name_of_variables(variables, frame))
@@ -78,9 +86,10 @@ def undo_builds() -> None:
     Keras notes that an optimizer is built before its variables are there.
     """
     for frame in _frames():
-        own: Any = frame.f_locals.get("self")
-        if frame.f_code.co_name == "build" and _is_optimizer(own) and own.built:
-            own.built = False
+        if frame.f_code.co_name == "build":
+            own: Any = frame.f_locals.get("self")
+            if _is_optimizer(own) and getattr(own, "built", False):
+                own.built = False
 
 
 def _frames() -> Iterator[FrameType]:
@@ -93,15 +102,15 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _bases(value: Any) -> list[str]:
-    return [c.__name__ for c in type(value).__mro__ if c.__module__.startswith("keras.")]
+    return [c.__name__ for c in type(value).__mro__ if c.__module__.startswith(_KERAS)]
 
 
 def _is_optimizer(value: Any) -> bool:
-    return "BaseOptimizer" in _bases(value)
+    return not _OPTIMIZERS.isdisjoint(_bases(value))
 
 
 def _is_builder(value: Any) -> bool:
-    return not {"BaseOptimizer", "Layer"}.isdisjoint(_bases(value))
+    return not {*_OPTIMIZERS, "Layer"}.isdisjoint(_bases(value))
 
 
 def _name_of(value: Any, frame: FrameType) -> str | None:
@@ -111,12 +120,18 @@ def _name_of(value: Any, frame: FrameType) -> str | None:
 
 def _name_of_variables(variables: list[Any], frame: FrameType) -> str | None:
     """The expression for the trainable variables of the model that has these."""
-    wanted = {id(getattr(each, "value", each)) for each in variables}
+    wanted = set(map(_identity, variables))
     for name, each in _named(frame):
         own = getattr(each, "trainable_variables", None) if _is_builder(each) else None
-        if own and {id(getattr(variable, "value", variable)) for variable in own} == wanted:
+        if own and set(map(_identity, own)) == wanted:
             return f"{name}.trainable_variables"
     return None
+
+
+def _identity(variable: Any) -> int:
+    """The identity of a variable of TensorFlow, or of the one that a Keras variable holds."""
+    inner = getattr(variable, "value", None)
+    return id(inner if isinstance(inner, tf.Variable) else variable)
 
 
 def _named(frame: FrameType) -> Iterator[tuple[str, Any]]:

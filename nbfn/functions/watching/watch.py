@@ -13,10 +13,11 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnError, tell_failure
+from nbfn.errors import NbfnError, NbfnWarning, tell_failure
 from nbfn.functions.calls.record import RecordView
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traced.traced_function import TracedFunction
+from nbfn.functions.watching.data_functions import warn_of_data_function
 from nbfn.functions.watching.origin import origin_of
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject, is_model, tf_functions
@@ -152,11 +153,15 @@ def _traced(concrete: Any) -> None:
     """Is called by TensorFlow with each new concrete function."""
     try:
         _see(concrete)
+    except NbfnWarning:  # Python's filters make it an error, as the user has asked
+        raise
     except Exception as error:
         tell_failure("could not look at a new trace, whose function goes on as usual", error)
 
 
 def _see(concrete: Any) -> None:
+    if _discovering:
+        warn_of_data_function(concrete)
     function = _tensorflow.tracing_function()
     if isinstance(function, (TracedFunction, _tensorflow.UnlistedFunction, type(None))):
         return

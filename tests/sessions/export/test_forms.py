@@ -314,9 +314,11 @@ def test_preflight_says_it_all_beforehand(notebook, monkeypatch) -> None:
     notebook["noise"] = nbfn.function(lambda x: x + tf.random.normal([]))
     notebook["noise"](1.0)
     notebook["large"] = nbfn.function(lambda x: x + tf.constant(np.arange(2_600_000.0)))
-    notebook["large"](number(1.0, tf.float64))
+    with pytest.warns(nbfn.NbfnWarning, match="a constant of 21 MB"):
+        notebook["large"](number(1.0, tf.float64))
     notebook["there"] = nbfn.function(on_gpu)
-    notebook["there"](number(1.0))
+    with pytest.warns(nbfn.NbfnWarning, match="GPU:0 is asked for and not there"):
+        notebook["there"](number(1.0))
     found = nbfn.preflight()
     said = {each.function: (each.is_fatal, each.what.split("(")[0].strip()) for each in found}
     assert said == {
