@@ -82,12 +82,21 @@ def tell_variables(environment: Environment, named: Names) -> None:
         id: known[id] if id in known else nbytes_of(each.shape, each.dtype)
         for id, (_, each) in variables.items()
     }
-    first = islice(variables.items(), LIMITS["variables"])
     rows = {
-        id: record_of(protocol.VariableRecord, capture_of(each, name)) for id, (name, each) in first
+        id: _variable_row(name, each, environment.variables.get(id))
+        for id, (name, each) in islice(variables.items(), LIMITS["variables"])
     }
     if (sizes, rows) != (known, environment.variables):
         environment.named, environment.variables = sizes, rows
+
+
+def _variable_row(
+    name: str, variable: Any, known: protocol.VariableRecord | None
+) -> protocol.VariableRecord:
+    """The row of a variable; the known one as long as its name is the same, which costs nothing."""
+    if known is not None and known.name == name:
+        return known
+    return record_of(protocol.VariableRecord, capture_of(variable, name))
 
 
 def names_of(
