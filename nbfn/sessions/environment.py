@@ -24,7 +24,7 @@ from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, Norms, model_of
 from nbfn.sessions.contents.reach import past_captures
 from nbfn.sessions.feed import LIMITS, Environment, everything, feed
-from nbfn.sessions.records import name_of
+from nbfn.sessions.records import functions_of, name_of
 from nbfn.sessions.timeline.records import record_of
 from nbfn.text import tensor_type
 
@@ -106,7 +106,7 @@ def names_of(
 
     It is the notebook's name where there is one, else their own with the cell that made them.
     """
-    inside = {each.id for cell in cells for each in cell.functions}
+    inside = {each.id for cell in cells for each in functions_of(cell)}
     listed = [each for each in functions if each.id not in inside]
     called = {id(value): name for name, value in reversed(named)}
     return _told_apart(listed, called) | _told_apart(list(cells), called)
