@@ -24,7 +24,7 @@ from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import Model, Norms, model_of
 from nbfn.sessions.contents.reach import past_captures
 from nbfn.sessions.feed import LIMITS, Environment, everything, feed
-from nbfn.sessions.records import name_of
+from nbfn.sessions.records import functions_of, name_of
 from nbfn.sessions.timeline.records import record_of
 from nbfn.text import tensor_type
 
@@ -82,12 +82,21 @@ def tell_variables(environment: Environment, named: Names) -> None:
         id: known[id] if id in known else nbytes_of(each.shape, each.dtype)
         for id, (_, each) in variables.items()
     }
-    first = islice(variables.items(), LIMITS["variables"])
     rows = {
-        id: record_of(protocol.VariableRecord, capture_of(each, name)) for id, (name, each) in first
+        id: _variable_row(name, each, environment.variables.get(id))
+        for id, (name, each) in islice(variables.items(), LIMITS["variables"])
     }
     if (sizes, rows) != (known, environment.variables):
         environment.named, environment.variables = sizes, rows
+
+
+def _variable_row(
+    name: str, variable: Any, known: protocol.VariableRecord | None
+) -> protocol.VariableRecord:
+    """The row of a variable; the known one as long as its name is the same, which costs nothing."""
+    if known is not None and known.name == name:
+        return known
+    return record_of(protocol.VariableRecord, capture_of(variable, name))
 
 
 def names_of(
@@ -97,7 +106,7 @@ def names_of(
 
     It is the notebook's name where there is one, else their own with the cell that made them.
     """
-    inside = {each.id for cell in cells for each in cell.functions}
+    inside = {each.id for cell in cells for each in functions_of(cell)}
     listed = [each for each in functions if each.id not in inside]
     called = {id(value): name for name, value in reversed(named)}
     return _told_apart(listed, called) | _told_apart(list(cells), called)

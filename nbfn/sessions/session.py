@@ -38,6 +38,7 @@ from nbfn.sessions.dependencies import Dependencies, dependencies_of
 from nbfn.sessions.environment import label_of, names_of, tell_environment, tell_variables
 from nbfn.sessions.feed import Feed, everything, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
+from nbfn.sessions.records import functions_of
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
 from nbfn.text import count, join
 
@@ -134,7 +135,7 @@ class Session:
         if self._is_notebooks:
             functions, cells = everything()
         names = names_of(self.named(), functions, cells)
-        inside = {each.id for cell in cells for each in cell.functions}
+        inside = {each.id for cell in cells for each in functions_of(cell)}
         return (
             {names.get(f.id, label_of(f)): f for f in functions if f.id not in inside},
             {names.get(cell.id, cell.label): cell for cell in cells},
@@ -148,7 +149,10 @@ class Session:
             source = feed()
         else:
             functions, cells = self.listed
-            all_functions = [*functions.values(), *(f for c in cells.values() for f in c.functions)]
+            all_functions = [
+                *functions.values(),
+                *(f for c in cells.values() for f in functions_of(c)),
+            ]
             source = Feed(lambda: (all_functions, list(cells.values())), {})
             tell_variables(source.environment, self.named())
         source.flush()

@@ -50,7 +50,7 @@ def test_copies_are_arrows_with_their_sizes() -> None:
     page = page_of(session_placement([("f", f)], memory, None))
     assert page.diagram is not None
     assert {node.label: node.lines for node in page.diagram.nodes} == {
-        "GPU:0": ["1 operation", "4.0 kB of variables", "5.0 kB in use, 6.0 kB at most"],
+        "GPU:0": ["1 operation", "4 kB of variables", "5 kB in use, 6 kB at most"],
         "CPU:0": ["1 operation", "100 B of variables"],
     }
     edges = {(edge.source, edge.target): edge.label for edge in page.diagram.edges}

@@ -266,7 +266,7 @@ def test_objects_that_cannot_be_looked_at_hide_nothing_else(notebook, tmp_path) 
     notebook["closed"].close()
     notebook |= {"late": Late(), "failing": Failing(a=1), "held": [Late(), tf.Variable(1.0)]}
     assert list(nbfn.session().variables) == ["held/1"]
-    assert "1 variable" in repr(nbfn.session())
+    assert nbfn.session().totals.variables >= 1
 
 
 def test_a_variable_of_unknown_rank_is_shown(notebook) -> None:
