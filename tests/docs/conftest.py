@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterator
 
+import keras
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
@@ -16,6 +17,7 @@ from nbfn.functions.segments.times import Times
 @pytest.fixture
 def shell(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     monkeypatch.chdir(tmp_path)
+    keras.utils.clear_session(free_memory=False)  # whose models and layers are numbered on
     monkeypatch.setattr(definitions, "_seen", {})  # pages use the same names
     for name in ("is_slower_as_graph", "is_known_to_be_short"):  # on a busy machine
         monkeypatch.setattr(Times, name, lambda _: False)

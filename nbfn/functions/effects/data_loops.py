@@ -14,6 +14,7 @@ import tensorflow as tf
 from nbfn.code import closure, is_user_module
 from nbfn.functions.effects.source import source_of
 from nbfn.functions.effects.values import is_of_a_library
+from nbfn.state.values.fingerprints import is_a
 
 _ENDING = ("itertools",)
 """Modules whose iterators AutoGraph knows, or that may end by themselves."""
@@ -45,7 +46,7 @@ def endless_loop(function: Any, args: Sequence[Any]) -> tuple[int, str, str] | N
 
 
 def _is_data(value: Any) -> bool:
-    return isinstance(value, tf.data.Dataset | tf.data.Iterator)
+    return is_a(value, (tf.data.Dataset, tf.data.Iterator))
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
