@@ -32,6 +32,7 @@ from nbfn.state.values.classes import fingerprint_of_class
 from nbfn.state.values.fingerprints import (
     ABSENT,
     MAX_PARTS,
+    UNDEFINED,
     Fingerprint,
     content_of,
     fingerprint,
@@ -269,7 +270,11 @@ class Walk:
                 continue
             fetch = functools.partial(namespace.get, name, ABSENT)
             source = Source("global", name, f"{module}:{name}")
-            self._visit_read(source, fetch, fetch(), read.parts.get(name, ()))
+            if name in namespace:
+                self._visit_read(source, fetch, namespace[name], read.parts.get(name, ()))
+            else:
+                self.guards.fingerprints[source] = UNDEFINED
+                self.guards.same.append((fetch, ABSENT))
         if hidden:
             probe = functools.partial(hides_none, namespace, frozenset(hidden))
             self.guards.same.append((probe, True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hours.playing import faults
 from tests.hours.playing.cells import (
     ANOTHER_ADAM,
     ANOTHER_MODEL,
@@ -331,7 +330,7 @@ def serve(x):
             run("model", stale={"fit", "evaluate", "predict", "ask", "save", "load"}),
             run("load"),
             run("ask", retraces=1, because=ANOTHER_MODEL),
-            run("fit", "evaluate", "predict", stale={"save"}, known={"names": faults.OLD_NAMES}),
+            run("fit", "evaluate", "predict", stale={"save"}),
             restart(),
             run("imports", "data", "model", "load", "predict"),
             run("scale", "serve", "ask"),

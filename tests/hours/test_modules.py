@@ -471,7 +471,12 @@ def gradient(x):
             run("apply", "fast", "call", "slope"),
             edit("gain", "1.0", "2.0"),
             run("gain", stale={"init", "bind"} | OF_GAIN),
-            run("apply", stale={"init", "bind"} | OF_GAIN),
+            run(
+                "apply",
+                retraces=1,
+                because="global `gain` was 1.0, is 2.0",
+                stale={"init", "bind"} | OF_GAIN,
+            ),
             run(
                 "call",
                 retraces=1,
@@ -484,7 +489,12 @@ def gradient(x):
                 because="global `gain` was 1.0, is 2.0",
                 stale={"init", "bind"} | OF_GAIN,
             ),
-            run("fast", stale={"init", "bind"} | OF_GAIN),
+            run(
+                "fast",
+                retraces=1,
+                because="global `gain` was 1.0, is 2.0",
+                stale={"init", "bind"} | OF_GAIN,
+            ),
             run("init", "bind", stale=OF_GAIN),
             run("apply", "call", "slope", retraces=2),
             run("fast"),

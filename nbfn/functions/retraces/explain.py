@@ -26,7 +26,7 @@ from nbfn.functions.traces.key import (
 )
 from nbfn.site import cell_that_set, reached_from_cells
 from nbfn.state.state import Change, Source
-from nbfn.state.values.fingerprints import ABSENT, another
+from nbfn.state.values.fingerprints import ABSENT, UNDEFINED, another
 from nbfn.text import INTERNAL, apart, shorten, with_article
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
         elif was == now:
             sentence = f"{read} has changed: {now}"
         kind = new.kind
-        if source.kind == "setting" or (new == ABSENT and old.kind == "object"):
+        if source.kind == "setting" or (new in (ABSENT, UNDEFINED) and old.kind == "object"):
             kind = "object"
         causes.append(Cause("stale", sentence, source.name, was, now, source.kind, kind, at))
     return tuple(causes)

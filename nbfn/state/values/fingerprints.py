@@ -76,6 +76,8 @@ class Fingerprint:
 
 
 ABSENT = Fingerprint("absent", "absent")
+UNDEFINED = Fingerprint("undefined", "not defined")
+"""What code reads of a global that is not there, other than of what is no longer read at all."""
 
 
 def fingerprint(value: Any) -> Fingerprint:
