@@ -36,7 +36,7 @@ CAN_CANCEL: bool = bool(_has_cancellation())
 
 def can_be_stopped(concrete: Any) -> bool:
     """Whether a graph can be stopped in a loop: it runs on this machine, and not as XLA's code."""
-    if not CAN_CANCEL or not _may_loop(concrete.graph):
+    if not CAN_CANCEL:
         return False
     definition = concrete.graph.as_graph_def()
     own = list(definition.node)
@@ -50,12 +50,6 @@ def can_be_stopped(concrete: Any) -> bool:
         and not any(_is_elsewhere(node.device) for node in (*own, *called))
         and not any(map(functools.partial(_has_effect, concrete.graph), _after_data(own)))
     )
-
-
-def _may_loop(graph: Any) -> bool:
-    """Whether a graph has a loop or calls functions; a quick look, without its GraphDef."""
-    has_functions = bool(getattr(graph, "_functions", True))
-    return has_functions or any(each.type in _LOOPS for each in graph.get_operations())
 
 
 def _after_data(nodes: list[Any]) -> Iterator[str]:
