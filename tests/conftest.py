@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,21 @@ def _frozen() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what the test makes is listed: no functions, cells or looks of tests before it."""
+    from nbfn.functions.recording import registry
+    from nbfn.functions.segments import cell
+    from nbfn.sessions import environment
+    from nbfn.sessions.contents.cells import cells
+
+    monkeypatch.setattr(registry, "_live", weakref.WeakValueDictionary())
+    monkeypatch.setattr(cell, "_live", weakref.WeakValueDictionary())
+    monkeypatch.setattr(environment, "PATIENCE", 0)
+    monkeypatch.setattr(environment, "_read_at", {})
+    cells.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ def table_of(page: Outline, title: str) -> list[Any]:
     return next(list(table.rows) for table in page.tables if table.title == title)
 
 
-def test_a_notebook_says_what_to_run_again(shell: Any) -> None:
+def test_a_notebook_says_what_to_run_again(alone, shell: Any) -> None:
     start = shell.execution_count
     for code in CELLS:
         shell.run_cell(code, store_history=True).raise_error()

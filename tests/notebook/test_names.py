@@ -9,7 +9,7 @@ from nbfn.sessions.session import Session
 from nbfn.views.session import session_outline
 
 
-def test_functions_of_one_name_are_called_as_the_notebook_calls_them(shell) -> None:
+def test_functions_of_one_name_are_called_as_the_notebook_calls_them(alone, shell) -> None:
     def listed() -> dict[str, str]:
         feed().flush()
         rows = feed().snapshot().state.functions
@@ -35,7 +35,7 @@ def test_functions_of_one_name_are_called_as_the_notebook_calls_them(shell) -> N
     assert listed() == {first.id: "twice_named"}
 
 
-def test_a_capture_that_no_name_leads_to_is_told_from_its_namesake(shell) -> None:
+def test_a_capture_that_no_name_leads_to_is_told_from_its_namesake(alone, shell) -> None:
     shell.run_cell("%load_ext nbfn\nimport nbfn, tensorflow as tf", store_history=True)
     shell.run_cell(
         "def maker():\n"

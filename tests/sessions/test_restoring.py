@@ -292,7 +292,7 @@ def build(plan: dict[str, tuple[Callable[[int], Any], int]]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_every_variable_is_listed_once(make) -> None:
+def test_every_variable_is_listed_once(alone, make) -> None:
     value = make(2)
     with notebook({"a": value, "again": [value]}) as names:
         variables = nbfn.session().variables

@@ -173,7 +173,7 @@ def test_a_feed_tells_runs_once_and_takes_out_what_is_merged(runs) -> None:
     assert list(state.runs) == [each.id for each in runs.rows()]
     for each in patches[1:]:
         told = each.model_dump(mode="json")
-        known.take({"put": told["put"], "removed": told["removed"], "tensorflow": None})
+        known.take({name: told[name] for name in ("put", "removed", "totals", "tensorflow")})
     assert known.state.runs == state.runs
 
 
