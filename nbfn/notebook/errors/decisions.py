@@ -87,6 +87,13 @@ def sizes_on(line: Line) -> Iterator[tuple[str, str]]:
                 yield f"tf.shape({ast.unparse(of)})[0]", ast.unparse(of)
 
 
+def gives_seed(line: Line) -> bool:
+    """Whether a call on a line is given a seed that is no constant."""
+    calls = (node for node in _expressions_of(line) if isinstance(node, ast.Call))
+    given = (keyword for call in calls for keyword in call.keywords if keyword.arg == "seed")
+    return any(not isinstance(keyword.value, ast.Constant) for keyword in given)
+
+
 def sizes_read(line: Line) -> Iterator[StaticSize]:
     """The static sizes that a function reads, those on a line of it first."""
     functions = [node for node in around(line) if isinstance(node, ast.FunctionDef | ast.Lambda)]

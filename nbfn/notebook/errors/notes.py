@@ -13,6 +13,7 @@ from nbfn.functions.effects.values import package
 from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
 from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
+    gives_seed,
     in_try,
     instead,
     keeps_in_loop,
@@ -86,6 +87,8 @@ def _holds_graph_tensor(value: Any) -> bool:
 
 
 def _condition(failure: Failure) -> str:
+    if failure.line is not None and gives_seed(failure.line):
+        return failure.place + _SEED  # TensorFlow compares it, if the global seed is 0
     other = None if failure.line is None else instead(failure.line)
     if other is not None:
         return f"{failure.place}a tensor has no value while the function is traced, and {other}"

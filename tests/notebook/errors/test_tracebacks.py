@@ -198,6 +198,15 @@ def test_hints_name_what_to_write(refused, run, cell: str, note: str) -> None:
     assert note in refused(cell)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_tensor_as_a_seed_beside_any_global_seed(refused, run, seed: int) -> None:
+    run(f"import nbfn\ntf.random.set_seed({seed})")
+    cell = (
+        "@nbfn.function\ndef f(r):\n  return tf.random.normal([2], seed=3 + r)\nf(tf.constant(1))"
+    )
+    assert "line 3: a seed is a Python number here" in refused(cell)
+
+
 @pytest.mark.parametrize(
     ("cell", "note"),
     [
