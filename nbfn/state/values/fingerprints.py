@@ -44,6 +44,7 @@ _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
 _CONTAINERS: tuple[Any, ...] = (OrderedDict, dict, *_SEQUENCES, *_SETS)
 _BUFFERS = (bytearray, array, memoryview)
+_CONTENT = (*_CONTAINERS, np.ndarray, *_BUFFERS, *_TEXTS)
 
 
 Kind = Literal["function", "number", "object", "variable", "tensor"] | None
@@ -134,7 +135,7 @@ def is_content(value: Any) -> bool:
     return (
         is_immutable(value)
         or kind in _tensorflow.WRAPPERS
-        or issubclass(kind, (*_CONTAINERS, np.ndarray, *_BUFFERS, *_TEXTS))
+        or issubclass(kind, _CONTENT)
     )
 
 
