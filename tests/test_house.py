@@ -34,7 +34,10 @@ ORDER = {
         *("guards", "traces", "calls", "retraces", "recording", "signatures"),
         *("effects", "checking", "traced", "graphs", "watching", "segments", "progress"),
     ),
-    "nbfn.state": ("bytecode", "values", "state", "guarded", "walk"),
+    "nbfn.state": (
+        *("bytecode", "values", "state", "guarded", "walk"),
+        *("helpers", "saved"),
+    ),
     "nbfn.modules": (
         *("errors", "initializers", "activations", "variables", "specs", "lifecycle", "lifting"),
         *("transforms", "module", "layers", "containers"),

@@ -15,9 +15,10 @@ from typing import Any
 
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.trial import Outcome, Trial
-from nbfn.functions.effects.reach import effect_on, effects_of, with_helpers
+from nbfn.functions.effects.reach import effect_on, effects_of
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site
+from nbfn.state.helpers import with_helpers
 from nbfn.text import count, shorten
 
 

@@ -18,10 +18,10 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.checking.agreement import disagreement, disagreements
-from nbfn.functions.checking.python_state import PythonState, fingerprint
-from nbfn.functions.effects.reach import named, with_helpers
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.traces.variable_names import named_leaves, names_for
+from nbfn.state.helpers import named, with_helpers
+from nbfn.state.saved import SavedState, content
 
 Place = tuple[str, int]
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -147,7 +147,7 @@ class Trial:
         reachable = {**given, **self._kwargs}
         if function.owner is not None:
             reachable["self"] = function.owner
-        self._python = PythonState(self._functions, reachable)
+        self._python = SavedState(self._functions, reachable)
         self._seeds = _tensorflow.eager_random_state()
         self._variables = VariableState(self._known_variables())
 
@@ -230,7 +230,7 @@ class Trial:
             except Exception as error:
                 run.error = error
         changes = self._python.changes()
-        run.written = {place: fingerprint(new) for place, new in changes.items()}
+        run.written = {place: content(new) for place, new in changes.items()}
         run.drawn = dict.fromkeys(self._python.drawn(), True)
         return run, result, [tf.identity(variable) for variable, _ in self._variables]
 

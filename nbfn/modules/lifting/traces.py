@@ -25,7 +25,7 @@ from nbfn._tensorflow import (
 from nbfn.code import is_user_module
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.fields import is_module
-from nbfn.modules.lifecycle.naming import fingerprint
+from nbfn.modules.lifecycle.naming import configuration
 from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
 from nbfn.modules.lifting.inner_store import Streams
@@ -78,7 +78,7 @@ def call_traced(
     if context.here.interceptors or lift.store.wanted is not None:
         # What looks on at calls is part of the trace, and is gone after it.
         return once.finish(once.traced(options))
-    key = (lift.label, _what(fn), fingerprint(dict(options)), once.key())
+    key = (lift.label, _what(fn), configuration(dict(options)), once.key())
     place = once.place()
     reads = functools.partial(once.reads, unasked or fn)
     now = reads()
@@ -193,7 +193,7 @@ class _Call:
                 (self._inside(("", scope_of(thing).path)), _named(thing))
                 for thing in places_in([self.module, static])
             ),
-            fingerprint([leaf for leaf in static if not places_in(leaf)]),
+            configuration([leaf for leaf in static if not places_in(leaf)]),
             *self._inputs_key(),
         )
 
@@ -323,9 +323,9 @@ def _what(function: Any) -> Hashable:
         return _what(function.func), tuple(map(_what, function.args)), _what(function.keywords)
     if isinstance(function, FunctionType) and is_user_module(function.__module__):
         # One made here, and again in each call; what it closes over is state.
-        own = fingerprint([function.__defaults__, function.__kwdefaults__])
+        own = configuration([function.__defaults__, function.__kwdefaults__])
         return function.__code__, own
-    return fingerprint(function)
+    return configuration(function)
 
 
 def _named(thing: Any) -> Hashable:
@@ -334,7 +334,7 @@ def _named(thing: Any) -> Hashable:
         return thing.collection, thing.name
     # A class that was transformed in a method is another one in each call.
     cls = getattr(type(thing), "__untransformed__", type(thing))
-    return serial(cls), fingerprint([thing.__dict__[name] for name in cls.__field_names__])
+    return serial(cls), configuration([thing.__dict__[name] for name in cls.__field_names__])
 
 
 def _vector(counts: Any) -> Any:

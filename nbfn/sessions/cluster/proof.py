@@ -16,10 +16,10 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.checking.trial import Trial
-from nbfn.functions.effects.reach import named, with_helpers
 from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.sessions.cluster.errors import StrategyError
 from nbfn.sessions.cluster.spread import Batch, Spread
+from nbfn.state.helpers import named, with_helpers
 
 _TOLERANCE = 1e-2
 """How far the updates may be apart, as a part of their length.

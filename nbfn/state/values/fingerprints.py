@@ -132,11 +132,7 @@ def is_immutable(value: Any) -> bool:
 def is_content(value: Any) -> bool:
     """Whether a value is marked by what it holds, and not by which object it is."""
     kind = type(value)
-    return (
-        is_immutable(value)
-        or kind in _tensorflow.WRAPPERS
-        or issubclass(kind, _CONTENT)
-    )
+    return is_immutable(value) or kind in _tensorflow.WRAPPERS or issubclass(kind, _CONTENT)
 
 
 def items_of(value: Any) -> Iterable[Any] | None:
