@@ -199,12 +199,8 @@ class Trial:
         """The variables of the function, and the values that they get back."""
         return self._variables
 
-    def eagerly(self, run: Callable[..., Any] | None = None) -> Any:
-        """Runs the Python.
-
-        Args:
-            run: Calls it, given the function, its positional and its keyword arguments.
-        """
+    def eagerly(self) -> Any:
+        """Runs the Python."""
         function = self._function
         python_function = function.python_function
         owner = function.owner
@@ -215,8 +211,6 @@ class Trial:
         eagerly = tf.config.functions_run_eagerly()
         try:
             tf.config.run_functions_eagerly(True)  # an interrupt may come as soon as it is done
-            if run is not None:
-                return run(python_function, self._args, self._kwargs)
             return python_function(*self._args, **self._kwargs)
         finally:
             tf.config.run_functions_eagerly(eagerly)

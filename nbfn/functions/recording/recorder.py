@@ -28,6 +28,7 @@ from nbfn.functions.traces.context import Context, Strategy, here, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
+from nbfn.serial import serial
 from nbfn.site import Site, call_site
 from nbfn.state.guarded import GuardedState
 
@@ -82,7 +83,8 @@ class Recorder(Record):
         limit: How many traces it may have.
         guards: What the function bakes into its traces besides its arguments.
         own_stance: The stance of the function itself, if it has one.
-        strategy: The strategy that the function's own traces run under, as contexts name it.
+        spread: Runs the function's Python on the replicas of a strategy; None but in a
+            ``session.run``.
         first_cause: Why its first trace is made.
         staleness: What has changed since its traces were made.
         failures: Calls whose trace failed.
@@ -100,7 +102,7 @@ class Recorder(Record):
         self.limit = limit
         self.guards = guards
         self.own_stance: Stance | None = None
-        self.strategy: Strategy | None = None
+        self.spread: Any = None
         self.first_cause = FIRST
         self.failures = 0
         self.failed: Exception | None = None
@@ -206,7 +208,11 @@ class Recorder(Record):
         with self.guards.looked_at_once():
             state = self.guards.guarded(tuple(objects))
             summaries = summaries_of(self.guards.attributes)
-            return here(state.number, summaries, self.strategy), state
+            spread = self.spread
+            strategy = (
+                None if spread is None else Strategy(spread.label, serial(spread), False, True)
+            )
+            return here(state.number, summaries, strategy), state
 
     @_harmless
     def found(self, concrete: Any) -> None:

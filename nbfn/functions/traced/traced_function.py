@@ -9,8 +9,8 @@ import functools
 import inspect
 import time
 import weakref
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import MethodType
 from typing import Any
 
@@ -23,7 +23,6 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
-from nbfn.functions.calls.replicas import current as replicas
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
 from nbfn.functions.recording import eviction
@@ -55,7 +54,6 @@ from nbfn.functions.traces.created_variables import Creations, VariableCreationE
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
-from nbfn.serial import serial
 from nbfn.site import Site, definition_site
 from nbfn.text import count, parameters_text
 
@@ -63,12 +61,12 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "strategy", "remarked", "untold", "_definition", "_clones", "_states"),
+    *("_creations", "remarked", "untold", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
         *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "remarked"),
-        *("strategy", "_owner", "_settings", "_pattern", "_creations", "_definition"),
+        *("_owner", "_settings", "_pattern", "_creations", "_definition"),
     }
 )
 
@@ -90,10 +88,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         remarked: Whether its side effects have been looked for.
         untold: What is to be told of them with the first hit.
         known_as: The name it is supposed to have, where no name is found that leads to it.
-        strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
     """
 
-    strategy: Any = None
     untold: str | None = None
     recorder: Recorder  # type: ignore[assignment]
 
@@ -237,8 +233,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Makes a call as TensorFlow does; returns its value, and its trace if it was a hit."""
         __tracebackhide__ = True
         recorder = self.recorder
-        if replicas.runner is not None:
-            replicas.runner.adopt(self, args, kwargs)
         host = self._of_state(args, kwargs, state)
         fresh = _tensorflow.initialization(host)
         locked = _tensorflow.holds_lock(host)
@@ -436,22 +430,26 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             calls.ground = min(calls.ground, depth)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
-        """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
+        """Runs the user's Python, converted or not: here, or on the replicas of a strategy."""
         __tracebackhide__ = True
-        if self.strategy is None:
+        if self.recorder.spread is None:
             return python(*args, **kwargs)
-        return self.strategy.run(python, tuple(args), dict(kwargs))
+        return self.recorder.spread.run(python, tuple(args), dict(kwargs))
 
-    def run_under(self, strategy: Any) -> None:
-        """Has the calls that follow run under a strategy; under none if it is None.
+    @contextmanager
+    def spread_by(self, spread: Any) -> Iterator[None]:
+        """Has calls inside run on the replicas of a strategy, and have traces of their own.
 
         Args:
-            strategy: A ``tf.distribute`` strategy, or what has a ``run`` like one's.
+            spread: Its `run` calls a function on the replicas; its `label` names the strategy.
         """
-        self.strategy = strategy
-        label = getattr(strategy, "label", type(strategy).__name__)
-        self.recorder.strategy = None if strategy is None else (label, serial(strategy), False)
+        before, self.recorder.spread = self.recorder.spread, spread
         self._dispatch.invalidate()
+        try:
+            yield
+        finally:
+            self.recorder.spread = before
+            self._dispatch.invalidate()
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
