@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -147,16 +148,20 @@ def outcome(file: Path, checkout: Path, with_nbfn: bool) -> Outcome:
     with TemporaryDirectory() as folder:
         report, plugin = Path(folder) / "report.xml", Path(folder) / "nbfn_in_place.py"
         plugin.write_bytes(Path(__file__).read_bytes())  # their package may be called `tests`, too
+        is_package = (checkout / "tests").is_dir()
+        place = checkout if is_package else Path(folder)
+        if not is_package:  # beside the sources of a checkout it would import them
+            file = place / shutil.copy(file, place)
         paths = (folder, str(Path(nbfn.__file__).parent.parent))
         command = (
             *(sys.executable, "-m", "pytest", "-q", "-p", plugin.stem, "-p", "no:cacheprovider"),
-            *("-c", os.devnull, "--rootdir", str(checkout), "--import-mode=importlib"),
+            *("-c", os.devnull, "--rootdir", str(place)),
             *(f"--junitxml={report}", str(file)),
         )
         try:
             subprocess.run(
                 command,
-                cwd=checkout if (checkout / "tests").is_dir() else folder,
+                cwd=place,
                 env={
                     **os.environ,
                     "NBFN_IN_PLACE": "1" if with_nbfn else "",

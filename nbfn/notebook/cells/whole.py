@@ -151,16 +151,13 @@ def whole(
     made: FunctionType = scope["make"](keeper)
     made.__qualname__, made.__module__ = own_name, namespace.get("__name__", "__main__")
     show_as(file, cell.file)
-    strategy = options.strategy(namespace)
     if (
         kept is not None
         and kept.inputs == inputs
-        and kept.function.strategy is strategy
         and is_unchanged(kept.function, made, options.lasting, own_policy=True)
     ):
         return kept
     traced: TracedFunction = function(made, **options.of_function(made, namespace))
-    traced.strategy = strategy
     note_options(traced, options.lasting)
     traced.known_as = name
     return WholeCell(traced, inputs, keeper)

@@ -83,7 +83,6 @@ class CellMagics(TellingMagics):
     )
     @argument("--auto", action="store_true", help=SUPPRESS)
     @argument("--device", help="device that the cell runs on, such as CPU:0")
-    @argument("--strategy", help="name of the tf.distribute strategy that it runs under")
     @no_var_expand
     @output_can_be_silenced
     @cell_magic
