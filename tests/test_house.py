@@ -44,7 +44,7 @@ ORDER = {
     ),
     "nbfn.sessions": (
         *("contents", "cluster", "snapshot", "dependencies", "placement", "timeline", "known"),
-        *("records", "feed", "environment", "session", "checkpoint", "lookout", "export", "load"),
+        *("records", "feed", "environment", "session", "checkpoint", "activity", "export", "load"),
     ),
     "nbfn.sessions.contents": (
         "cell_code",

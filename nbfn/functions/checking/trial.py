@@ -292,7 +292,7 @@ _TF_PRINT = inspect.unwrap(tf.print).__code__
 """In a notebook tf.print writes through Python where it runs eagerly: that is no difference."""
 
 
-class _Ear(io.StringIO):
+class _PrintCounter(io.StringIO):
     """Stands for a text stream, and counts lines by the place that writes them."""
 
     def __init__(self, printed: Counter[Place], files: set[str] | tuple[()]) -> None:
@@ -314,5 +314,5 @@ class _Ear(io.StringIO):
 
 @contextlib.contextmanager
 def _listening(printed: Counter[Place], files: set[str] | tuple[()]) -> Iterator[None]:
-    with contextlib.redirect_stdout(_Ear(printed, files)):
+    with contextlib.redirect_stdout(_PrintCounter(printed, files)):
         yield

@@ -20,7 +20,7 @@ from nbfn.functions.recording.refusal import (
     RunEagerly,
 )
 from nbfn.functions.recording.staleness import Staleness
-from nbfn.functions.recording.stance import Stance, obey, stance_of
+from nbfn.functions.recording.stance import Stance, enforce, stance_of
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
@@ -89,7 +89,7 @@ class Recorder(Record):
         staleness: What has changed since its traces were made.
         failures: Calls whose trace failed.
         failed: Why nothing more is noted of the calls that are open, if something went wrong.
-        spoken_name: Gives the expression by which code can refer to the function, for remedies.
+        reference_expression: Gives the expression by which code can refer to the function.
         relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
         warns: Whether it warns of many retraces; not where each is shown anyway.
         recursive: Whether it has called itself while it was traced.
@@ -106,7 +106,7 @@ class Recorder(Record):
         self.first_cause = FIRST
         self.failures = 0
         self.failed: Exception | None = None
-        self.spoken_name: Callable[[], str | None] = lambda: name
+        self.reference_expression: Callable[[], str | None] = lambda: name
         self.relaxing: str | None = None
         self.warns = True
         self.recursive = False
@@ -141,7 +141,7 @@ class Recorder(Record):
         ended = time.perf_counter()
         seconds = ended - call.started
         trace = call.trace
-        if len(this_thread.calls) == this_thread.calls.ground:
+        if len(this_thread.calls) == this_thread.calls.eager_depth:
             _count_outermost(call, ended)
         if trace is None:
             self.failures += bool(call.missed_at)
@@ -240,10 +240,10 @@ class Recorder(Record):
         if (call.counts or call.explains) and call.added == 0:
             current = stance_of(self.function_id, self.own_stance)
             if self.traces and current != "default":
-                name = self.spoken_name() or self.name
+                name = self.reference_expression() or self.name
                 remedy = functools.partial(self.remedy, site=call_site(), wanted=call.wanted)
-                obey(current, name, call.wanted, list(self.traces.values()), remedy)
-            self.limit.check(lambda: self.spoken_name() or self.name, len(self.traces))
+                enforce(current, name, call.wanted, list(self.traces.values()), remedy)
+            self.limit.check(lambda: self.reference_expression() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()
 
@@ -259,7 +259,7 @@ class Recorder(Record):
             return
         key = str(call.wanted.key)
         if within.count(key) >= MAX_SELF_CALLS:
-            name = self.spoken_name() or self.name
+            name = self.reference_expression() or self.name
             raise EndlessTraceError(
                 f"`{name}` calls itself while it is traced for ({key}), over and over: a graph "
                 "cannot call itself. Loop with `while` or tf.while_loop, or pass what ends the "
@@ -384,7 +384,7 @@ class Recorder(Record):
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """What to change so that a call like that at this site does not miss."""
         called = Called(
-            self.spoken_name(),
+            self.reference_expression(),
             self.relaxing,
             site,
             wanted.key.parameters,

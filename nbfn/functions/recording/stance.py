@@ -87,7 +87,7 @@ def stance_of(function_id: str, own: Stance | None) -> Stance:
     return _Everywhere.stance
 
 
-def obey(
+def enforce(
     current: Stance,
     name: str,
     wanted: Wanted,

@@ -133,7 +133,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         is_bound = isinstance(self.python_function, MethodType)
         is_known = self.name.isidentifier() and not is_bound
         self.known_as: str | None = self.name if is_known else None
-        self.recorder.spoken_name = lambda: None if (me := own()) is None else me.spoken_name()
+        self.recorder.reference_expression = lambda: (
+            None if (me := own()) is None else me.reference_expression()
+        )
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()
@@ -152,7 +154,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Its parameters as text, such as ``(images, labels, training=True)``."""
         return parameters_text(self.python_function)
 
-    def spoken_name(self) -> str | None:
+    def reference_expression(self) -> str | None:
         """The expression by which code can refer to it, such as ``train_step`` or ``model.step``.
 
         Returns:
@@ -223,7 +225,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         finally:
             del calls[depth:]
             seconds = time.perf_counter() - started
-            if depth == calls.ground:
+            if depth == calls.eager_depth:
                 spent = calls.spent
                 spent.running += seconds
                 spent.calls += 1
@@ -253,7 +255,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:
-            calls.ground += depth == calls.ground
+            calls.eager_depth += depth == calls.eager_depth
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # and so its arguments did fit
@@ -268,7 +270,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             raise VariableCreationError(refusal) from None
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
-            calls.ground = min(calls.ground, depth)
+            calls.eager_depth = min(calls.eager_depth, depth)
             if fresh is not None and not call.added:  # the first call of its state has failed
                 _tensorflow.restore_initialization(host, fresh)
             if not locked:  # TensorFlow keeps its lock when the arguments do not fit
@@ -423,11 +425,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         depth = len(calls)
         try:
             calls.append(self.recorder)
-            calls.ground += depth == calls.ground
+            calls.eager_depth += depth == calls.eager_depth
             return self._run_python(self.python_function, args, kwargs)
         finally:
             del calls[depth:]
-            calls.ground = min(calls.ground, depth)
+            calls.eager_depth = min(calls.eager_depth, depth)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
         """Runs the user's Python, converted or not: here, or on the replicas of a strategy."""

@@ -327,5 +327,5 @@ def _site(python_function: Any) -> Site:
 def _count_outermost() -> None:
     """Counts a call, if nothing that nbfn counts contains it; how long it runs is not known."""
     calls = this_thread.calls
-    if len(calls) == calls.ground and not tf.inside_function():
+    if len(calls) == calls.eager_depth and not tf.inside_function():
         calls.spent.calls += 1

@@ -21,7 +21,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from nbfn.notebook.magics.auto import MAGIC, SWITCH, Auto
 from nbfn.notebook.magics.line_arguments import parsed_line
-from nbfn.notebook.magics.telling import TellingMagics
+from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
 
 _KEPT = "_nbfn_cells"
 """The notebook's name for what is kept of the cells, so that it goes with the other names."""
@@ -33,7 +33,7 @@ _MAX_TEXTS = 100
 
 
 @magics_class
-class CellMagics(TellingMagics):
+class CellMagics(RequiresTensorFlowMagics):
     """The magics that run cells."""
 
     _shown: tuple[Any, Any] | None = None

@@ -25,13 +25,13 @@ from nbfn.notebook.magics.line_arguments import (
     refuse_several,
     show,
 )
-from nbfn.notebook.magics.telling import TellingMagics
+from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
 
 _FUNCTION = "name of a traced function, or an expression such as model.step (default: all)"
 
 
 @magics_class
-class LineMagics(TellingMagics):
+class LineMagics(RequiresTensorFlowMagics):
     """The magics that take a line."""
 
     @magic_arguments()
