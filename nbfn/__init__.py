@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from nbfn.functions.graphs.carve import carve
     from nbfn.functions.graphs.compare import diff
     from nbfn.functions.graphs.wrap import wrap_function
+    from nbfn.functions.inside.monitor import NumericsError
+    from nbfn.functions.inside.numerics import Numerics
+    from nbfn.functions.postmortem import PostmortemError, postmortem
     from nbfn.functions.progress import progress
     from nbfn.functions.recording.expectation import TooManyTracesError, expect_traces
     from nbfn.functions.recording.refusal import RetraceError, StaleTraceError, TraceLimitError
@@ -56,6 +59,10 @@ _NAMES = {
     "PYTHON_VALUE": "nbfn.functions.signatures.pattern",
     "SignatureError": "nbfn.functions.signatures.pattern",
     "TRACE_ON_NEW_VALUE": "nbfn.functions.signatures.pattern",
+    "Numerics": "nbfn.functions.inside.numerics",
+    "NumericsError": "nbfn.functions.inside.monitor",
+    "PostmortemError": "nbfn.functions.postmortem",
+    "postmortem": "nbfn.functions.postmortem",
     "progress": "nbfn.functions.progress",
     "RetraceError": "nbfn.functions.recording.refusal",
     "StaleTraceError": "nbfn.functions.recording.refusal",
@@ -89,6 +96,9 @@ __all__ = [
     "LoadedSession",
     "NbfnError",
     "NbfnWarning",
+    "Numerics",
+    "NumericsError",
+    "PostmortemError",
     "RetraceError",
     "Session",
     "SignatureError",
@@ -106,6 +116,7 @@ __all__ = [
     "function",
     "load",
     "nn",
+    "postmortem",
     "preflight",
     "progress",
     "report",

@@ -24,6 +24,8 @@ _SHOWN = (
     ("nbfn.functions.calls.placement", "Placement"),
     ("nbfn.functions.calls.times", "Times"),
     ("nbfn.functions.checking.check", "Check"),
+    ("nbfn.functions.inside.failure", "Failure"),
+    ("nbfn.functions.inside.numerics", "Numerics"),
     ("nbfn.functions.recording.explanation", "Explanation"),
     ("nbfn.functions.retraces.diff", "TraceDiff"),
     ("nbfn.functions.signatures.cover", "Cover"),

@@ -7,7 +7,8 @@ not. So a check in front of an assignment does not protect the variable, as it d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -61,6 +62,9 @@ _READS = frozenset({"ResourceGather", "ResourceGatherNd"})
 _CALLS = frozenset({"StatefulPartitionedCall", "While", "If", "Case"})
 _LOOPS = ("While", "StatelessWhile")
 _LOOPS_AND_BRANCHES = {"While": ("body", "cond"), "If": ("then_branch", "else_branch")}
+LOOKS = "nbfn_looks"
+"""Is in the name of operations that only look at values. They are in an order of their own."""
+
 MAX_EDGES = 8
 """More operations than these are waited for through one operation that waits for them."""
 
@@ -75,7 +79,7 @@ def keep_order(graph: Any) -> None:
     """
     if not hasattr(tf.Operation, "_add_control_inputs"):
         return
-    operations = graph.get_operations()
+    operations = [each for each in graph.get_operations() if LOOKS not in each.name]
     if not any(map(_writes, operations)):
         return
     if any(op.type in _LOOPS for op in operations):
@@ -125,6 +129,47 @@ def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
     given = {id(each.op) for each in op.inputs} | {id(op)}
     op._add_control_inputs([each for each in above if id(each) not in given])
     return above
+
+
+def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) -> Any:
+    """Calls Python with the values of tensors each time that a graph runs.
+
+    Args:
+        look: Is given an array for each tensor; returns False.
+        tensors: What is looked at.
+        before: An operation that waits for the look; None for none.
+
+    Returns:
+        The operation that looks.
+    """
+    with tf.device("CPU:0"):
+        made = tf.numpy_function(look, tensors, tf.bool, name=LOOKS).op
+    manager: Any = getattr(made.graph, "experimental_acd_manager", None)
+    if hasattr(manager, "run_independently"):
+        # Else it waits for what was made before it and has effects, such as `before` itself.
+        manager.run_independently(made)
+    if before is not None and hasattr(before, "_add_control_inputs"):
+        before._add_control_inputs([made])
+    return made
+
+
+class Holding:
+    """Holds back writes in graphs that are being made, until checks above them have passed."""
+
+    def __init__(self) -> None:
+        self._above: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+
+    def check(self, op: Any) -> None:
+        """Takes in an operation that fails if a check does."""
+        self._above.setdefault(op.graph, []).append(op)
+
+    def made(self, op: Any) -> None:
+        """Has an operation that was just made wait for the checks above it, if it writes."""
+        above = self._above.get(op.graph)
+        if above and hasattr(op, "_add_control_inputs") and _writes(op):
+            self._above[op.graph] = _waited_for(op.graph, op, above)
+        if op.type in _CALLS:
+            self.check(op)
 
 
 def may_fail(op: Any) -> bool:

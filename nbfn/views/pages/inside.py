@@ -1,0 +1,39 @@
+"""What was seen inside of a graph, as outlines."""
+
+from __future__ import annotations
+
+from nbfn.functions.inside.failure import Failure
+from nbfn.functions.inside.numerics import Numerics
+from nbfn.functions.inside.origin import Origin
+from nbfn.views.outline import Outline, Table, place
+
+
+def _code(origin: Origin) -> str:
+    text = origin.spot.text or origin.name or origin.type
+    within = f" (`{origin.name}`)" if origin.is_librarys else ""
+    return f"{'gradient of ' if origin.is_gradient else ''}`{text}`{within}"
+
+
+def numerics_outline(numerics: Numerics) -> Outline:
+    """What the page of the operations that went wrong says."""
+    rows = [
+        (place(each.site), _code(each.origin), each.result, each.source)
+        for each in numerics.findings
+    ]
+    return Outline(
+        numerics.title,
+        [f"note: {note}" for note in numerics.notes],
+        (Table("operations", ("where", "operation", "gave", "from"), rows, open=True),),
+        verdict="passed" if numerics.ok else "failed",
+    )
+
+
+def failure_outline(failure: Failure) -> Outline:
+    """What the page of an operation that failed says."""
+    rows = [(f"`{each.name}`", each.type, each.range, each.values) for each in failure.inputs]
+    return Outline(
+        failure.title,
+        [f"note: {note}" for note in failure.notes],
+        (Table("given", ("name", "dtype and shape", "range", "values"), rows, open=True),),
+        verdict="failed",
+    )
