@@ -85,7 +85,7 @@ class Origins:
         name = "" if made.operation is None else str(made.operation.name)
         origin = Origin(made.type, name, spot, (), is_gradient)
         origin.is_librarys = is_librarys and users is not None
-        known = None if derived is None else self._known(derived)
+        known = None if derived is None else self._differentiated(derived)
         if is_gradient:
             origin.asked_at = spot
         if known is not None:
@@ -93,6 +93,11 @@ class Origins:
         origin.inputs = tuple(self._name(each, users, origin) for each in made.inputs)
         self._note(origin, made)
         return origin
+
+    def known(self, tensor: Any) -> Origin | None:
+        """The origin of a tensor that was made before; None if it is an argument."""
+        found = self._by_tensor.get(id(tensor))
+        return found[1] if found is not None and found[0]() is tensor else None
 
     def replaced(self, origin: Origin, tensors: Any) -> None:
         """Says that tensors have taken the place of an operation's outputs."""
@@ -120,15 +125,15 @@ class Origins:
         except Exception:  # a name is not worth a failure
             return ""
 
-    def _known(self, derived: _tensorflow.Differentiated) -> Origin | None:
+    def _differentiated(self, derived: _tensorflow.Differentiated) -> Origin | None:
         """The origin of the operation that is differentiated."""
         if derived.operation is not None:
             graph = derived.operation.graph
             return self._by_operation.get((id(graph), derived.operation.name))
         for tensor in derived.tensors:
-            known = self._by_tensor.get(id(tensor))
-            if known is not None and known[0]() is tensor and known[1].type == derived.type:
-                return known[1]
+            known = self.known(tensor)
+            if known is not None and known.type == derived.type:
+                return known
         for tensor in derived.tensors:  # those that it takes, and so do others perhaps
             operation = getattr(tensor, "op", None)
             using = [] if operation is None else tensor.consumers()

@@ -37,13 +37,13 @@ class Spot:
         site: The line.
         text: The expression, or the whole line where that is not known.
         function: The name of the function it is in.
-        arguments: The text of each operand or argument of the expression.
+        is_statement: Whether it is in a statement as a whole, such as a loop that AutoGraph makes.
     """
 
     site: Site
     text: str
     function: str = ""
-    arguments: tuple[str, ...] = ()
+    is_statement: bool = False
 
 
 NOWHERE = Spot(Site(None, None), "")
@@ -89,9 +89,8 @@ def _spot(code: CodeType, instruction: int) -> Spot:
         return Spot(Site(None, None), _text(expression), function)
     whole = linecache.getline(file, number).strip()
     if expression is None:
-        return Spot(site_of(file, number), cut(whole, MAX_EXPRESSION), function)
-    arguments = tuple(map(_text, _operands(expression)))
-    return Spot(site_of(file, number), _text(expression), function, arguments)
+        return Spot(site_of(file, number), cut(whole, MAX_EXPRESSION), function, True)
+    return Spot(site_of(file, number), _text(expression), function)
 
 
 def _expression(file: str, positions: tuple[int | None, ...]) -> ast.expr | None:
@@ -154,20 +153,6 @@ _OPERATORS: dict[str, Callable[[ast.Call], ast.expr]] = {
     "if_exp": lambda node: ast.IfExp(node.args[0], *[_inner(each) for each in node.args[1:3]]),
 }
 """What AutoGraph writes instead of plain Python, and how it reads there."""
-
-
-def _operands(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp):
-        return [node.left, node.right]
-    if isinstance(node, ast.UnaryOp):
-        return [node.operand]
-    if isinstance(node, ast.Compare):
-        return [node.left, *node.comparators]
-    if isinstance(node, ast.Subscript):
-        return [node.value, node.slice]
-    if isinstance(node, ast.Call):
-        return [*node.args, *(each.value for each in node.keywords)]
-    return []
 
 
 def _text(node: ast.AST) -> str:

@@ -29,6 +29,7 @@ from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
 from nbfn.functions.inside.numerics import Numerics, numerics
 from nbfn.functions.inside.stopping import checked_call
+from nbfn.functions.inside.values import Values, values
 from nbfn.functions.recording import eviction
 from nbfn.functions.recording.eviction import Freed
 from nbfn.functions.recording.explanation import Explanation, explanation
@@ -589,7 +590,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = None if looked_up is None else looked_up.concrete
         return None if concrete is None else self.recorder.traces.get(id(concrete))
 
-    def run(self, *args: Any, metadata: bool = False, numerics: bool = False, **kwargs: Any) -> Run:
+    def run(
+        self,
+        *args: Any,
+        metadata: bool = False,
+        numerics: bool = False,
+        values: bool = False,
+        **kwargs: Any,
+    ) -> Run:
         """Makes a call and records on which device each operation ran.
 
         RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``. The call traces if it
@@ -600,6 +608,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             metadata: Whether TensorFlow's profiler measures how long each operation takes:
                 ``times``, and the step statistics of the ``RunMetadata``.
             numerics: Whether to look before the call for NaN and infinity, as `numerics` does.
+            values: Whether to keep its intermediate values before the call, as `values` does.
             **kwargs: The other arguments of the call.
 
         Returns:
@@ -609,10 +618,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             ProfilerBusyError: If times are asked for while another profiler is running.
         """
         found = self.numerics(*args, **kwargs) if numerics else None
+        kept = self.values(*args, **kwargs) if values else None
         concrete = self.get_concrete_function(*args, **kwargs)
         watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
-        return replace(watched, numerics=found)
+        return replace(watched, numerics=found, values=kept)
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
@@ -634,6 +644,27 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             CheckError: If the arguments do not fit the function.
         """
         return numerics(self, args, kwargs)
+
+    def values(
+        self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
+    ) -> Values:
+        """Keeps intermediate values of a call, from its graph. Nothing stays changed.
+
+        Args:
+            *args: The arguments of the call; names may follow those that it takes, as in
+                ``f.values(x, "hidden")``.
+            names: The names whose values are kept; without names and lines, all are.
+            line: The line, or lines, whose values are kept, with those of each part of it.
+            **kwargs: The other arguments of the call.
+
+        Returns:
+            The values, by name: arrays as they were computed last; ``.all`` has each of them.
+
+        Raises:
+            CheckError: If the arguments do not fit the function.
+        """
+        lines = (line,) if isinstance(line, int) else tuple(line)
+        return values(self, args, kwargs, names, lines)
 
     # What keeps it small ----------------------------------------------------------------
 

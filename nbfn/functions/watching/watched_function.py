@@ -20,6 +20,7 @@ from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
 from nbfn.functions.inside.numerics import Numerics, numerics
+from nbfn.functions.inside.values import Values, values
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.retraces.explain import explain
@@ -168,6 +169,15 @@ class WatchedFunction(RecordView):
         again = function(plain_function(self._alive().python_function))
         owner = () if self.owner is None else (self.owner,)
         return replace(numerics(again, (*owner, *args), kwargs), function=self.label)
+
+    def values(
+        self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
+    ) -> Values:
+        """Keeps intermediate values of a call; see `TracedFunction.values`."""
+        again = function(plain_function(self._alive().python_function))
+        owner = () if self.owner is None else (self.owner,)
+        lines = (line,) if isinstance(line, int) else tuple(line)
+        return values(again, (*owner, *args), kwargs, names, lines)
 
     def suggest(self) -> Cover:
         """The least general signature that covers the newest trace and its relatives.

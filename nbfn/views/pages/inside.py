@@ -5,6 +5,7 @@ from __future__ import annotations
 from nbfn.functions.inside.failure import Failure
 from nbfn.functions.inside.numerics import Numerics
 from nbfn.functions.inside.origin import Origin
+from nbfn.functions.inside.values import Values
 from nbfn.views.outline import Outline, Table, place
 
 
@@ -37,3 +38,21 @@ def failure_outline(failure: Failure) -> Outline:
         (Table("given", ("name", "dtype and shape", "range", "values"), rows, open=True),),
         verdict="failed",
     )
+
+
+def values_outline(values: Values) -> Outline:
+    """What the page of the intermediate values of a call says."""
+    rows = [
+        (
+            place(each.site),
+            f"`{each.name}`",
+            each.extent.type if each.extent else "",
+            each.extent.range if each.extent else "",
+            each.extent.values if each.extent else "",
+            f"{each.turns:,}",
+        )
+        for each in values.all
+    ]
+    header = ("where", "name", "dtype and shape", "range", "values", "computed")
+    notes = [f"note: {note}" for note in values.notes]
+    return Outline(values.title, notes, (Table("values", header, rows, open=True),))

@@ -22,7 +22,7 @@ from nbfn.views.function import (
     retraces_table,
 )
 from nbfn.views.outline import Outline, Table, advice, place
-from nbfn.views.pages.inside import numerics_outline
+from nbfn.views.pages.inside import numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline
 
 
@@ -62,6 +62,7 @@ def run_outline(run: Run) -> Outline:
         (),
         [
             *([] if run.numerics is None else [replace(numerics_outline(run.numerics), open=True)]),
+            *([] if run.values is None else [replace(values_outline(run.values), open=True)]),
             replace(placement_outline(run.placement), open=True),
         ],
     )
