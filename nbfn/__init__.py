@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nbfn.functions.checking.check import Check
     from nbfn.functions.graphs.carve import carve
     from nbfn.functions.graphs.compare import diff
+    from nbfn.functions.graphs.lines import LineTimes, lines
     from nbfn.functions.graphs.wrap import wrap_function
     from nbfn.functions.inside.monitor import NumericsError
     from nbfn.functions.inside.numerics import Numerics
@@ -53,6 +54,8 @@ _NAMES = {
     "TracedFunction": "nbfn.functions.traced.traced_function",
     "carve": "nbfn.functions.graphs.carve",
     "diff": "nbfn.functions.graphs.compare",
+    "LineTimes": "nbfn.functions.graphs.lines",
+    "lines": "nbfn.functions.graphs.lines",
     "TooManyTracesError": "nbfn.functions.recording.expectation",
     "expect_traces": "nbfn.functions.recording.expectation",
     "ListOf": "nbfn.functions.signatures.pattern",
@@ -92,6 +95,7 @@ __all__ = [
     "ConnectError",
     "Connection",
     "Export",
+    "LineTimes",
     "ListOf",
     "LoadedSession",
     "NbfnError",
@@ -114,6 +118,7 @@ __all__ = [
     "expect_traces",
     "export",
     "function",
+    "lines",
     "load",
     "nn",
     "postmortem",

@@ -26,6 +26,7 @@ _SHOWN = (
     ("nbfn.functions.checking.check", "Check"),
     ("nbfn.functions.inside.failure", "Failure"),
     ("nbfn.functions.inside.numerics", "Numerics"),
+    ("nbfn.functions.graphs.lines", "LineTimes"),
     ("nbfn.functions.inside.values", "Values"),
     ("nbfn.functions.recording.explanation", "Explanation"),
     ("nbfn.functions.retraces.diff", "TraceDiff"),

@@ -213,6 +213,11 @@ class Trial:
             return concrete, None, error
 
     @property
+    def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The positional and the keyword arguments, as the input signature converts them."""
+        return self._args, self._kwargs
+
+    @property
     def variables(self) -> VariableState:
         """The variables of the function, and the values that they get back."""
         return self._variables

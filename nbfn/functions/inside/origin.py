@@ -94,6 +94,10 @@ class Origins:
         self._note(origin, made)
         return origin
 
+    def at(self, graph: Any, name: str) -> Origin | None:
+        """The origin of an operation of a graph by its name."""
+        return self._by_operation.get((id(graph), name))
+
     def known(self, tensor: Any) -> Origin | None:
         """The origin of a tensor that was made before; None if it is an argument."""
         found = self._by_tensor.get(id(tensor))

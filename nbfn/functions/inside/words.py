@@ -59,7 +59,9 @@ def frames(frame: FrameType | None, until: CodeType | None = None) -> Iterator[F
 def is_users(frame: FrameType) -> bool:
     """Whether a frame runs code of the user's, converted or not."""
     file = frame.f_code.co_filename
-    return GENERATED in file or not is_library(file)
+    if GENERATED in file or not is_library(file):
+        return True
+    return file.startswith("<") and site_of(file, 1).cell is not None
 
 
 def is_of_library(frame: FrameType) -> bool:

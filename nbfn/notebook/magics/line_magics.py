@@ -254,6 +254,28 @@ class LineMagics(TellingMagics):
         show(numerics_outline(found))
 
     @magic_arguments()
+    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
+    @no_var_expand
+    @line_magic
+    def tf_lines(self, line: str) -> None:
+        """Time the lines of a function in a call, the slowest first. Nothing stays changed.
+
+        Python: ``nbfn.lines(f, …)``.
+
+        Examples::
+
+            %tf_lines train_step(images, labels)
+        """
+        from nbfn.functions.graphs.lines import lines
+        from nbfn.views.pages.inside import lines_outline
+
+        parsed_line(self.tf_lines, line)
+        function, args, kwargs = call_in(self.shell, line)
+        with one_line(TypeError, NotImplementedError, RuntimeError):
+            found = lines(function, *args, **kwargs)
+        show(lines_outline(found))
+
+    @magic_arguments()
     @argument("objects", nargs="*", help="names of tf.functions, Keras models, tf.Modules")
     @argument("--all", action="store_true", help="watch every tf.function that traces from now on")
     @argument("--stop", action="store_true", help="stop watching what --all has added")

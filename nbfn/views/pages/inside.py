@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from nbfn.functions.graphs.lines import LineTimes
 from nbfn.functions.inside.failure import Failure
 from nbfn.functions.inside.numerics import Numerics
 from nbfn.functions.inside.origin import Origin
 from nbfn.functions.inside.values import Values
+from nbfn.text import percent
 from nbfn.views.outline import Outline, Table, place
+from nbfn.views.pages.times import milliseconds
 
 
 def _code(origin: Origin) -> str:
@@ -56,3 +59,23 @@ def values_outline(values: Values) -> Outline:
     header = ("where", "name", "dtype and shape", "range", "values", "computed")
     notes = [f"note: {note}" for note in values.notes]
     return Outline(values.title, notes, (Table("values", header, rows, open=True),))
+
+
+def lines_outline(times: LineTimes) -> Outline:
+    """What the page of the time of each line says."""
+    whole = times.seconds or 1.0
+    rows = [
+        (
+            milliseconds(each.seconds),
+            percent(each.seconds / whole),
+            milliseconds(each.gradient_seconds) if each.gradient_seconds else "",
+            f"{each.executions:,}",
+            place(each.site),
+            f"`{each.text}`",
+            ", ".join(each.ran_as),
+        )
+        for each in times.lines
+    ]
+    header = ("time", "share", "gradient", "executions", "where", "line", "ran as")
+    notes = [f"note: {note}" for note in times.notes]
+    return Outline(times.title, notes, (Table("slowest lines", header, rows, open=True),))
