@@ -51,7 +51,7 @@ from nbfn._tensorflow.graphs.capturing import (
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.likeness import do_the_same
 from nbfn._tensorflow.graphs.ordering import (
-    Holding,
+    Looks,
     keep_order,
     look_at,
     may_fail,

@@ -153,23 +153,31 @@ def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) ->
     return made
 
 
-class Holding:
-    """Holds back writes in graphs that are being made, until checks above them have passed."""
+class Looks:
+    """Looks at the values of graphs that are being made, in the order of the program.
+
+    Writes, and calls of what may write, wait for the looks above them: a look that fails keeps what
+    is below it from being done.
+    """
 
     def __init__(self) -> None:
-        self._above: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+        self._last: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
 
-    def check(self, op: Any) -> None:
-        """Takes in an operation that fails if a check does."""
-        self._above.setdefault(op.graph, []).append(op)
+    def look_at(self, look: Callable[..., Any], tensors: list[Any]) -> Any:
+        """As the function `look_at`, after the looks above it."""
+        graph: Any = tf.compat.v1.get_default_graph()
+        with tf.control_dependencies(self._last.get(graph, [])):
+            made = look_at(look, tensors)
+        self._last[graph] = [made]
+        return made
 
     def made(self, op: Any) -> None:
-        """Has an operation that was just made wait for the checks above it, if it writes."""
-        above = self._above.get(op.graph)
-        if above and hasattr(op, "_add_control_inputs") and _writes(op):
-            self._above[op.graph] = _waited_for(op.graph, op, above)
+        """Has an operation that was just made wait for the looks above it, if it writes."""
+        if not (_writes(op) and hasattr(op, "_add_control_inputs")):
+            return
+        op._add_control_inputs(self._last.get(op.graph, []))
         if op.type in _CALLS:
-            self.check(op)
+            self._last[op.graph] = [op]
 
 
 def may_fail(op: Any) -> bool:

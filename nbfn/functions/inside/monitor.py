@@ -123,7 +123,7 @@ class Monitor:
         self.operations = 0
         self._origins = Origins(until)
         self._on_finding = on_finding
-        self._holding = _tensorflow.Holding()
+        self._looks = _tensorflow.Looks()
         self._lock = threading.Lock()
         self._seen: set[int] = set()
         self._executions: Counter[int] = Counter()
@@ -139,7 +139,7 @@ class Monitor:
         """Is called with each operation that is made."""
         origin = self._origins.of(made)
         if made.operation is not None:
-            self._holding.made(made.operation)
+            self._looks.made(made.operation)
         if made.type in _PASSED_OVER or (made.type in _CALLS and not _is_compiled(made)):
             return None
         if any(each.dtype == tf.variant for each in made.inputs):
@@ -157,8 +157,7 @@ class Monitor:
         if made.operation is None:
             look(*(each.numpy() for each in (*outputs, *inputs)))
             return None
-        looked = _tensorflow.look_at(look, [*outputs, *inputs])
-        self._holding.check(looked)
+        looked = self._looks.look_at(look, [*outputs, *inputs])
         with tf.control_dependencies([looked]):
             handed = [tf.identity(e) if _is_floating(e) else e for e in made.outputs]
         self._origins.replaced(origin, handed)

@@ -9,7 +9,14 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions.checking.check import CheckError
 
-weight = tf.Variable(tf.random.normal([300, 300]))
+
+@pytest.fixture(scope="module", autouse=True)
+def variables():
+    """Variables of these tests: one that is older than a connection to servers is not written."""
+    global weight
+    weight = tf.Variable(tf.random.normal([300, 300]))
+
+
 batch = tf.random.normal([300, 300])
 
 

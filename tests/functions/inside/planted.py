@@ -13,7 +13,6 @@ from nbfn import nn
 
 numbers = tf.constant([1.0, 4.0, 0.0, 2.0])
 rows = tf.constant([[1.0, 2.0], [3.0, 4.0], [0.0, 0.0], [5.0, 6.0]])
-scale = tf.Variable(2.0)
 poisoned = tf.Variable([1.0, float("nan")])
 halves = tf.constant([200.0, 400.0], tf.float16)
 dense = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, activation="relu")])
@@ -348,6 +347,9 @@ traced = {}
 
 
 def trace_helpers():
+    """Makes what is to be made when the tests begin."""
+    global scale
+    scale = tf.Variable(2.0)
     traced[traced_helper] = tf.function(traced_helper)
     traced[observed_helper] = nbfn.function(observed_helper)
     traced[root] = tf.function(root)

@@ -15,8 +15,16 @@ from nbfn.functions.postmortem import failure_in
 from tests.functions.inside.planted import line_of
 
 table = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-weight = tf.Variable(tf.ones([3, 2]))
 words = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def variables():
+    """Variables of these tests: one that is older than a connection to servers is not written."""
+    global weight
+    weight = tf.Variable(tf.ones([3, 2]))
+
+
 any_size = tf.TensorSpec([None])
 
 

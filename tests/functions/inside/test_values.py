@@ -11,7 +11,12 @@ from nbfn.functions.inside import values as values_module
 from tests.functions.inside import planted
 from tests.functions.inside.planted import numbers
 
-total_of_all = tf.Variable(0.0)
+
+@pytest.fixture(scope="module", autouse=True)
+def variables():
+    """Variables of these tests: one that is older than a connection to servers is not written."""
+    global total_of_all
+    total_of_all = tf.Variable(0.0)
 
 
 @nbfn.function
