@@ -32,7 +32,17 @@ ORDER = {
     "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
     "nbfn.functions": (
         *("guards", "traces", "calls", "retraces", "recording", "signatures"),
-        *("effects", "checking", "traced", "graphs", "watching", "segments", "progress"),
+        *(
+            "effects",
+            "checking",
+            "inside",
+            "traced",
+            "graphs",
+            "watching",
+            "segments",
+            "postmortem",
+            "progress",
+        ),
     ),
     "nbfn.state": (
         *("bytecode", "values", "state", "guarded", "walk"),

@@ -189,10 +189,33 @@ class Trial:
         made = _tensorflow.unlisted(self._function, _Traced)
         made.original = self._function
         try:
-            with _listening(Counter(), ()):
-                return made.get_concrete_function(*self._specs, **self._kwargs), None
+            return self.traced(made), None
         except Exception as error:
             return None, error
+
+    def traced(self, made: Any) -> Any:
+        """Traces a private function for the arguments; what its Python prints is not shown."""
+        with _listening(Counter(), ()):
+            return made.get_concrete_function(*self._specs, **self._kwargs)
+
+    def serve(self, made: Any) -> tuple[Any, Any, Exception | None]:
+        """Traces a private function for the arguments and makes the call with it.
+
+        Returns:
+            The concrete function, what the call returned, and the error that it raised.
+        """
+        concrete = self.traced(made)
+        self._python.put_back()
+        self._also(concrete)
+        try:
+            return concrete, concrete(*self._args, **self._kwargs), None
+        except Exception as error:
+            return concrete, None, error
+
+    @property
+    def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The positional and the keyword arguments, as the input signature converts them."""
+        return self._args, self._kwargs
 
     @property
     def variables(self) -> VariableState:

@@ -40,7 +40,8 @@ class CellRun:
         self._blocks = [_BlockRun(each) for each in plan.cell.blocks]
         self._inside: _BlockRun | None = None  # the block of the tape's `with` that is learnt
         self._failed: tuple[Segment, str] | None = None
-        self._is_eager = stance_of("", plan.stance) == "eager" or tf.config.functions_run_eagerly()
+        is_asked = stance_of("", plan.stance) in ("eager", "check_numerics")
+        self._is_eager = is_asked or tf.config.functions_run_eagerly()
         plan.is_eager = self._is_eager
 
     def may(self, number: int, index: int) -> bool:

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from types import MethodType
 from typing import Any
 
@@ -25,6 +26,9 @@ from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
+from nbfn.functions.inside.numerics import Numerics, numerics
+from nbfn.functions.inside.stopping import checked_call
+from nbfn.functions.inside.values import Values, values
 from nbfn.functions.recording import eviction
 from nbfn.functions.recording.eviction import Freed
 from nbfn.functions.recording.explanation import Explanation, explanation
@@ -198,8 +202,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Calls the function: as ``tf.function``'s, and recorded."""
         __tracebackhide__ = True
         recorder = self.recorder
-        if stance_of(self.id, recorder.own_stance) == "eager":
+        stance = stance_of(self.id, recorder.own_stance)
+        if stance == "eager":
             return self._run_eagerly(args, kwargs)
+        if stance == "check_numerics":
+            return checked_call(self, args, kwargs)
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
         state = recorder.guards.state
@@ -583,16 +590,25 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = None if looked_up is None else looked_up.concrete
         return None if concrete is None else self.recorder.traces.get(id(concrete))
 
-    def run(self, *args: Any, metadata: bool = False, **kwargs: Any) -> Run:
+    def run(
+        self,
+        *args: Any,
+        metadata: bool = False,
+        numerics: bool = False,
+        values: bool = False,
+        **kwargs: Any,
+    ) -> Run:
         """Makes a call and records on which device each operation ran.
 
         RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``. The call traces if it
         must; it is a real call, but it is not counted.
 
         Args:
-            *args: Positional arguments of the call; one that is called ``metadata`` has to be.
+            *args: Positional arguments of the call; those that are called as an option have to be.
             metadata: Whether TensorFlow's profiler measures how long each operation takes:
                 ``times``, and the step statistics of the ``RunMetadata``.
+            numerics: Whether to look before the call for NaN and infinity, as `numerics` does.
+            values: Whether to keep its intermediate values before the call, as `values` does.
             **kwargs: The other arguments of the call.
 
         Returns:
@@ -601,10 +617,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         Raises:
             ProfilerBusyError: If times are asked for while another profiler is running.
         """
+        found = self.numerics(*args, **kwargs) if numerics else None
+        kept = self.values(*args, **kwargs) if values else None
         concrete = self.get_concrete_function(*args, **kwargs)
         watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
-        return watched
+        return replace(watched, numerics=found, values=kept)
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
@@ -615,6 +633,38 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             CheckError: If the arguments do not fit the function.
         """
         return check(self, args, kwargs)
+
+    def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
+        """Finds the operations of a call that give NaN or infinity from finite numbers.
+
+        The function is traced once more and run; operations in loops, in branches, in functions
+        that it calls and in gradients are looked at, too. Nothing stays changed, as after `check`.
+
+        Raises:
+            CheckError: If the arguments do not fit the function.
+        """
+        return numerics(self, args, kwargs)
+
+    def values(
+        self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
+    ) -> Values:
+        """Keeps intermediate values of a call, from its graph. Nothing stays changed.
+
+        Args:
+            *args: The arguments of the call; names may follow those that it takes, as in
+                ``f.values(x, "hidden")``.
+            names: The names whose values are kept; without names and lines, all are.
+            line: The line, or lines, whose values are kept, with those of each part of it.
+            **kwargs: The other arguments of the call.
+
+        Returns:
+            The values, by name: arrays as they were computed last; ``.all`` has each of them.
+
+        Raises:
+            CheckError: If the arguments do not fit the function.
+        """
+        lines = (line,) if isinstance(line, int) else tuple(line)
+        return values(self, args, kwargs, names, lines)
 
     # What keeps it small ----------------------------------------------------------------
 

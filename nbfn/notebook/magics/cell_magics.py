@@ -78,8 +78,8 @@ class CellMagics(RequiresTensorFlowMagics):
     )
     @argument(
         "--stance",
-        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace"),
-        help="what this run does when no trace fits",
+        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"),
+        help="what this run does when no trace fits, or whether it stops at NaN",
     )
     @argument("--auto", action="store_true", help=SUPPRESS)
     @argument("--device", help="device that the cell runs on, such as CPU:0")

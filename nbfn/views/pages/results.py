@@ -22,6 +22,7 @@ from nbfn.views.function import (
     retraces_table,
 )
 from nbfn.views.outline import Outline, Table, advice, place
+from nbfn.views.pages.inside import numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline
 
 
@@ -59,7 +60,11 @@ def run_outline(run: Run) -> Outline:
         f"returned {glimpse(run.value)}",
         (),
         (),
-        [replace(placement_outline(run.placement), open=True)],
+        [
+            *([] if run.numerics is None else [replace(numerics_outline(run.numerics), open=True)]),
+            *([] if run.values is None else [replace(values_outline(run.values), open=True)]),
+            replace(placement_outline(run.placement), open=True),
+        ],
     )
 
 
