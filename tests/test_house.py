@@ -26,7 +26,16 @@ ORDER = {
     "nbfn": (
         *("_version", "errors", "text", "code", "serial", "site", "stacks", "underway", "spent"),
         "documentation",
-        *("protocol", "standalone", "_tensorflow", "state", "functions", "modules", "sessions"),
+        *(
+            "protocol",
+            "outlines",
+            "standalone",
+            "_tensorflow",
+            "state",
+            "functions",
+            "modules",
+            "sessions",
+        ),
         *("views", "notebook", "command", "__main__"),
     ),
     "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
@@ -53,8 +62,9 @@ ORDER = {
         "model",
         "transformed",
     ),
+    "nbfn.outlines": ("outline", "function", "cell"),
     "nbfn.views": (
-        *("outline", "work", "function", "cell", "export", "loaded", "module", "session"),
+        *("work", "export", "loaded", "module", "session"),
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (
@@ -62,7 +72,7 @@ ORDER = {
         *("ticker", "formatters", "displays", "hooks", "extension"),
     ),
     "nbfn.command": (
-        *("outcome", "agent", "known", "record", "execution", "words", "report"),
+        *("outcome", "agent", "known", "record", "execution", "report"),
         *("progress", "run", "lab", "main"),
     ),
 }

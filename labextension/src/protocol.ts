@@ -9,10 +9,10 @@
  */
 export interface Messages {
   saved: SavedView;
-  to_client: Snapshot1 | Patch | Details | Mark | Refused;
+  to_client: Snapshot1 | Patch | Pages | Mark | Refused;
   to_widget: Pictures;
   announcement: Presence;
-  to_kernel: Attach | RequestSnapshot | RequestDetails | RequestPictures | Watch;
+  to_kernel: Attach | RequestSnapshot | Look | RequestPictures | Watch;
 }
 /**
  * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
@@ -113,14 +113,30 @@ export interface ModelRow {
   gradient?: number | null;
 }
 /**
- * What there is to say about something, once: a result that does not change any more.
+ * An outline: what there is to say about a function, a cell, a model or a result.
  */
 export interface Page {
   title: string;
   /**
+   * Of a function or a cell.
+   */
+  call?: ('hit' | 'trace' | 'retrace' | 'idle') | null;
+  /**
+   * A sentence that stands beside the title.
+   */
+  status?: string | Phrase | null;
+  /**
    * Sentences; backticks enclose code.
    */
   lines: (string | Phrase)[];
+  /**
+   * Times and sizes, which no stored text has.
+   */
+  facts?: (string | Phrase)[];
+  /**
+   * The title of the fold that holds facts, tables and groups.
+   */
+  summary?: string | null;
   tables: PageTable[];
   /**
    * Its parts, which fold.
@@ -193,7 +209,7 @@ export interface PageTable {
   title: string;
   header: string[];
   /**
-   * The first rows.
+   * The first rows, or the newest.
    */
   rows: (string | Phrase)[][];
   /**
@@ -205,9 +221,13 @@ export interface PageTable {
    */
   open: boolean;
   /**
-   * Whether the last two columns are sides to compare.
+   * Sides: the last two columns are to be compared. Code: lines of a cell.
    */
-  compares: boolean;
+  kind?: 'plain' | 'sides' | 'code';
+  /**
+   * Whether the rows are the newest, newest first.
+   */
+  newest?: boolean;
 }
 /**
  * Boxes and arrows. Tables beside it say the same in words.
@@ -462,6 +482,12 @@ export interface Snapshot {
   documentation?: string | null;
   totals?: Totals | null;
   state: State;
+  /**
+   * The outlines that the client shows, by their targets.
+   */
+  pages?: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * How much there is of everything, also of what the tables leave out.
@@ -575,6 +601,10 @@ export interface TracedCellRecord {
    */
   segments: Segment[];
   /**
+   * Whether a graph draws other random numbers than Python would.
+   */
+  draws?: boolean;
+  /**
    * Ids of the functions of all its segments, also of those that are Python again.
    */
   functions: string[];
@@ -592,6 +622,14 @@ export interface TracedCellRecord {
    */
   eager_seconds: number;
   runs: number;
+  /**
+   * The most notable that the last run's graphs were.
+   */
+  call?: 'hit' | 'trace' | 'retrace' | 'idle';
+  /**
+   * How many times faster than as Python the last run was; null where a run that traced cannot be compared.
+   */
+  speedup?: number | null;
 }
 /**
  * Statements of a traced cell that run as one graph.
@@ -995,6 +1033,12 @@ export interface Snapshot1 {
   documentation?: string | null;
   totals?: Totals | null;
   state: State;
+  /**
+   * The outlines that the client shows, by their targets.
+   */
+  pages?: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * What changed since the message with the sequence number before.
@@ -1014,6 +1058,12 @@ export interface Patch {
   totals: Totals;
   put: State;
   removed: Removed;
+  /**
+   * The outlines that the client shows and that have changed; null if there is no such function or cell any more.
+   */
+  pages?: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * Ids of rows to take out of the tables.
@@ -1030,16 +1080,14 @@ export interface Removed {
   work?: string[];
 }
 /**
- * The newest rows of one function, some of which the tables leave out.
+ * The outlines that a client shows now and did not show before.
  */
-export interface Details {
-  type: 'details';
+export interface Pages {
+  type: 'pages';
   epoch: string;
-  /**
-   * Id of the function.
-   */
-  function: string;
-  state: State;
+  pages: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * How far the messages have come; a client that knows less has missed some.
@@ -1096,14 +1144,14 @@ export interface RequestSnapshot {
   type: 'request_snapshot';
 }
 /**
- * A client asks for the rows of one function.
+ * A client says which outlines it shows now; it gets these, and again when they change.
  */
-export interface RequestDetails {
-  type: 'request_details';
+export interface Look {
+  type: 'look';
   /**
-   * Id of the function.
+   * Ids of functions and cells.
    */
-  function: string;
+  targets: string[];
 }
 /**
  * A widget asks for the bundle of the pictures, which the first of them needs.

@@ -16,6 +16,7 @@ const ROOMS = [
   'pictures/spending',
   'pictures/timeline',
   'pictures',
+  'views/outlines',
   'views/lists',
   'views/models',
   'views',

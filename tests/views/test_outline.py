@@ -10,10 +10,10 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.retraces import definitions
+from nbfn.outlines.outline import Outline, Table
 from nbfn.sessions.export.verification import Verification
 from nbfn.views import bundle_of
 from nbfn.views.export import export_outline
-from nbfn.views.outline import Outline, Table
 
 
 def plain(html: str) -> str:

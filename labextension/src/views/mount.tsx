@@ -1,15 +1,15 @@
 import type { VNode } from 'preact';
 import { render } from 'preact';
 import type { Source } from '../feed/source';
+import { Looks } from '../feed/source';
 import type { KernelState } from '../feed/store';
 import type { GraphRecord, ModelRecord, Page } from '../protocol';
-import { CellView } from './cellView';
-import { FunctionView } from './functionView';
-import { GraphView } from './graphView';
+import { GraphView } from './outlines/graphView';
 import { ModelTree } from './models/modelTree';
-import { PageView } from './pageView';
-import type { LoadPictures } from './picture';
-import { PicturesContext } from './picture';
+import { OutlineView } from './outlines/outlineView';
+import { PageView } from './outlines/pageView';
+import type { LoadPictures } from './outlines/picture';
+import { PicturesContext } from './outlines/picture';
 import { Gone, SurroundingsContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
@@ -59,7 +59,7 @@ export function mount(
     const { state, presence } = source;
     const documentation = state?.documentation ?? null;
     render(
-      <SurroundingsContext.Provider value={{ presence, hasCells, documentation, ask }}>
+      <SurroundingsContext.Provider value={{ presence, hasCells, documentation, look }}>
         <PicturesContext.Provider value={loadPictures}>
           {presence === 'gone' && !RESULTS.has(choice.view) && <Gone />}
           {drawn(state)}
@@ -68,13 +68,17 @@ export function mount(
       element
     );
   };
-  const ask = (functionId: string): void => source.requestDetails(functionId);
+  const looks = new Looks(target => source.look(target));
+  const look = looks.add;
   const drawn = (state: KernelState | null): VNode => {
     switch (choice.view) {
       case 'function':
-        return <FunctionView state={state} target={choice.target} />;
       case 'cell':
-        return <CellView state={state} target={choice.target} />;
+        return state && choice.target ? (
+          <OutlineView state={state} target={choice.target} />
+        ) : (
+          <></>
+        );
       case 'session':
         return <SessionView state={state} />;
       case 'page':
@@ -102,6 +106,7 @@ export function mount(
     },
     setActive(next) {
       active = next;
+      looks.setActive(active);
       if (!active) {
         cancelAnimationFrame(frame);
         frame = 0;

@@ -12,7 +12,7 @@ import { Question } from './lists/question';
 import { RetraceGroups } from './lists/retraceGroups';
 import { LastRetrace } from './lists/retraceList';
 import { CaptureTree, otherCaptures, VariableTree } from './lists/variableTree';
-import { WorkList } from './lists/workList';
+import { WorkList } from './outlines/workList';
 import { counts, device, duration, integer, size } from './parts/format';
 import { LeftOut, Limited } from './parts/limited';
 import type { SectionProps } from './parts/section';

@@ -182,39 +182,4 @@ describe('the lists of a session', () => {
       'first(images, labels) 2 calls'
     ]);
   });
-
-  it('asks for the rows of a function that is opened, if some are not told', async () => {
-    const functions: string[] = [];
-    const { element, store } = page(
-      snapshot(
-        {
-          functions: table(fn({ traces: 3 })),
-          traces: table(trace({ id: 't3', number: 3 }))
-        },
-        { totals: { functions: 1, traces: 3 } }
-      ),
-      { view: 'session' },
-      { requestDetails: id => functions.push(id) }
-    );
-    const row = one(section(element, 'Functions'), '.nbfn-Row');
-    await open(row);
-    expect(functions).toEqual(['f1']);
-    expect(words(row)).toContain('2 older traces not listed.');
-    store.receive({
-      type: 'details',
-      epoch: 'epoch-1',
-      function: 'f1',
-      state: {
-        traces: table(
-          trace(),
-          trace({ id: 't2', number: 2 }),
-          trace({ id: 't3', number: 3 })
-        )
-      }
-    });
-    await drawn();
-    expect(row.querySelectorAll('.nbfn-Trace')).toHaveLength(3);
-    expect(words(row)).not.toContain('not listed');
-    expect(functions).toEqual(['f1']);
-  });
 });

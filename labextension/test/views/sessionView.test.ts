@@ -1,14 +1,25 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Store } from '../../src/feed/store';
-import type { State } from '../../src/protocol';
+import type { Cause, State } from '../../src/protocol';
 import { mount } from '../../src/views';
 import { drawn, one, open, page, type, words, rows, section } from '../page';
-import { fn, retraced, snapshot, table, trace, variable, work } from '../records';
+import {
+  fn,
+  outline,
+  retrace,
+  retraced,
+  snapshot,
+  table,
+  trace,
+  tracedCell,
+  variable,
+  work
+} from '../records';
 
 const CHOICE = { view: 'session' } as const;
 
 function shown(state: State) {
-  return page(snapshot(state), CHOICE);
+  return page(snapshot(state, { pages: { f1: outline() } }), CHOICE);
 }
 
 describe('SessionView', () => {
@@ -18,14 +29,47 @@ describe('SessionView', () => {
     const row = one(functions, '.nbfn-Row');
     expect(words(row)).toBe('train_step(images, labels) 2 traces');
     await open(row);
-    expect(words(row)).toContain(
-      '2 calls 1 hit 1 retrace 312 ms to trace 20.5 kB In [2], line 1'
+    expect(words(row)).toContain('retraced: images: shape was [32], is [64]');
+    expect(row.querySelectorAll('tbody tr')).toHaveLength(2);
+  });
+
+  it('lists cells, and their functions under them only', () => {
+    const functions = table(fn({ name: 'train:4' }), fn({ id: 'f2', name: 'other' }));
+    const cells = table(tracedCell({ call: 'hit', speedup: 3.95 }));
+    const { element } = shown({ functions, cells });
+    const list = section(element, 'Cells');
+    expect(words(one(list, '.nbfn-Row'))).toBe('train In [6] 4.1 ms · 4×');
+    expect(words(one(section(element, 'Functions'), '.nbfn-Row'))).toBe(
+      'other(images, labels) 1 trace'
     );
-    const traces = [...row.querySelectorAll('.nbfn-Trace')].map(words);
-    expect(traces).toHaveLength(2);
-    expect(traces[1]).toContain(
-      'float32[64, 784] 1 hit 312 ms to trace In [3], line 1'
-    );
+  });
+
+  it('says of functions that there is no other', () => {
+    const { element } = shown({ functions: table(fn()), cells: table(tracedCell()) });
+    expect(words(element)).toContain('No other function has been traced yet.');
+  });
+
+  it('shows what users wrote only ever as text', async () => {
+    const evil = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+    const cause = { code: 'unknown', sentence: evil, path: evil, old: evil, new: evil };
+    const state = {
+      cells: table(tracedCell({ name: evil, source: evil, python: [evil] })),
+      functions: table(fn({ id: 'f2', name: evil, parameters: evil })),
+      retraces: table(
+        retrace({
+          causes: [cause as Cause],
+          remedy: { sentence: evil, code: evil },
+          cell: { id: evil, file: evil }
+        })
+      ),
+      variables: table(variable({ name: evil, dtype: evil, device: evil }))
+    };
+    const { element } = page(snapshot(state, { nbfn: evil }), CHOICE);
+    for (const details of element.querySelectorAll<HTMLElement>('details')) {
+      await open(details);
+    }
+    expect(element.querySelectorAll('img, script')).toHaveLength(0);
+    expect(element.textContent).toContain(evil);
   });
 
   it('shows the last retrace of all functions with its remedy', () => {

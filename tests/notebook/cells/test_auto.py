@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from nbfn.views.cell import cell_outline
 
 from nbfn.functions.segments.cell import live_cells
 from nbfn.sessions.feed import feed
 from nbfn.sessions.records import cell_record
 from nbfn.sessions.session import Session
-from nbfn.views.cell import cell_outline
 from nbfn.views.session import session_outline
 
 
