@@ -217,6 +217,7 @@ class DeviceRecord(Record):
 
     id: str = Field(description="TensorFlow's full name for it.")
     kind: str = Field(description="CPU, GPU or TPU.")
+    name: str = Field(default="", description="Its short name, such as GPU:0.")
 
 
 class ModelRow(Record):
@@ -533,7 +534,9 @@ class Look(Record):
     """A client says which outlines it shows now; it gets these, and again when they change."""
 
     type: Literal["look"] = "look"
-    targets: list[str] = Field(description="Ids of functions and cells.")
+    targets: list[str] = Field(
+        description="Ids of functions and cells, or names of parts of the session."
+    )
 
 
 class RequestPictures(Record):

@@ -62,7 +62,7 @@ ORDER = {
         "model",
         "transformed",
     ),
-    "nbfn.outlines": ("outline", "function", "cell"),
+    "nbfn.outlines": ("outline", "function", "cell", "session"),
     "nbfn.views": (
         *("work", "export", "loaded", "module", "session"),
         *("report", "pages", "graphs", "widget", "bundle"),

@@ -862,6 +862,10 @@ export interface DeviceRecord {
    * CPU, GPU or TPU.
    */
   kind: string;
+  /**
+   * Its short name, such as GPU:0.
+   */
+  name?: string;
 }
 /**
  * A run of a notebook cell, or several in a row, so that hours stay a few rows.
@@ -1149,7 +1153,7 @@ export interface RequestSnapshot {
 export interface Look {
   type: 'look';
   /**
-   * Ids of functions and cells.
+   * Ids of functions and cells, or names of parts of the session.
    */
   targets: string[];
 }

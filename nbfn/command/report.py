@@ -23,6 +23,7 @@ from nbfn.command.record import Record
 from nbfn.documentation import documentation, page_of_cause
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import place_text
+from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.feed import LIMITS
 from nbfn.text import count, data_size, duration
 
@@ -56,6 +57,7 @@ def html_of(record: Record) -> str:
     known = record.known
     functions, cells = known.functions[:MAX_ROWS], known.cells[:MAX_ROWS]
     shown = [*(each.id for each in functions), *(each.id for each in cells)]
+    outlines = {id: outline_of(known.state, id).record() for id in shown}
     return environment.get_template("report.html").render(
         record=record,
         known=known,
@@ -63,7 +65,7 @@ def html_of(record: Record) -> str:
         functions=known.functions,
         totals=known.totals,
         meanings=_MEANINGS,
-        outlines={id: outline_of(known.state, id).record() for id in shown},
+        outlines=outlines,
         traced_in=_by_cell(known.state.traces.values()),
         retraced_in=_by_cell(known.state.retraces.values()),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
@@ -74,7 +76,7 @@ def html_of(record: Record) -> str:
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
         policy=standalone.POLICY,
-        session=Markup(standalone.fragment(_snapshot(record), _STILL))
+        session=Markup(standalone.fragment(_snapshot(record, outlines), _STILL))
         if standalone.is_built()
         else None,
     )
@@ -86,7 +88,7 @@ def _exported(record: Record) -> protocol.Page | None:
     return None if page is None else protocol.Page.model_validate(page)
 
 
-def _snapshot(record: Record) -> protocol.Snapshot:
+def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Snapshot:
     """What the views of the page draw: the newest rows, as many as a page gets of a kernel."""
     state = record.known.now
     tables = {
@@ -95,14 +97,20 @@ def _snapshot(record: Record) -> protocol.Snapshot:
     # The kernel has ended, and with it what was under way when it was asked last.
     tables["work"] = {}
     tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
+    rows, totals = protocol.State.model_validate(tables), record.known.totals
+    pages: dict[str, protocol.Page | None] = {
+        name: draw(rows, totals).record() for name, draw in SECTIONS.items()
+    }
+    pages |= {id: page for id, page in outlines.items() if id in rows.functions | rows.cells}
     return protocol.Snapshot(
         epoch="report",
         seq=0,
         nbfn=record.nbfn or __version__,
         tensorflow=record.known.tensorflow,
         documentation=documentation(),
-        totals=record.known.totals,
-        state=protocol.State.model_validate(tables),
+        totals=totals,
+        state=rows,
+        pages=pages,
     )
 
 

@@ -17,7 +17,7 @@ from nbfn import protocol
 from nbfn.functions import live_functions
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of
+from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, short_device
 from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.modules.module.rows import Row
 from nbfn.sessions.contents import kinds
@@ -60,7 +60,9 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
     environment = feed().environment
     if any(function.recorder.traces for function in live_functions()):
         environment.devices = {
-            device.name: protocol.DeviceRecord(id=device.name, kind=device.device_type)
+            device.name: protocol.DeviceRecord(
+                id=device.name, kind=device.device_type, name=short_device(device.name)
+            )
             for device in tf.config.list_logical_devices()
         }
     environment.models = _models(named, environment.models)

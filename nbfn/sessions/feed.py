@@ -26,6 +26,7 @@ from nbfn._version import __version__
 from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
 from nbfn.outlines.cell import outline_of
+from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.known import Held, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
@@ -203,7 +204,24 @@ class Feed:
             state.runs.clear()
             kept = merged(self._runs.values(), SAVED_RUNS, SAVED_RUNS // 2)
             state.runs.update((run.id, run_record(run)) for run in kept)
-            return self._snapshot(state, self._totals)
+            return self._snapshot(state, self._totals, self.pages(SAVED_ROWS))
+
+    def pages(self, most: int | None = None) -> _Pages:
+        """The outlines of the newest functions and cells, for a view without a kernel.
+
+        They have at most so many traces together.
+        """
+        targets = [*SECTIONS, *self._sent.cells, *reversed(self._sent.functions)]
+        pages: _Pages = {}
+        for target in targets:
+            page = self._page(target)
+            if page is not None:
+                pages[target] = page
+                if most is not None:
+                    most -= sum(len(table.rows) for table in page.tables)
+                    if most < 0:
+                        break
+        return pages
 
     def saved_snapshot_of(self, id: str, page: protocol.Page) -> protocol.Snapshot:
         """The outline of one function or cell, for a notebook to keep."""
@@ -226,7 +244,13 @@ class Feed:
         return rows
 
     def _page(self, target: str) -> protocol.Page | None:
-        """The outline of a function or a cell; None if it is not there any more."""
+        """The outline of a function, of a cell, or of a part of the session; None if it is gone."""
+        if target in SECTIONS:
+            known, page = self._drawn.get(target, (None, None))
+            if known != self.seq:
+                page = SECTIONS[target](self._sent, self._totals).record()
+                self._drawn[target] = (self.seq, page)
+            return page
         functions, cells = self._scope()
         both: Iterable[Observed | TracedCell] = chain(functions, cells)
         shown = next((each for each in both if each.id == target), None)
@@ -289,7 +313,7 @@ class Feed:
                 if watcher.is_paused:
                     continue
                 now = {target: self._page(target) for target in watcher.pages}
-                changed = {id: page for id, page in now.items() if page is not watcher.pages[id]}
+                changed = {id: page for id, page in now.items() if page != watcher.pages[id]}
                 watcher.pages = now
                 own = patch.model_copy(update={"pages": changed}) if changed else patch
                 self._send(subscriber, watcher, own)

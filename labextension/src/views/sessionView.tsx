@@ -1,23 +1,21 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { lastRetrace } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
-import type { DeviceRecord, Totals } from '../protocol';
+import type { Totals } from '../protocol';
 import { MEANINGS } from '../protocol';
 import { trans } from '../words';
 import { CellList } from './lists/cellList';
 import { FunctionList } from './lists/functionList';
 import { ModelList } from './models/modelList';
 import { Question } from './lists/question';
-import { RetraceGroups } from './lists/retraceGroups';
-import { LastRetrace } from './lists/retraceList';
 import { CaptureTree, otherCaptures, VariableTree } from './lists/variableTree';
+import { OutlineDetails } from './outlines/outlineView';
 import { WorkList } from './outlines/workList';
-import { counts, device, duration, integer, size } from './parts/format';
-import { LeftOut, Limited } from './parts/limited';
+import { counts, duration, integer, size } from './parts/format';
+import { LeftOut } from './parts/limited';
 import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
-import { Fact, seen, Sentence } from './parts/texts';
+import { Fact, Sentence } from './parts/texts';
 import { Timeline, timelineNote } from './timeline';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
@@ -35,7 +33,6 @@ function Session({ state }: { state: KernelState }): VNode {
     return [...state.functions.values()].filter(fn => !inCells.has(fn.id));
   }, [state.functions, state.cells]);
   const { totals } = state;
-  const retrace = lastRetrace(state);
   const others = otherCaptures(state.variables).length;
   return (
     <div class="nbfn-SessionView">
@@ -77,22 +74,12 @@ function Session({ state }: { state: KernelState }): VNode {
         )}
       </Part>
       <Part
-        title={trans.__('Last retrace')}
-        note={
-          retrace ? seen(state.functions.get(retrace.function)?.name ?? '') : 'none'
-        }
+        title={trans.__('Retraces')}
+        note={integer(totals.retraces ?? 0)}
+        hint={MEANINGS.retraces}
       >
-        {() => <LastRetrace state={state} retrace={retrace} />}
+        {() => <OutlineDetails state={state} target="retraces" />}
       </Part>
-      {state.retraces.size > 1 && (
-        <Part
-          title={trans.__('Retraces by cause')}
-          note={integer(totals.retraces ?? 0)}
-          hint={MEANINGS.retraces}
-        >
-          {() => <RetraceGroups state={state} />}
-        </Part>
-      )}
       <Part title={trans.__('Timeline')} note={timelineNote(state)} open={false}>
         {() => <Timeline state={state} />}
       </Part>
@@ -116,7 +103,7 @@ function Session({ state }: { state: KernelState }): VNode {
       <Part title={trans.__('Devices')} note={integer(state.devices.size)}>
         {() => (
           <>
-            <DeviceList devices={state.devices} hasTraces={state.traces.size > 0} />
+            <OutlineDetails state={state} target="devices" />
             {state.devices.size > 0 && (
               <Question
                 code={'import nbfn\nnbfn.session().placement'}
@@ -181,38 +168,5 @@ function TotalsLine({ totals }: { totals: Totals }): VNode | null {
         {size(trace_nbytes + variable_nbytes)}
       </Fact>
     </div>
-  );
-}
-
-/** The devices that TensorFlow can place operations on. */
-function DeviceList({
-  devices,
-  hasTraces
-}: {
-  devices: ReadonlyMap<string, DeviceRecord>;
-  hasTraces: boolean;
-}): VNode {
-  const all = useMemo(() => [...devices.values()], [devices]);
-  if (all.length === 0) {
-    return (
-      <p class="nbfn-Empty">
-        {hasTraces
-          ? trans.__('Listed when the cell has ended.')
-          : trans.__('Listed once a function has been traced.')}
-      </p>
-    );
-  }
-  return (
-    <Limited items={all} step={50}>
-      {visible => (
-        <ul class="nbfn-Devices">
-          {visible.map(one => (
-            <li key={one.id} class="nbfn-Device" title={one.id}>
-              <code>{device(one.id)}</code>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Limited>
   );
 }

@@ -1,19 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
-import {
-  button,
-  asked,
-  drawn,
-  one,
-  open,
-  page,
-  press,
-  words,
-  rows,
-  section
-} from '../page';
-import { cause, fn, retrace, snapshot, table, trace, variable } from '../records';
+import { button, asked, drawn, one, page, press, words, rows, section } from '../page';
+import { fn, snapshot, table, trace, variable } from '../records';
 
 const CHOICE = { view: 'session' } as const;
 
@@ -52,84 +41,6 @@ describe('the lists of a session', () => {
     ]);
   });
 
-  it('lead from each cause to the page on it, which opens in a tab of its own', async () => {
-    const state = { functions: table(fn()), retraces: table(retrace()) };
-    const told = snapshot(state, { documentation: 'https://docs.example/nbfn' });
-    const last = section(page(told, CHOICE).element, 'Last retrace');
-    await drawn();
-    const link = one(last, '.nbfn-Causes a') as HTMLAnchorElement;
-    expect(link.href).toBe('https://docs.example/nbfn/causes.html#shape');
-    expect([link.target, link.rel]).toEqual(['_blank', 'noopener']);
-    expect(link.getAttribute('aria-label')).toBe('How this comes about');
-  });
-
-  it.each([null, 'javascript:alert(1)', 'http://docs.example'])(
-    'have no links where the address is %s',
-    documentation => {
-      const state = { functions: table(fn()), retraces: table(retrace()) };
-      const { element } = page(snapshot(state, { documentation }), CHOICE);
-      const last = section(element, 'Last retrace');
-      expect(words(last)).toContain('float32[64, 784]');
-      expect(last.querySelector('a')).toBeNull();
-      expect(words(last)).not.toContain('?');
-    }
-  );
-
-  it('groups all retraces by cause, the most expensive first', async () => {
-    const dtype = cause({
-      code: 'dtype',
-      path: 'labels',
-      old: 'int32[8]',
-      new: 'int64[8]'
-    });
-    const { element } = shown({
-      functions: table(fn(), fn({ id: 'f2', name: 'predict' })),
-      retraces: table(
-        retrace({ id: 'r1', time: 1 }),
-        retrace({
-          id: 'r2',
-          function: 'f2',
-          causes: [dtype],
-          trace_seconds: 3,
-          time: 2
-        }),
-        retrace({
-          id: 'r3',
-          number: 2,
-          time: 3,
-          cell: { id: 'cell-9', execution_count: 9, line: 1 }
-        })
-      )
-    });
-    const groups = section(element, 'Retraces by cause');
-    expect(rows(groups).map(row => words(one(row, 'summary')))).toEqual([
-      'in predict: dtype of labels 1 × · 3 s',
-      'in train_step: shape of images 2 × · 420 ms'
-    ]);
-    expect(words(groups)).not.toContain('`');
-    const [, shapes] = rows(groups);
-    await open(shapes ?? element);
-    expect(words(groups)).toContain('In [5], line 3 In [9], line 1');
-    expect(words(groups)).toContain('Leave the batch size open');
-    expect(words(groups)).toContain('It would have saved 420 ms of tracing.');
-    expect(words(section(element, 'Last retrace'))).toContain('In [9], line 1');
-  });
-
-  it.each([
-    ['alias', 'target', 'in move: the same tensor twice'],
-    ['stale', 'margin', 'in move: margin has changed'],
-    ['python_value', 'n', 'in move: value of n'],
-    ['xla_compile', null, 'in move: compiled by XLA']
-  ] as const)('says in a sentence what kind of cause %s is', (code, path, said) => {
-    const causes = [cause({ code, path })];
-    const { element } = shown({
-      functions: table(fn({ name: 'move' })),
-      retraces: table(retrace({ causes }), retrace({ id: 'r2', number: 2, causes }))
-    });
-    const groups = section(element, 'Retraces by cause');
-    expect(words(one(groups, '.nbfn-Row summary'))).toBe(`${said} 2 × · 420 ms`);
-  });
-
   it('offers all rows where one more step shows them', async () => {
     const functions = Array.from({ length: 61 }, (_, n) =>
       fn({ id: `f${n}`, name: `g${n}` })
@@ -145,21 +56,13 @@ describe('the lists of a session', () => {
     const name = `a\u202egnp.exe<img src=x>${'x'.repeat(5000)}`;
     const { element } = shown({
       functions: table(fn({ name })),
-      variables: table(variable({ name: 'model/\u2067evil\u2069' })),
-      retraces: table(
-        retrace({
-          causes: [cause({ sentence: 'the key `\u202ex` is new', path: null })]
-        })
-      )
+      variables: table(variable({ name: 'model/\u2067evil\u2069' }))
     });
     expect(element.querySelector('img')).toBeNull();
     expect(words(section(element, 'Functions'))).toContain(
       'a\\u202egnp.exe<img src=x>'
     );
     expect(words(section(element, 'Variables'))).toContain('\\u2067evil\\u2069');
-    expect(words(section(element, 'Last retrace'))).toContain(
-      'the key \\u202ex is new'
-    );
     expect(element.textContent).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
   });
 

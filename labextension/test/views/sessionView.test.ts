@@ -72,11 +72,21 @@ describe('SessionView', () => {
     expect(element.textContent).toContain(evil);
   });
 
-  it('shows the last retrace of all functions with its remedy', () => {
-    const { element } = shown(retraced());
-    const last = section(element, 'Last retrace');
-    expect(words(last)).toContain('images float32[32, 784] → float32[64, 784]');
-    expect(words(one(last, '.nbfn-Remedy button'))).toBe('Leave the batch size open');
+  it('has the outlines of retraces and devices, which it looks at while they are open', async () => {
+    const look = vi.fn();
+    const pages = {
+      retraces: outline({ title: 'retraces', facts: ['9 ms to trace'] }),
+      devices: outline({ status: null, facts: [], summary: null })
+    };
+    const { element } = page(snapshot(retraced(), { pages }), CHOICE, { look });
+    await drawn();
+    expect(look).toHaveBeenCalledWith(['retraces', 'devices']);
+    const retraces = section(element, 'Retraces');
+    expect(words(retraces)).toContain('retraced: images: shape was [32], is [64]');
+    expect(words(one(retraces, '.nbfn-Remedy button'))).toBe(
+      'Leave the batch size open'
+    );
+    expect(words(section(element, 'Devices'))).toContain('float32[64]');
   });
 
   it('groups the captured variables by owner', () => {
@@ -119,10 +129,8 @@ describe('SessionView', () => {
     );
   });
 
-  it('lists the devices and the versions', () => {
-    const id = '/job:localhost/replica:0/task:0/device:GPU:0';
-    const { element } = shown({ devices: table({ id, kind: 'GPU' }) });
-    expect(words(one(section(element, 'Devices'), 'li'))).toBe('GPU:0');
+  it('ends with the versions', () => {
+    const { element } = shown({});
     expect(words(one(element, '.nbfn-Footer'))).toBe('nbfn 0.1.0, TensorFlow 2.21.0');
   });
 
@@ -140,17 +148,8 @@ describe('SessionView', () => {
     const { element } = shown({});
     expect([...element.querySelectorAll('.nbfn-Empty')].map(words)).toEqual([
       'No function has been traced yet.',
-      'No call has retraced.',
-      'The notebook has no variables.',
-      'Listed once a function has been traced.'
+      'The notebook has no variables.'
     ]);
-  });
-
-  it('says that devices are still to be listed where something has been traced', () => {
-    const { element } = shown(retraced());
-    expect(words(section(element, 'Devices'))).toContain(
-      'Listed when the cell has ended.'
-    );
   });
 
   it('says so as long as %tf_auto is on', async () => {

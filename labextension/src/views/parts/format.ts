@@ -14,10 +14,6 @@ export const counts = {
     trans._n('%2 watched call', '%2 watched calls', n, integer(n)),
   calls: (n: number) => trans._n('%2 call', '%2 calls', n, integer(n)),
   hits: (n: number) => trans._n('%2 hit', '%2 hits', n, integer(n)),
-  moreCauses: (n: number) => trans._n('%2 more cause', '%2 more causes', n, integer(n)),
-  morePlaces: (n: number) => trans._n('%2 more place', '%2 more places', n, integer(n)),
-  olderRetraces: (n: number) =>
-    trans._n('%2 older retrace', '%2 older retraces', n, integer(n)),
   olderTraces: (n: number) =>
     trans._n('%2 older trace', '%2 older traces', n, integer(n)),
   operations: (n: number) => trans._n('%2 operation', '%2 operations', n, integer(n)),
