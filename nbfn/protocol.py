@@ -220,36 +220,13 @@ class DeviceRecord(Record):
     name: str = Field(default="", description="Its short name, such as GPU:0.")
 
 
-class ModelRow(Record):
-    """A part of a model, or a variable of its own, as one line of the tree."""
-
-    path: str = Field(description="Path from the model, such as hidden/kernel; empty for itself.")
-    name: str = Field(description="The path from the part above.")
-    depth: int = Field(description="How many parts are above it.")
-    kind: Literal["module", "variable"]
-    label: str = Field(description="A part's class, a variable's collection.")
-    tensor: str = Field(default="", description="A variable's, such as float32[784, 128].")
-    takes: str = Field(default="", description="Dtypes and shapes that a part takes, if known.")
-    gives: str = ""
-    parameters: int | None = Field(default=None, description="Elements of its variables.")
-    nbytes: int | None = None
-    trainable: bool = True
-    same_as: str | None = Field(default=None, description="The path where it came before.")
-    unused: bool = Field(default=False, description="Whether no trace captures the variable.")
-    change: float | None = Field(
-        default=None, description="Norm of the change since the last look, relative to the values."
-    )
-    gradient: float | None = Field(default=None, description="Norm of the gradient.")
-
-
 class ModelRecord(Record):
-    """A module, Keras model or layer as a tree."""
+    """A module, Keras model or layer; its tree is an outline."""
 
-    id: str = Field(description="The notebook's name for it; empty if it has none.")
+    id: str = Field(description="The notebook's name for it.")
     label: str = Field(description="Its class.")
-    problem: str = Field(default="", description="Why there is no tree, in words.")
-    rows: list[ModelRow] = Field(description="The first rows, parts before what is in them.")
-    total: int = Field(description="How many rows there are.")
+    sizes: str = Field(description="How much there is of it, in words.")
+    parameters: int | None = Field(description="Elements of its variables.")
 
 
 class RunRecord(Record):
@@ -385,10 +362,12 @@ class PageTable(Record):
     rows: list[list[str | Phrase]] = Field(description="The first rows, or the newest.")
     total: int = Field(description="How many rows there are.")
     open: bool = Field(description="Whether it is unfolded at first.")
-    kind: Literal["plain", "sides", "code"] = Field(
+    kind: Literal["plain", "sides", "code", "tree"] = Field(
         default="plain",
-        description="Sides: the last two columns are to be compared. Code: lines of a cell.",
+        description="Sides: the last two columns are to be compared. Code: lines of a cell. Tree: "
+        "rows may be parts of the row above.",
     )
+    depths: list[int] = Field(default_factory=list, description="How deep each row of a tree is.")
     newest: bool = Field(
         default=False, description="Whether the rows are the newest, newest first."
     )
@@ -654,9 +633,8 @@ class GraphRecord(Record):
 class SavedView(Record):
     """What a notebook keeps of a view, in the entry `MIME_TYPE` of an output."""
 
-    view: Literal["function", "cell", "session", "page", "model", "graph"]
+    view: Literal["function", "cell", "session", "page", "graph"]
     target: str | None = Field(default=None, description="Id of the function or cell.")
-    model: ModelRecord | None = None
     page: Page | None = Field(default=None, description="What a page says.")
     graph: GraphRecord | None = Field(
         default=None, description="What the picture of a graph is drawn from; a page may have one."

@@ -60,11 +60,12 @@ ORDER = {
         "reach",
         "statistics",
         "model",
+        "tree",
         "transformed",
     ),
     "nbfn.outlines": ("outline", "function", "cell", "session"),
     "nbfn.views": (
-        *("work", "export", "loaded", "module", "session"),
+        *("work", "export", "loaded", "session"),
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (

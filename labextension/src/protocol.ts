@@ -18,12 +18,11 @@ export interface Messages {
  * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
  */
 export interface SavedView {
-  view: 'function' | 'cell' | 'session' | 'page' | 'model' | 'graph';
+  view: 'function' | 'cell' | 'session' | 'page' | 'graph';
   /**
    * Id of the function or cell.
    */
   target?: string | null;
-  model?: ModelRecord | null;
   /**
    * What a page says.
    */
@@ -33,84 +32,6 @@ export interface SavedView {
    */
   graph?: GraphRecord | null;
   snapshot: Snapshot;
-}
-/**
- * A module, Keras model or layer as a tree.
- */
-export interface ModelRecord {
-  /**
-   * The notebook's name for it; empty if it has none.
-   */
-  id: string;
-  /**
-   * Its class.
-   */
-  label: string;
-  /**
-   * Why there is no tree, in words.
-   */
-  problem?: string;
-  /**
-   * The first rows, parts before what is in them.
-   */
-  rows: ModelRow[];
-  /**
-   * How many rows there are.
-   */
-  total: number;
-}
-/**
- * A part of a model, or a variable of its own, as one line of the tree.
- */
-export interface ModelRow {
-  /**
-   * Path from the model, such as hidden/kernel; empty for itself.
-   */
-  path: string;
-  /**
-   * The path from the part above.
-   */
-  name: string;
-  /**
-   * How many parts are above it.
-   */
-  depth: number;
-  kind: 'module' | 'variable';
-  /**
-   * A part's class, a variable's collection.
-   */
-  label: string;
-  /**
-   * A variable's, such as float32[784, 128].
-   */
-  tensor?: string;
-  /**
-   * Dtypes and shapes that a part takes, if known.
-   */
-  takes?: string;
-  gives?: string;
-  /**
-   * Elements of its variables.
-   */
-  parameters?: number | null;
-  nbytes?: number | null;
-  trainable?: boolean;
-  /**
-   * The path where it came before.
-   */
-  same_as?: string | null;
-  /**
-   * Whether no trace captures the variable.
-   */
-  unused?: boolean;
-  /**
-   * Norm of the change since the last look, relative to the values.
-   */
-  change?: number | null;
-  /**
-   * Norm of the gradient.
-   */
-  gradient?: number | null;
 }
 /**
  * An outline: what there is to say about a function, a cell, a model or a result.
@@ -221,9 +142,13 @@ export interface PageTable {
    */
   open: boolean;
   /**
-   * Sides: the last two columns are to be compared. Code: lines of a cell.
+   * Sides: the last two columns are to be compared. Code: lines of a cell. Tree: rows may be parts of the row above.
    */
-  kind?: 'plain' | 'sides' | 'code';
+  kind?: 'plain' | 'sides' | 'code' | 'tree';
+  /**
+   * How deep each row of a tree is.
+   */
+  depths?: number[];
   /**
    * Whether the rows are the newest, newest first.
    */
@@ -866,6 +791,27 @@ export interface DeviceRecord {
    * Its short name, such as GPU:0.
    */
   name?: string;
+}
+/**
+ * A module, Keras model or layer; its tree is an outline.
+ */
+export interface ModelRecord {
+  /**
+   * The notebook's name for it.
+   */
+  id: string;
+  /**
+   * Its class.
+   */
+  label: string;
+  /**
+   * How much there is of it, in words.
+   */
+  sizes: string;
+  /**
+   * Elements of its variables.
+   */
+  parameters: number | null;
 }
 /**
  * A run of a notebook cell, or several in a row, so that hours stay a few rows.

@@ -18,7 +18,6 @@ const ROOMS = [
   'pictures',
   'views/outlines',
   'views/lists',
-  'views/models',
   'views',
   'lab/kernels',
   'lab',

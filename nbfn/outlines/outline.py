@@ -26,6 +26,12 @@ MAX_NEWEST = 10
 PAGE_NEWEST = 100
 """How many of them a page gets, which shows them in steps."""
 
+MAX_TREE = 1000
+"""How many rows of a tree are shown."""
+
+OPEN_TREE = 40
+"""Trees with more rows than this are folded at first, but for the outermost part."""
+
 MAX_OPEN = 50
 """Where it cannot be shown in steps, a table with more rows than this is folded at first."""
 
@@ -35,6 +41,8 @@ MAX_CELL = 300
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _HANGING = "padding-left:1.5em;text-indent:-1.5em"
 _INSIDE = "margin-left:1.2em"
+_BRANCH = ' style="margin-left:1.2em"'
+_MUTED = "color:var(--jp-ui-font-color2,inherit);opacity:0.85"
 _SIDES = "width:100%;max-width:72em;table-layout:fixed;overflow-wrap:anywhere"
 # Colours that let a light and a dark page, and its text, shine through.
 _BEFORE = ";background-color:rgba(255,80,70,0.16)"
@@ -55,11 +63,12 @@ class Table:
         total: How many rows there are, if `rows` are only the first of them.
         open: Whether it is unfolded at first.
         kind: ``"sides"``: the last two columns are two sides of the same, to be compared.
-            ``"code"``: the lines of a cell.
+            ``"code"``: the lines of a cell. ``"tree"``: rows may be parts of the row above.
         text_rows: How many rows the text has, which cannot fold.
         newest: How many rows are shown of one that grows with each run: the last; None for all.
         page_only: Columns that only pages have, from 0: times, sizes, what takes much room.
         page_rows: What pages have instead of the rows, if they show more.
+        depths: How deep each row of a tree is.
     """
 
     title: str
@@ -67,11 +76,12 @@ class Table:
     rows: Sequence[Sequence[Words]]
     total: int | None = None
     open: bool = False
-    kind: Literal["plain", "sides", "code"] = "plain"
+    kind: Literal["plain", "sides", "code", "tree"] = "plain"
     text_rows: int = MAX_ROWS
     newest: int | None = None
     page_only: frozenset[int] = frozenset()
     page_rows: Sequence[Sequence[Words]] | None = None
+    depths: Sequence[int] = ()
 
     @property
     def count(self) -> int:
@@ -106,6 +116,8 @@ class Table:
 
     def html(self) -> str:
         """As HTML that folds."""
+        if self.kind == "tree":
+            return "".join(self._branches())
         style = f' style="{_SIDES}"' if self.kind == "sides" else ""
         head = "".join(
             f'<th style="{_CELL}">{_html(name)}</th>' for name in self._stored(self.header)
@@ -127,11 +139,37 @@ class Table:
         for cell, style in zip(row, styles, strict=True):
             yield f'<td style="{style}">{_html(cell)}</td>'
 
+    def _branches(self) -> Iterator[str]:
+        """The rows of a tree within each other: name, what it is, and what more there is."""
+        shown, is_folded = self.rows[:MAX_TREE], len(self.rows) > OPEN_TREE
+        path: list[str] = []
+        for number, (row, depth) in enumerate(zip(shown, self.depths, strict=False)):
+            while len(path) > depth:
+                path.pop()
+                yield "</details>"
+            name, what, *more = [_text(cell) for cell in self._stored(row)]
+            title = escape("/".join([*path[1:], name] if depth else ["/"]), quote=True)
+            text = escape(": ".join(part for part in (name, what) if part))
+            text += "".join(
+                f' <span style="{_MUTED}">{escape(each)}</span>' for each in more if each
+            )
+            is_part = [*self.depths, 0][number + 1] > depth
+            if is_part:
+                is_open = "" if is_folded and depth else " open"
+                yield f'<details{is_open}{_BRANCH * bool(depth)}><summary title="{title}">'
+                yield f"{text}</summary>"
+                path.append(name)
+            else:
+                yield f'<div{_BRANCH} title="{title}">{text}</div>'
+        yield "</details>" * len(path)
+        yield self._rest(len(shown))
+
     def record(self) -> protocol.PageTable:
         """What the page gets of it."""
         grows = self.newest is not None
         every = self.rows if self.page_rows is None else self.page_rows
-        rows = every[-PAGE_NEWEST:][::-1] if grows else every[:MAX_ROWS]
+        most = MAX_ROWS if self.kind != "tree" else MAX_TREE
+        rows = every[-PAGE_NEWEST:][::-1] if grows else every[:most]
         return protocol.PageTable(
             title=self.title,
             header=list(self.header),
@@ -139,6 +177,7 @@ class Table:
             total=self.count if self.page_rows is None else len(self.page_rows),
             open=self.open,
             kind=self.kind,
+            depths=list(self.depths[: len(rows)]),
             newest=grows,
         )
 

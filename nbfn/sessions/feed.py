@@ -56,6 +56,13 @@ Subscriber = Callable[[Any], None]
 """Takes a snapshot or a patch; that of a page takes a mark, too."""
 
 
+Tree = tuple[protocol.ModelRecord, protocol.Page]
+"""A model, and the outline of its tree."""
+
+MODEL = "model/"
+"""How the target of a model's outline begins; its name follows."""
+
+
 @dataclass
 class Environment:
     """What only TensorFlow and the running cell know, told where that is safe.
@@ -63,7 +70,7 @@ class Environment:
     Attributes:
         auto: Whether ``%tf_auto`` is on.
         devices: The devices, once there is a trace.
-        models: The models' trees, by the notebook's names.
+        models: The models and the outlines of their trees, by the notebook's names.
         named: Sizes in bytes of the variables that the notebook's names lead to, by id.
         variables: The rows of the first of these.
         names: What functions are called whose own name others have, too, by their ids.
@@ -73,7 +80,7 @@ class Environment:
 
     auto: bool = False
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
-    models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
+    models: dict[str, Tree] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)
     variables: dict[str, protocol.VariableRecord] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
@@ -211,7 +218,8 @@ class Feed:
 
         They have at most so many traces together.
         """
-        targets = [*SECTIONS, *self._sent.cells, *reversed(self._sent.functions)]
+        models = [MODEL + name for name in self._sent.models]
+        targets = [*SECTIONS, *models, *self._sent.cells, *reversed(self._sent.functions)]
         pages: _Pages = {}
         for target in targets:
             page = self._page(target)
@@ -248,9 +256,13 @@ class Feed:
         if target in SECTIONS:
             known, page = self._drawn.get(target, (None, None))
             if known != self.seq:
-                page = SECTIONS[target](self._sent, self._totals).record()
+                drawn = SECTIONS[target](self._sent, self._totals).record()
+                page = page if page == drawn else drawn
                 self._drawn[target] = (self.seq, page)
             return page
+        if target.startswith(MODEL):
+            model = self.environment.models.get(target.removeprefix(MODEL))
+            return None if model is None else model[1]
         functions, cells = self._scope()
         both: Iterable[Observed | TracedCell] = chain(functions, cells)
         shown = next((each for each in both if each.id == target), None)
@@ -313,7 +325,7 @@ class Feed:
                 if watcher.is_paused:
                     continue
                 now = {target: self._page(target) for target in watcher.pages}
-                changed = {id: page for id, page in now.items() if page != watcher.pages[id]}
+                changed = {id: page for id, page in now.items() if page is not watcher.pages[id]}
                 watcher.pages = now
                 own = patch.model_copy(update={"pages": changed}) if changed else patch
                 self._send(subscriber, watcher, own)
@@ -352,7 +364,7 @@ class Feed:
                 self._segments[cell.id] = row.functions
         if self._is_whole:
             put.devices.update(_changed(self.environment.devices, self._sent.devices))
-            models = self.environment.models
+            models = {name: row for name, (row, _) in self.environment.models.items()}
             put.models.update(_changed(models, self._sent.models))
             removed.models.extend(name for name in self._sent.models if name not in models)
             self._put_runs(put, removed)

@@ -24,7 +24,7 @@ from nbfn.modules import Module
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import Outline
 from nbfn.sessions.contents.model import Model, model_of
-from nbfn.sessions.environment import model_record
+from nbfn.sessions.contents.tree import model_outline
 from nbfn.sessions.export.export import Export
 from nbfn.sessions.feed import feed
 from nbfn.sessions.load import LoadedSession
@@ -36,7 +36,6 @@ from nbfn.views.graphs.record import graph_record
 from nbfn.views.graphs.spoken import save_line, spoken_trace
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
-from nbfn.views.module import tree_html
 from nbfn.views.pages import page_of
 from nbfn.views.session import session_outline
 
@@ -78,11 +77,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
 
 
 def _model_bundle(model: Model) -> dict[str, Any]:
-    bundle = {"text/plain": str(model), "text/html": tree_html(model)}
-    if not _in_a_kernel():
-        return bundle
-    view = protocol.SavedView(view="model", model=model_record(model), snapshot=_made_by())
-    return bundle | _held(view)
+    return outline_bundle(model_outline(model)) | {"text/plain": str(model)}
 
 
 def graph_bundle(view: GraphView) -> dict[str, Any]:

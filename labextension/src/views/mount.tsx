@@ -3,9 +3,8 @@ import { render } from 'preact';
 import type { Source } from '../feed/source';
 import { Looks } from '../feed/source';
 import type { KernelState } from '../feed/store';
-import type { GraphRecord, ModelRecord, Page } from '../protocol';
+import type { GraphRecord, Page } from '../protocol';
 import { GraphView } from './outlines/graphView';
-import { ModelTree } from './models/modelTree';
 import { OutlineView } from './outlines/outlineView';
 import { PageView } from './outlines/pageView';
 import type { LoadPictures } from './outlines/picture';
@@ -18,11 +17,10 @@ export type ViewChoice =
   | { view: 'function' | 'cell'; target: string | null }
   | { view: 'session' }
   | { view: 'page'; page: Page; graph?: GraphRecord }
-  | { view: 'model'; model: ModelRecord }
   | { view: 'graph'; graph: GraphRecord };
 
 /** Views of what does not change any more, with or without a kernel. */
-const RESULTS: ReadonlySet<ViewChoice['view']> = new Set(['page', 'model', 'graph']);
+const RESULTS: ReadonlySet<ViewChoice['view']> = new Set(['page', 'graph']);
 
 /** A view on the page. */
 export interface Mounted {
@@ -83,8 +81,6 @@ export function mount(
         return <SessionView state={state} />;
       case 'page':
         return <PageView page={choice.page} graph={choice.graph} />;
-      case 'model':
-        return <ModelTree model={choice.model} />;
       case 'graph':
         return <GraphView graph={choice.graph} />;
     }

@@ -6,7 +6,7 @@ import { MEANINGS } from '../protocol';
 import { trans } from '../words';
 import { CellList } from './lists/cellList';
 import { FunctionList } from './lists/functionList';
-import { ModelList } from './models/modelList';
+import { ModelList } from './lists/modelList';
 import { Question } from './lists/question';
 import { CaptureTree, otherCaptures, VariableTree } from './lists/variableTree';
 import { OutlineDetails } from './outlines/outlineView';
@@ -93,7 +93,21 @@ function Session({ state }: { state: KernelState }): VNode {
         note={integer(totals.variables ?? 0)}
         hint={MEANINGS.variables}
       >
-        {() => <VariableTree state={state} />}
+        {() => (
+          <>
+            <VariableTree state={state} />
+            {(totals.variables ?? 0) > 0 && (
+              <Question
+                code={'import nbfn\nnbfn.session().statistics()'}
+                title={trans.__(
+                  'Run a cell that shows the values of all: mean, extremes, histogram, change'
+                )}
+              >
+                {trans.__('values')}
+              </Question>
+            )}
+          </>
+        )}
       </Part>
       {others > 0 && (
         <Part title={trans.__('Other captures')} note={integer(others)} open={false}>

@@ -22,22 +22,29 @@ describe('the lists of a session', () => {
       )
     });
     const captured = section(element, 'Variables');
-    const titles = [...captured.querySelectorAll('.nbfn-Row > summary')].map(words);
-    expect(titles.map(title => title.split(' ')[0])).toEqual([
+    const names = () => [...captured.querySelectorAll('tbody th')].map(words);
+    expect(names()).toEqual([
       'model',
       'block',
       'dense',
+      'kernel',
       'norm',
-      'out'
+      'scale',
+      'out',
+      'kernel'
     ]);
-    expect(titles[0]).toBe('model 3 variables, 1.2 MB');
-    expect(words(captured)).toContain(
-      'kernel float32[784, 128] CPU:0 401 kB in train_step, predict'
+    expect(words(captured)).toContain('3 variables');
+    const texts = [...captured.querySelectorAll('tr')].map(row =>
+      [...row.children].map(words).join(' ')
     );
-    const [values] = captured.querySelectorAll<HTMLElement>('.nbfn-Variable button');
-    const cells = await asked(INSERT_CELL, () => press(values ?? element));
+    expect(texts).toContain(
+      'kernel float32[784, 128] 401 kB CPU:0 train_step, predict'
+    );
+    await press(button(captured, 'block'));
+    expect(names()).toEqual(['model', 'block', 'out', 'kernel']);
+    const cells = await asked(INSERT_CELL, () => press(button(captured, 'values')));
     expect(cells).toEqual([
-      { code: '%tf_session model/block/dense/kernel', run: true }
+      { code: 'import nbfn\nnbfn.session().statistics()', run: true }
     ]);
   });
 

@@ -2,7 +2,20 @@ import { describe, expect, it, vi } from 'vitest';
 import { Store } from '../../src/feed/store';
 import type { Cause, State } from '../../src/protocol';
 import { mount } from '../../src/views';
-import { drawn, one, open, page, type, words, rows, section } from '../page';
+import {
+  asked,
+  button,
+  drawn,
+  one,
+  open,
+  page,
+  press,
+  rows,
+  section,
+  type,
+  words
+} from '../page';
+import { INSERT_CELL } from '../../src/views';
 import {
   fn,
   outline,
@@ -16,6 +29,7 @@ import {
   work
 } from '../records';
 
+const [RETRACES, NET, PARTS] = ['retraces', 'Sequential', 'parts'];
 const CHOICE = { view: 'session' } as const;
 
 function shown(state: State) {
@@ -75,7 +89,7 @@ describe('SessionView', () => {
   it('has the outlines of retraces and devices, which it looks at while they are open', async () => {
     const look = vi.fn();
     const pages = {
-      retraces: outline({ title: 'retraces', facts: ['9 ms to trace'] }),
+      retraces: outline({ title: RETRACES, facts: ['9 ms to trace'] }),
       devices: outline({ status: null, facts: [], summary: null })
     };
     const { element } = page(snapshot(retraced(), { pages }), CHOICE, { look });
@@ -98,13 +112,57 @@ describe('SessionView', () => {
       )
     });
     const captured = section(element, 'Variables');
-    const group = one(captured, '.nbfn-Row');
-    expect(words(one(group, 'summary'))).toBe('model/hidden 2 variables, 402 kB');
-    expect([...group.querySelectorAll('.nbfn-Variable')].map(words)).toEqual([
-      'kernel float32[784, 128] CPU:0 401 kB values',
-      'bias float32[128] CPU:0 512 B values'
+    const rows = [...captured.querySelectorAll('tbody tr')].map(row =>
+      [...row.children].map(words).join(' ').trim()
+    );
+    expect(rows).toEqual([
+      'model/hidden 2 variables 402 kB',
+      'kernel float32[784, 128] 401 kB CPU:0',
+      'bias float32[128] 512 B CPU:0',
+      'step float32[], not trainable 8 B CPU:0'
     ]);
-    expect(words(captured)).toContain('step float32[] CPU:0 8 B not trainable');
+  });
+
+  it('closes what nobody trains, such as the variables of an optimizer', async () => {
+    const own = { name: 'optimizer/momentum', trainable: false };
+    const { element } = shown({ variables: table(variable(own)) });
+    const captured = section(element, 'Variables');
+    expect(captured.querySelectorAll('tbody tr')).toHaveLength(1);
+    await press(button(captured, 'optimizer'));
+    expect(captured.querySelectorAll('tbody tr')).toHaveLength(2);
+  });
+
+  it('lists models, and their trees when they are opened', async () => {
+    const net = { id: 'net', label: NET, sizes: '', parameters: 40 };
+    const tree = {
+      title: PARTS,
+      header: ['part', 'what', 'parameters'],
+      rows: [
+        ['net', 'Sequential', '40'],
+        ['wide', 'Dense', '20'],
+        ['kernel', 'float32[4, 5]', '20']
+      ],
+      total: 500,
+      open: true,
+      kind: 'tree' as const,
+      depths: [0, 1, 2]
+    };
+    const values = { call: null, status: null, facts: [], summary: null, lines: [] };
+    const pages = { 'model/net': outline({ ...values, tables: [tree] }) };
+    const { element } = page(snapshot({ models: table(net) }, { pages }), CHOICE);
+    const models = section(element, 'Models');
+    const row = one(models, '.nbfn-Row');
+    expect(words(row)).toBe('net Sequential, 40 parameters');
+    await open(row);
+    const names = () => [...models.querySelectorAll('tbody th')].map(words);
+    expect(names()).toEqual(['net', 'wide', 'kernel']);
+    expect(words(models)).toContain('497 more not listed.');
+    await press(button(models, 'wide'));
+    expect(names()).toEqual(['net', 'wide']);
+    const cells = await asked(INSERT_CELL, () =>
+      press(button(models, 'what training has changed'))
+    );
+    expect(cells).toEqual([{ code: 'nbfn.session().tabulate("net")', run: true }]);
   });
 
   it('begins with the totals', () => {
@@ -187,8 +245,7 @@ describe('SessionView', () => {
     const captured = section(element, 'Variables');
     await type(one(captured, 'input[type=search]'), 'layer_4321 kernel_94321');
     expect(words(one(captured, '[role=status]'))).toBe('1 found');
-    await open(one(captured, '.nbfn-Row'));
-    expect(words(one(captured, '.nbfn-Variable-name'))).toBe('kernel_94321');
+    expect(words(one(captured, 'tbody th'))).toBe('model/layer_4321/kernel_94321');
 
     store.receive({
       type: 'patch',

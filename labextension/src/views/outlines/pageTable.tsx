@@ -7,6 +7,7 @@ import { integer } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { seen } from '../parts/texts';
 import { textOf, Words } from '../parts/words';
+import { isNumeric, valueOf } from './values';
 
 type Row = readonly (string | Phrase)[];
 
@@ -15,20 +16,6 @@ interface Order {
   column: number;
   isDown: boolean;
 }
-
-/** What reads as a number with its unit, or as none. */
-const NUMBER = /^(?:< )?(-?[\d.,]+(?:e-?\d+)?)(?: ?(%|[kMGT]?B|[mµ]?s|min|h)\b.*)?$/;
-
-const UNITS: Record<string, number> = {
-  kB: 1e3,
-  MB: 1e6,
-  GB: 1e9,
-  TB: 1e12,
-  µs: 1e-6,
-  ms: 1e-3,
-  min: 60,
-  h: 3600
-};
 
 /** A word that takes much of a line, as the names of operations. */
 const LONG = /\S{30}/;
@@ -188,26 +175,12 @@ function sideOf(fromEnd: number, cell: string | Phrase): string | undefined {
   return fromEnd === -2 ? 'nbfn-mod-before' : 'nbfn-mod-after';
 }
 
-function isNumeric(rows: readonly Row[], column: number): boolean {
-  const texts = rows.map(row => textOf(row[column] ?? ''));
-  return (
-    texts.every(text => text === '' || NUMBER.test(text)) &&
-    texts.some(text => text !== '')
-  );
-}
-
 function sortedBy(rows: readonly Row[], { column, isDown }: Order): readonly Row[] {
   const text = (row: Row): string => textOf(row[column] ?? '');
   const compare = isNumeric(rows, column)
     ? (a: Row, b: Row) => valueOf(text(a)) - valueOf(text(b))
     : (a: Row, b: Row) => text(a).localeCompare(text(b), 'en', { numeric: true });
   return [...rows].sort((a, b) => (isDown ? compare(b, a) : compare(a, b)));
-}
-
-/** A number in its base unit, so that "9 ms" is less than "1 s"; nothing is least. */
-function valueOf(text: string): number {
-  const [, digits, unit] = NUMBER.exec(text) ?? [];
-  return digits ? Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1) : -1;
 }
 
 /** A cell's text, with what is graph and what is Python and why beside it. */

@@ -1,9 +1,10 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { Diagram, GraphRecord, Page } from '../../protocol';
+import type { Diagram, GraphRecord, Page, PageTable } from '../../protocol';
 import { trans } from '../../words';
 import { GraphPicture } from './graphView';
 import { Code, Rows } from './pageTable';
+import { branchesOf, Tree } from './tree';
 import { integer } from '../parts/format';
 import { Icon, VerdictIcon } from '../parts/icons';
 import { Section } from '../parts/section';
@@ -111,9 +112,7 @@ function PageBody({ page }: { page: Page }): VNode {
           note={integer(table.total)}
           open={table.open}
         >
-          {() =>
-            table.kind === 'code' ? <Code table={table} /> : <Rows table={table} />
-          }
+          {() => <Drawn table={table} />}
         </Section>
       ))}
       {keyed(page.groups).map(([key, group]) => (
@@ -133,6 +132,19 @@ function PageBody({ page }: { page: Page }): VNode {
       ))}
     </>
   );
+}
+
+function Drawn({ table }: { table: PageTable }): VNode {
+  const { depths = [], header, kind, rows, title, total } = table;
+  const branches = useMemo(() => branchesOf(rows, depths), [rows, depths]);
+  switch (kind) {
+    case 'code':
+      return <Code table={table} />;
+    case 'tree':
+      return <Tree title={title} header={header} rows={branches} total={total} />;
+    default:
+      return <Rows table={table} />;
+  }
 }
 
 /** Parts by their titles, so that what is open stays open when another comes before it. */
