@@ -55,7 +55,7 @@ def test_a_view_leads_to_the_section_but_its_text_has_no_address() -> None:
     f = retraced()
     outline = function_outline(feed().rows_of(f), f.id)
     assert outline.html().count(LINK) == 3  # of the last call, the trace and the retrace
-    assert f"{LINK}<code>x</code>: shape was (2,), is (3,)</a>" in outline.html()
+    assert f"{LINK}<code>x</code>: shape was [2], is [3]</a>" in outline.html()
     assert "https:" not in outline.text()
 
 

@@ -53,7 +53,7 @@ def test_an_output_follows_what_it_shows(kernel: Kernel) -> None:
     assert list(changed) == [first["transient"]["display_id"]]
     (data,) = changed.values()
     for kind in ("text/plain", HTML):
-        assert "shape was (2,), is (3,)" in data[kind]
+        assert "shape was [2], is [3]" in data[kind]
     now = saved(data)
     assert now.target == view.target
     assert kept(now).summary == "2 calls, 0 hits, 2 traces, 1 retrace"

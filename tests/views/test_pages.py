@@ -113,7 +113,7 @@ def test_an_explanation_has_its_remedy_as_code(step: Any) -> None:
     assert page.title == "would retrace"
     assert page.lines[-1].code == "step.relax()"
     assert rows(page, "differences") == [
-        ["x", "shape", "(4, 2)", "(9, 2)"],
+        ["x", "shape", "[4, 2]", "[9, 2]"],
         ["n", "python value", "2", "5"],
     ]
     assert page_of(step.explain(tf.ones([9, 2]))).tables == ()

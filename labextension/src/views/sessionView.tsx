@@ -39,6 +39,15 @@ function Session({ state }: { state: KernelState }): VNode {
       <WorkList work={[...state.work.values()]} />
       {state.auto && <Auto />}
       <TotalsLine totals={totals} />
+      {(totals.retraces ?? 0) > 0 && (
+        <Part
+          title={trans.__('Retraces')}
+          note={integer(totals.retraces ?? 0)}
+          hint={MEANINGS.retraces}
+        >
+          {() => <OutlineDetails state={state} target="retraces" />}
+        </Part>
+      )}
       {state.cells.size > 0 && (
         <Part
           title={trans.__('Cells')}
@@ -73,18 +82,11 @@ function Session({ state }: { state: KernelState }): VNode {
           </>
         )}
       </Part>
-      <Part
-        title={trans.__('Retraces')}
-        note={integer(totals.retraces ?? 0)}
-        hint={MEANINGS.retraces}
-      >
-        {() => <OutlineDetails state={state} target="retraces" />}
-      </Part>
       <Part title={trans.__('Timeline')} note={timelineNote(state)} open={false}>
         {() => <Timeline state={state} />}
       </Part>
       {state.models.size > 0 && (
-        <Part title={trans.__('Models')} note={integer(state.models.size)}>
+        <Part title={trans.__('Models')} note={integer(state.models.size)} open={false}>
           {() => <ModelList state={state} />}
         </Part>
       )}
@@ -92,6 +94,7 @@ function Session({ state }: { state: KernelState }): VNode {
         title={trans.__('Variables')}
         note={integer(totals.variables ?? 0)}
         hint={MEANINGS.variables}
+        open={false}
       >
         {() => (
           <>
@@ -114,7 +117,7 @@ function Session({ state }: { state: KernelState }): VNode {
           {() => <CaptureTree state={state} />}
         </Part>
       )}
-      <Part title={trans.__('Devices')} note={integer(state.devices.size)}>
+      <Part title={trans.__('Devices')} note={integer(state.devices.size)} open={false}>
         {() => (
           <>
             <OutlineDetails state={state} target="devices" />

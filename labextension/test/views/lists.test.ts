@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
-import { button, asked, drawn, one, page, press, words, rows, section } from '../page';
+import {
+  button,
+  asked,
+  drawn,
+  one,
+  opened,
+  page,
+  press,
+  words,
+  rows,
+  section
+} from '../page';
 import { fn, snapshot, table, trace, variable } from '../records';
 
 const CHOICE = { view: 'session' } as const;
@@ -21,7 +32,7 @@ describe('the lists of a session', () => {
         variable({ id: 'v3', name: 'model/out/kernel' })
       )
     });
-    const captured = section(element, 'Variables');
+    const captured = await opened(element, 'Variables');
     const names = () => [...captured.querySelectorAll('tbody th')].map(words);
     expect(names()).toEqual([
       'model',
@@ -59,7 +70,7 @@ describe('the lists of a session', () => {
     expect(rows(list)).toHaveLength(61);
   });
 
-  it('shows controls of direction as their codes, and long or hostile names as text', () => {
+  it('shows controls of direction as their codes, and long or hostile names as text', async () => {
     const name = `a\u202egnp.exe<img src=x>${'x'.repeat(5000)}`;
     const { element } = shown({
       functions: table(fn({ name })),
@@ -69,7 +80,7 @@ describe('the lists of a session', () => {
     expect(words(section(element, 'Functions'))).toContain(
       'a\\u202egnp.exe<img src=x>'
     );
-    expect(words(section(element, 'Variables'))).toContain('\\u2067evil\\u2069');
+    expect(words(await opened(element, 'Variables'))).toContain('\\u2067evil\\u2069');
     expect(element.textContent).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
   });
 

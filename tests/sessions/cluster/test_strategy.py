@@ -104,8 +104,8 @@ def test_one_device_is_told_nothing(runs: Runs) -> None:
 @pytest.mark.parametrize("how", SPREAD)
 def test_retraces_are_explained(runs: Runs, how: str) -> None:
     assert runs[how]["causes"] == [
-        "`images`: shape was (64, 64), is (29, 64)",
-        "`labels`: shape was (64,), is (29,)",
+        "`images`: shape was [64, 64], is [29, 64]",
+        "`labels`: shape was [64], is [29]",
     ]
     assert runs[how]["calls"] == [5, 4, 2] or runs[how]["calls"] == [5, 3, 2]
 

@@ -17,6 +17,9 @@ interface Order {
   isDown: boolean;
 }
 
+/** More characters than this are a sentence, which needs room. */
+const PROSE = 30;
+
 /** A word that takes much of a line, as the names of operations. */
 const LONG = /\S{30}/;
 
@@ -148,7 +151,9 @@ function TableRow({
   const differs = isCompared && row.at(-2) !== row.at(-1);
   const classOf = (cell: string | Phrase, index: number): string | undefined => {
     const isLong = !isCompared && LONG.test(textOf(cell));
-    const width = numbers[index] ? 'nbfn-mod-number' : isLong ? 'nbfn-mod-long' : '';
+    const isProse = !isCompared && textOf(cell).length > PROSE;
+    const kind = isLong ? 'nbfn-mod-long' : isProse ? 'nbfn-mod-prose' : '';
+    const width = numbers[index] ? 'nbfn-mod-number' : kind;
     const side = differs ? sideOf(index - row.length, cell) : '';
     return [width, side].filter(Boolean).join(' ') || undefined;
   };
