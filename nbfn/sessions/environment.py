@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -22,16 +23,21 @@ from nbfn.functions.traces.variable_names import named_leaves
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import model_of
 from nbfn.sessions.contents.reach import past_captures
+from nbfn.sessions.contents.statistics import glimpsed, statistics_outline
 from nbfn.sessions.contents.tree import model_outline
-from nbfn.sessions.feed import LIMITS, Environment, Tree, everything, feed
+from nbfn.sessions.feed import LIMITS, VALUES, Environment, Tree, everything, feed
 from nbfn.sessions.records import functions_of, name_of
 from nbfn.sessions.timeline.records import record_of
+from nbfn.text import count
 
 PATIENCE = 50
 """A tree that has taken a second to read is read again when so many have passed."""
 
 FREE = 0.002
 """So many seconds a look at all variables may take after each cell, however often one runs."""
+
+VALUES_TIME = 0.1
+"""So many seconds reading the variables' values may take after each cell, while they are shown."""
 
 _VARIABLES = 0
 """Stands for no model, but for the variables."""
@@ -69,6 +75,25 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
         environment.past = past_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
+    tell_values(named)
+
+
+def tell_values(named: Names) -> None:
+    """Tells the feed of the variables' values, if somebody looks at them.
+
+    It reads as many as `VALUES_TIME` allows, and leaves alone from when changes are told.
+    """
+    environment = feed().environment
+    if not feed().is_looked_at(VALUES):
+        environment.values = None
+        return
+    leaves = named_leaves(named).items()
+    variables = [(name, each) for name, each in leaves if isinstance(each, tf.Variable)]
+    read = glimpsed(variables, VALUES_TIME)
+    left = len(variables) - len(read)
+    outline = statistics_outline(read)
+    lines = [f"{count(left, 'other variable')} not read"] if left else []
+    environment.values = replace(outline, lines=lines).record()
 
 
 def tell_variables(environment: Environment, named: Names) -> None:

@@ -76,6 +76,8 @@ class Environment:
         names: What functions are called whose own name others have, too, by their ids.
         past: Ids of captures that are no part of the session any more; they are not listed.
         work: What is under way, by id.
+        values: The outline of the variables' values, as long as somebody looks at it.
+        read_values: Has the values read on the main thread, when it has time.
     """
 
     auto: bool = False
@@ -86,7 +88,20 @@ class Environment:
     names: dict[str, str] = field(default_factory=dict)
     past: frozenset[str] = frozenset()
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
+    values: protocol.Page | None = None
+    read_values: Callable[[], None] = lambda: None
 
+
+VALUES = "values"
+"""The target of the outline of the variables' values."""
+
+UNREAD = protocol.Page(
+    title="values",
+    lines=["read as soon as the kernel has time"],
+    tables=[],
+    groups=[],
+    open=False,
+)
 
 _Pages = dict[str, protocol.Page | None]
 """Outlines by the ids of functions and cells; None of what is not there any more."""
@@ -171,6 +186,13 @@ class Feed:
             watcher.pages = kept | new
             if new:
                 subscriber(protocol.Pages(epoch=self.epoch, pages=new))
+            if VALUES in new:
+                self.environment.read_values()
+
+    def is_looked_at(self, target: str) -> bool:
+        """Whether somebody sees an outline."""
+        watchers = list(self._watchers.values())
+        return any(target in each.pages and not each.is_paused for each in watchers)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Takes a subscriber out, if it is there."""
@@ -260,6 +282,8 @@ class Feed:
                 page = page if page == drawn else drawn
                 self._drawn[target] = (self.seq, page)
             return page
+        if target == VALUES:
+            return self.environment.values or UNREAD
         if target.startswith(MODEL):
             model = self.environment.models.get(target.removeprefix(MODEL))
             return None if model is None else model[1]
@@ -319,16 +343,17 @@ class Feed:
         """Sends what has changed, if anything has."""
         with self._lock:
             patch = self._advance()
-            if patch is None:
-                return
             for subscriber, watcher in list(self._watchers.items()):
                 if watcher.is_paused:
                     continue
                 now = {target: self._page(target) for target in watcher.pages}
                 changed = {id: page for id, page in now.items() if page is not watcher.pages[id]}
                 watcher.pages = now
-                own = patch.model_copy(update={"pages": changed}) if changed else patch
-                self._send(subscriber, watcher, own)
+                if patch is not None:
+                    own = patch.model_copy(update={"pages": changed}) if changed else patch
+                    self._send(subscriber, watcher, own)
+                elif changed:
+                    self._send(subscriber, watcher, protocol.Pages(epoch=self.epoch, pages=changed))
 
     def mark(self) -> None:
         """Sends the pages the number of the last patch, by which they see whether they miss one."""
@@ -339,7 +364,10 @@ class Feed:
                     self._send(subscriber, watcher, mark)
 
     def _send(
-        self, subscriber: Subscriber, watcher: _Watcher, message: protocol.Patch | protocol.Mark
+        self,
+        subscriber: Subscriber,
+        watcher: _Watcher,
+        message: protocol.Patch | protocol.Pages | protocol.Mark,
     ) -> None:
         # Patches follow each other: after a missed one only a snapshot helps.
         try:

@@ -72,7 +72,7 @@ def test_it_goes_to_the_line_of_a_file(lab) -> None:
     expect(lab.page.locator("#jp-main-statusbar")).to_contain_text("Ln 4,")
 
 
-def test_its_remedy_is_a_new_cell_that_is_not_run_and_its_question_one_that_is(lab) -> None:
+def test_its_remedy_is_a_new_cell_and_its_values_need_none(lab) -> None:
     lab.open(
         "lists.ipynb",
         STEP.replace("return tf", "return weights * tf").replace(
@@ -97,9 +97,13 @@ def test_its_remedy_is_a_new_cell_that_is_not_run_and_its_question_one_that_is(l
 
     variables = lab.open_section("Variables")
     expect(variables).to_contain_text("step")
-    variables.get_by_role("button", name="values").click()
-    expect(lab.cell(3).locator(".jp-OutputArea-output").first).to_contain_text("2.333")
-    lab.expect_source(3, "import nbfn\nnbfn.session().statistics()")
+    values = variables.locator(".nbfn-Row")
+    values.locator("summary").first.click()
+    expect(values.locator("tbody tr")).to_contain_text("2.333")
+    expect(lab.notebook.locator(".jp-Cell")).to_have_count(4)
+    lab.cell(3).locator(".cm-content").fill("_ = weights.assign([5.0, 5.0, 5.0])")
+    lab.run(3)
+    expect(values.locator("tbody tr")).to_contain_text("5 ± 0")
 
 
 def test_it_attaches_while_cells_are_queued(lab) -> None:

@@ -101,6 +101,32 @@ def test_the_tree_of_a_model_is_sent_while_it_is_looked_at() -> None:
     feed().unsubscribe(messages.append)
 
 
+def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> None:
+    rate = tf.Variable([1.0, 3.0])
+    named = Session({"rate": rate}).named()
+    tell_environment(named)
+    assert feed().environment.values is None
+    messages: list[Any] = []
+    asked: list[int] = []
+    feed().environment.read_values = lambda: asked.append(1)
+    feed().subscribe(messages.append)
+    feed().look(messages.append, ["values"])
+    assert messages[-1].pages["values"].lines == ["read as soon as the kernel has time"]
+    assert asked == [1]
+    for value in (2.0, 4.0):
+        rate.assign([value, value])
+        tell_environment(named)
+        feed().flush()
+        (table,) = messages[-1].pages["values"].tables
+        assert table.rows[0][:2] == ["rate", "float32[2]"]
+        assert table.rows[0][3] == f"{value:.4g} ± 0"
+    first = Session({"rate": rate}).statistics("rate")
+    assert first[0].change is None  # what is only shown is no look
+    feed().unsubscribe(messages.append)
+    tell_environment(named)
+    assert feed().environment.values is None
+
+
 def made(width: int) -> keras.Model:
     inputs = keras.Input((3,))
     return keras.Model(inputs, keras.layers.Dense(1)(keras.layers.Dense(width)(inputs)))

@@ -100,14 +100,13 @@ function Session({ state }: { state: KernelState }): VNode {
           <>
             <VariableTree state={state} />
             {(totals.variables ?? 0) > 0 && (
-              <Question
-                code={'import nbfn\nnbfn.session().statistics()'}
-                title={trans.__(
-                  'Run a cell that shows the values of all: mean, extremes, histogram, change'
-                )}
+              <Section
+                class="nbfn-Row"
+                title={trans.__('values')}
+                note={trans.__('mean, extremes, histogram')}
               >
-                {trans.__('values')}
-              </Question>
+                {() => <OutlineDetails state={state} target="values" />}
+              </Section>
             )}
           </>
         )}

@@ -2,18 +2,21 @@ import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
 import {
-  button,
   asked,
+  button,
   drawn,
   one,
+  open,
   opened,
   page,
   press,
-  words,
   rows,
-  section
+  section,
+  words
 } from '../page';
-import { fn, snapshot, table, trace, variable } from '../records';
+import { fn, outline, snapshot, table, trace, variable } from '../records';
+
+const [NET, PARTS] = ['Sequential', 'parts'];
 
 const CHOICE = { view: 'session' } as const;
 
@@ -53,10 +56,39 @@ describe('the lists of a session', () => {
     );
     await press(button(captured, 'block'));
     expect(names()).toEqual(['model', 'block', 'out', 'kernel']);
-    const cells = await asked(INSERT_CELL, () => press(button(captured, 'values')));
-    expect(cells).toEqual([
-      { code: 'import nbfn\nnbfn.session().statistics()', run: true }
-    ]);
+  });
+
+  it('lists models, and their trees when they are opened', async () => {
+    const net = { id: 'net', label: NET, sizes: '', parameters: 40 };
+    const tree = {
+      title: PARTS,
+      header: ['part', 'what', 'parameters'],
+      rows: [
+        ['net', 'Sequential', '40'],
+        ['wide', 'Dense', '20'],
+        ['kernel', 'float32[4, 5]', '20']
+      ],
+      total: 500,
+      open: true,
+      kind: 'tree' as const,
+      depths: [0, 1, 2]
+    };
+    const values = { call: null, status: null, facts: [], summary: null, lines: [] };
+    const pages = { 'model/net': outline({ ...values, tables: [tree] }) };
+    const { element } = page(snapshot({ models: table(net) }, { pages }), CHOICE);
+    const models = await opened(element, 'Models');
+    const row = one(models, '.nbfn-Row');
+    expect(words(row)).toBe('net Sequential, 40 parameters');
+    await open(row);
+    const names = () => [...models.querySelectorAll('tbody th')].map(words);
+    expect(names()).toEqual(['net', 'wide', 'kernel']);
+    expect(words(models)).toContain('497 more not listed.');
+    await press(button(models, 'wide'));
+    expect(names()).toEqual(['net', 'wide']);
+    const cells = await asked(INSERT_CELL, () =>
+      press(button(models, 'what training has changed'))
+    );
+    expect(cells).toEqual([{ code: 'nbfn.session().tabulate("net")', run: true }]);
   });
 
   it('offers all rows where one more step shows them', async () => {

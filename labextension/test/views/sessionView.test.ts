@@ -3,7 +3,6 @@ import { Store } from '../../src/feed/store';
 import type { Cause, State } from '../../src/protocol';
 import { mount } from '../../src/views';
 import {
-  asked,
   button,
   drawn,
   one,
@@ -16,7 +15,6 @@ import {
   type,
   words
 } from '../page';
-import { INSERT_CELL } from '../../src/views';
 import {
   fn,
   outline,
@@ -30,7 +28,7 @@ import {
   work
 } from '../records';
 
-const [RETRACES, NET, PARTS] = ['retraces', 'Sequential', 'parts'];
+const RETRACES = 'retraces';
 const CHOICE = { view: 'session' } as const;
 
 function shown(state: State) {
@@ -124,6 +122,18 @@ describe('SessionView', () => {
     ]);
   });
 
+  it('has the values of variables, which are read while they are open', async () => {
+    const look = vi.fn();
+    const { element } = page(snapshot({ variables: table(variable()) }), CHOICE, {
+      look
+    });
+    const row = one(await opened(element, 'Variables'), '.nbfn-Row');
+    await drawn();
+    expect(look.mock.lastCall).toBeUndefined();
+    await open(row);
+    expect(look).toHaveBeenLastCalledWith(['values']);
+  });
+
   it('closes what nobody trains, such as the variables of an optimizer', async () => {
     const own = { name: 'optimizer/momentum', trainable: false };
     const { element } = shown({ variables: table(variable(own)) });
@@ -131,39 +141,6 @@ describe('SessionView', () => {
     expect(captured.querySelectorAll('tbody tr')).toHaveLength(1);
     await press(button(captured, 'optimizer'));
     expect(captured.querySelectorAll('tbody tr')).toHaveLength(2);
-  });
-
-  it('lists models, and their trees when they are opened', async () => {
-    const net = { id: 'net', label: NET, sizes: '', parameters: 40 };
-    const tree = {
-      title: PARTS,
-      header: ['part', 'what', 'parameters'],
-      rows: [
-        ['net', 'Sequential', '40'],
-        ['wide', 'Dense', '20'],
-        ['kernel', 'float32[4, 5]', '20']
-      ],
-      total: 500,
-      open: true,
-      kind: 'tree' as const,
-      depths: [0, 1, 2]
-    };
-    const values = { call: null, status: null, facts: [], summary: null, lines: [] };
-    const pages = { 'model/net': outline({ ...values, tables: [tree] }) };
-    const { element } = page(snapshot({ models: table(net) }, { pages }), CHOICE);
-    const models = await opened(element, 'Models');
-    const row = one(models, '.nbfn-Row');
-    expect(words(row)).toBe('net Sequential, 40 parameters');
-    await open(row);
-    const names = () => [...models.querySelectorAll('tbody th')].map(words);
-    expect(names()).toEqual(['net', 'wide', 'kernel']);
-    expect(words(models)).toContain('497 more not listed.');
-    await press(button(models, 'wide'));
-    expect(names()).toEqual(['net', 'wide']);
-    const cells = await asked(INSERT_CELL, () =>
-      press(button(models, 'what training has changed'))
-    );
-    expect(cells).toEqual([{ code: 'nbfn.session().tabulate("net")', run: true }]);
   });
 
   it('begins with the totals', () => {

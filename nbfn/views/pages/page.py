@@ -16,7 +16,7 @@ from nbfn.functions.traces.cause import Retrace, Retraces
 from nbfn.functions.traces.trace import Traces
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.outline import Outline
-from nbfn.sessions.contents.statistics import Statistics
+from nbfn.sessions.contents.statistics import Statistics, statistics_outline
 from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.placement import SessionPlacement
@@ -30,7 +30,6 @@ from nbfn.views.pages.results import (
     preflight_outline,
     retraces_outline,
     run_outline,
-    statistics_outline,
     suggestion_outline,
     traces_outline,
     watched_outline,

@@ -20,12 +20,11 @@ from nbfn.outlines.function import (
     retraces_table,
 )
 from nbfn.outlines.outline import Outline, Table, advice, place
-from nbfn.sessions.contents.statistics import Statistics, VariableStatistics
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.feed import feed
 from nbfn.sessions.records import cell_of, retrace_record, trace_record
 from nbfn.sessions.timeline.records import record_of
-from nbfn.text import count, data_size, join, tensor_type
+from nbfn.text import count, data_size, join
 from nbfn.views.pages.placement import placement_outline
 
 
@@ -107,52 +106,6 @@ def preflight_outline(found: Preflight) -> Outline:
         ],
         verdict="refused" if fatal else "passed",
     )
-
-
-_HEADER = (
-    "name",
-    "dtype and shape",
-    "values",
-    "mean ± deviation",
-    "from",
-    "to",
-    "not finite",
-    "change",
-)
-
-
-def statistics_outline(statistics: Statistics) -> Outline:
-    """What the view of the values of variables says."""
-    rows = [_row(each) for each in statistics]
-    return Outline(
-        f"values of {count(len(statistics), 'variable')}",
-        (),
-        (Table("variables", _HEADER, rows, open=True),),
-    )
-
-
-def _row(each: VariableStatistics) -> tuple[str, ...]:
-    shape = tensor_type(each.dtype, each.shape)
-    if each.mean is None:
-        return (each.name, shape, "", "", "", "", _counted(each.not_finite), _change(each.change))
-    return (
-        each.name,
-        shape,
-        each.bars,
-        f"{each.mean:.4g} ± {each.deviation:.3g}",
-        f"{each.minimum:.4g}",
-        f"{each.maximum:.4g}",
-        _counted(each.not_finite),
-        _change(each.change),
-    )
-
-
-def _counted(number: int) -> str:
-    return f"{number:,}" if number else ""
-
-
-def _change(change: float | None) -> str:
-    return "" if change is None else "none" if change == 0 else f"{change:.2%}"
 
 
 def suggestion_outline(cover: Cover) -> Outline:
