@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from nbfn.functions.checking.check import Check
     from nbfn.functions.graphs.carve import carve
     from nbfn.functions.graphs.compare import diff
+    from nbfn.functions.graphs.lines import LineTimes, lines
     from nbfn.functions.graphs.wrap import wrap_function
+    from nbfn.functions.inside.monitor import NumericsError
+    from nbfn.functions.inside.numerics import Numerics
+    from nbfn.functions.postmortem import PostmortemError, postmortem
     from nbfn.functions.progress import progress
     from nbfn.functions.recording.expectation import TooManyTracesError, expect_traces
     from nbfn.functions.recording.refusal import RetraceError, StaleTraceError, TraceLimitError
@@ -50,12 +54,18 @@ _NAMES = {
     "TracedFunction": "nbfn.functions.traced.traced_function",
     "carve": "nbfn.functions.graphs.carve",
     "diff": "nbfn.functions.graphs.compare",
+    "LineTimes": "nbfn.functions.graphs.lines",
+    "lines": "nbfn.functions.graphs.lines",
     "TooManyTracesError": "nbfn.functions.recording.expectation",
     "expect_traces": "nbfn.functions.recording.expectation",
     "ListOf": "nbfn.functions.signatures.pattern",
     "PYTHON_VALUE": "nbfn.functions.signatures.pattern",
     "SignatureError": "nbfn.functions.signatures.pattern",
     "TRACE_ON_NEW_VALUE": "nbfn.functions.signatures.pattern",
+    "Numerics": "nbfn.functions.inside.numerics",
+    "NumericsError": "nbfn.functions.inside.monitor",
+    "PostmortemError": "nbfn.functions.postmortem",
+    "postmortem": "nbfn.functions.postmortem",
     "progress": "nbfn.functions.progress",
     "RetraceError": "nbfn.functions.recording.refusal",
     "StaleTraceError": "nbfn.functions.recording.refusal",
@@ -85,10 +95,14 @@ __all__ = [
     "ConnectError",
     "Connection",
     "Export",
+    "LineTimes",
     "ListOf",
     "LoadedSession",
     "NbfnError",
     "NbfnWarning",
+    "Numerics",
+    "NumericsError",
+    "PostmortemError",
     "RetraceError",
     "Session",
     "SignatureError",
@@ -104,8 +118,10 @@ __all__ = [
     "expect_traces",
     "export",
     "function",
+    "lines",
     "load",
     "nn",
+    "postmortem",
     "preflight",
     "progress",
     "report",

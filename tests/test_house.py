@@ -41,16 +41,29 @@ ORDER = {
     "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
     "nbfn.functions": (
         *("guards", "traces", "calls", "retraces", "recording", "signatures"),
-        *("effects", "checking", "traced", "graphs", "watching", "segments", "progress"),
+        *(
+            "effects",
+            "checking",
+            "inside",
+            "traced",
+            "graphs",
+            "watching",
+            "segments",
+            "postmortem",
+            "progress",
+        ),
     ),
-    "nbfn.state": ("bytecode", "values", "state", "guarded", "walk"),
+    "nbfn.state": (
+        *("bytecode", "values", "state", "guarded", "walk"),
+        *("helpers", "saved"),
+    ),
     "nbfn.modules": (
         *("errors", "initializers", "activations", "variables", "specs", "lifecycle", "lifting"),
         *("transforms", "module", "layers", "containers"),
     ),
     "nbfn.sessions": (
         *("contents", "cluster", "snapshot", "dependencies", "placement", "timeline", "known"),
-        *("records", "feed", "environment", "session", "checkpoint", "lookout", "export", "load"),
+        *("records", "feed", "environment", "session", "checkpoint", "activity", "export", "load"),
     ),
     "nbfn.sessions.contents": (
         "cell_code",

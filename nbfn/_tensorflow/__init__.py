@@ -50,7 +50,13 @@ from nbfn._tensorflow.graphs.capturing import (
 )
 from nbfn._tensorflow.graphs.checkpoints import saved_objects
 from nbfn._tensorflow.graphs.likeness import do_the_same
-from nbfn._tensorflow.graphs.ordering import keep_order, unordered_loops
+from nbfn._tensorflow.graphs.ordering import (
+    Looks,
+    keep_order,
+    look_at,
+    may_fail,
+    unordered_loops,
+)
 from nbfn._tensorflow.graphs.python_calls import graph_time_functions
 from nbfn._tensorflow.graphs.recording import is_recording, record_gradient
 from nbfn._tensorflow.graphs.saved_model import (
@@ -123,6 +129,18 @@ from nbfn._tensorflow.tracing.foreign_functions import (
     on_trace,
     tracing_function,
     watch_cache,
+)
+from nbfn._tensorflow.tracing.operations import (
+    CAN_LISTEN,
+    Differentiated,
+    Listener,
+    NewOperation,
+    captured_from,
+    differentiated,
+    listening,
+    makes_gradients,
+    trace_without_xla,
+    traced_anew,
 )
 from nbfn._tensorflow.tracing.restored import saved_graphs, saved_signature
 from nbfn._tensorflow.tracing.trace_types import (

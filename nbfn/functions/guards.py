@@ -34,7 +34,7 @@ _MAX_STATES = 1024
 
 
 @dataclass
-class OfObjects:
+class ObjectGuards:
     """The guards of the objects among a call's arguments.
 
     Attributes:
@@ -85,7 +85,7 @@ class Guards:
         self._owner = owner
         self._own = _NOTHING
         self._now: GuardedState | None = None
-        self._of_objects: dict[Any, OfObjects] = {}
+        self._of_objects: dict[Any, ObjectGuards] = {}
         self._states: dict[int, GuardedState] = {}
         self._made = 0
         self._graph_time = NOTHING
@@ -176,7 +176,7 @@ class Guards:
             return []
         return [*(reference for _, reference in self._own.weak), *self._own.contained]
 
-    def _known(self, objects: Objects) -> OfObjects:
+    def _known(self, objects: Objects) -> ObjectGuards:
         """The guards of some objects, found anew when anything has changed."""
         own = self._own
         place = tuple((name, id(value)) for name, value in objects)
@@ -185,7 +185,7 @@ class Guards:
             if len(self._of_objects) >= _MAX_KNOWN:
                 self._of_objects.clear()
             state = state_of(objects, self._graph_time, own.attributes)
-            known = OfObjects(own, [late(value) for _, value in objects], state)
+            known = ObjectGuards(own, [late(value) for _, value in objects], state)
             self._of_objects[place] = known
         return known
 
@@ -205,7 +205,7 @@ class Guards:
                 known.both = self._find(self.fingerprints(objects))
             return known.both
 
-    def of_objects(self, objects: Objects) -> OfObjects | None:
+    def of_objects(self, objects: Objects) -> ObjectGuards | None:
         """The guards of some objects; None if they are in no key."""
         if self.on_stale != "retrace":
             return None
@@ -216,7 +216,7 @@ class Guards:
             self._give_up(error)
             return None
 
-    def hold(self, known: OfObjects) -> bool:
+    def hold(self, known: ObjectGuards) -> bool:
         """Whether the guards of some objects still hold; `state` has been asked before."""
         try:
             return known.serves(self._own)

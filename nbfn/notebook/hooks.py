@@ -29,7 +29,7 @@ from nbfn.site import (
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
-    from nbfn.sessions.lookout import Lookout
+    from nbfn.sessions.activity import ActivityMonitor
 
 _AFTER_A_MESSAGE = 0.1
 """Seconds after which the kernel has said that it is done with a page's message."""
@@ -55,7 +55,7 @@ class Hooks:
         self._entered: list[Any] = []
         self._begun: Any = None
         self._progress = ProgressDisplay(shell)
-        self._lookout: Lookout | None = None
+        self._monitor: ActivityMonitor | None = None
         self._thread = threading.get_ident()
         self._ticker = Ticker(self._look, self._progress.show)
         self._discovering = False
@@ -158,16 +158,16 @@ class Hooks:
     def _look(self) -> dict[str, WorkRecord]:
         """What takes long in the cell, once the user has imported nbfn's functions."""
         self._say_busy()
-        if self._lookout is None:
+        if self._monitor is None:
             if not hasattr(sys.modules.get("nbfn.functions"), "Activity"):
                 runs.look(None)
                 return {}
             from nbfn.notebook.frames import cell_name
-            from nbfn.sessions.lookout import Lookout
+            from nbfn.sessions.activity import ActivityMonitor
 
-            self._lookout = Lookout(self._thread, cell_name)
-        work = self._lookout.look()
-        runs.look(self._lookout.seen)
+            self._monitor = ActivityMonitor(self._thread, cell_name)
+        work = self._monitor.look()
+        runs.look(self._monitor.seen)
         return work
 
     def _in_a_cell(self) -> bool:

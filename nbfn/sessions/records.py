@@ -180,7 +180,7 @@ def name_of(function: Observed) -> str:
     name = function.recorder.name
     if LAMBDA not in name:
         return name
-    spoken = getattr(function.recorder, "spoken_name", None)
+    spoken = getattr(function.recorder, "reference_expression", None)
     try:
         found = spoken() if spoken is not None else None
     except RuntimeError:  # the notebook's names change meanwhile, on their own thread

@@ -250,15 +250,17 @@ class Session:
     def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Calls a function on the replicas of the strategy, each with its share of the batch.
 
-        A traced function whose calls are found to be the same when the batch is split needs no
-        `run`. This splits without asking.
+        The first argument with rows is the batch: each argument with as many rows is split, others
+        go to each replica whole. Traced functions get traces of their own for such calls; a plain
+        call of theirs stays plain. ``session.run(step.run, x)`` has the placement, too.
 
         Returns:
             Rows that belong to rows of the batch, one after another; other floating values
             averaged; anything else once.
 
         Raises:
-            StrategyError: If an argument cannot be split.
+            StrategyError: If an argument cannot be split, or if a call makes variables that the
+                strategy's scope should have made.
         """
         return cluster.run(function, args, kwargs)
 

@@ -56,8 +56,10 @@ class GuardedState:
 
     def learn(self, sources: Iterable[Source]) -> None:
         """Takes in that traces of this state do not depend on some sources."""
-        self.exempt = self.exempt.union(sources)
-        self.fingerprints = self._guarded(self.fingerprints)
+        learned = self.exempt.union(sources)
+        if learned != self.exempt:
+            self.exempt = learned
+            self.fingerprints = self._guarded(self.fingerprints)
 
     def _guarded(self, fingerprints: Fingerprints) -> dict[Source, Fingerprint]:
         if not self.exempt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
@@ -13,8 +13,7 @@ from nbfn.state.values.introspection import Fetch
 from nbfn.state.values.settings import Look, hold
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Where a value was read.
 
     Attributes:
@@ -80,6 +79,8 @@ class State:
 
 def changes(before: Fingerprints, after: Fingerprints) -> list[Change]:
     """The sources whose fingerprints differ, with the old and the new fingerprint."""
+    if before == after:  # C compares them, and mostly finds the same objects
+        return []
     return [
         (source, (before.get(source, ABSENT), after.get(source, ABSENT)))
         for source in {**before, **after}

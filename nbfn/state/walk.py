@@ -15,7 +15,6 @@ import sys
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -146,7 +145,7 @@ class Walk:
             return
         for part in sorted(parts, key=str):
             found = functools.partial(part_fetched, fetch, part)
-            at = replace(source, name=f"{source.name}{part}", route=f"{source.route}{part}")
+            at = Source(source.kind, f"{source.name}{part}", f"{source.route}{part}")
             if part.kind == "item":
                 self._visit(at, found, found())
             else:  # lengths and shapes are other objects at each look

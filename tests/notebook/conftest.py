@@ -97,7 +97,7 @@ def always_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Times, "misses_too_often", lambda self: self.misses >= 3)
     for name, answer in (
         ("is_worth_a_trace", True),
-        ("repays_a_trace", True),
+        ("amortizes_tracing", True),
         ("is_long", True),
         ("is_known_to_be_short", False),
         ("is_slower_as_graph", False),

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.state.bytecode.fingerprint import _known, fingerprint
+from nbfn.state.bytecode.digest import _known, digest
 
 
 def code_of(text: str) -> Any:
@@ -34,22 +34,22 @@ def code_of(text: str) -> Any:
         ("a.real", "a.imag"),
     ],
 )
-def test_code_that_does_something_else_has_another_fingerprint(old: str, new: str) -> None:
+def test_code_that_does_something_else_has_another_digest(old: str, new: str) -> None:
     first, second = code_of(f"def h(a): return {old}"), code_of(f"def h(a): return {new}")
     again = code_of(f"\n\n\ndef h(a):\n    return {old}")
-    assert fingerprint(first) != fingerprint(second)
-    assert fingerprint(first) == fingerprint(again)
+    assert digest(first) != digest(second)
+    assert digest(first) == digest(again)
 
 
 def test_defaults_and_kinds_of_arguments_are_told_apart() -> None:
     codes = [code_of(f"def h({a}): return b") for a in ("a, b", "a, *, b", "a, b, /", "a, *b")]
-    assert len({fingerprint(each) for each in codes}) == 4
+    assert len({digest(each) for each in codes}) == 4
 
 
 def test_a_handler_of_exceptions_counts() -> None:
     bare = code_of("def h(a):\n    a = 1\n    return a")
     moved = bare.replace(co_exceptiontable=b"\x82\x01\x05\x00")
-    assert fingerprint(bare) != fingerprint(moved)
+    assert digest(bare) != digest(moved)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_a_helper_that_is_defined_again(old: str, new: str, results: list[float]
     assert (len(f.traces), f.recorder.made, f.hits) == (1, 2, 1)
 
 
-def test_fingerprints_keep_no_code() -> None:
+def test_digests_keep_no_code() -> None:
     code = code_of("def h(a): return a * 2")
-    fingerprint(code)
+    digest(code)
     key = id(code)
     assert key in _known
     del code

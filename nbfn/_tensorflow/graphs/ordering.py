@@ -7,7 +7,8 @@ not. So a check in front of an assignment does not protect the variable, as it d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -61,6 +62,9 @@ _READS = frozenset({"ResourceGather", "ResourceGatherNd"})
 _CALLS = frozenset({"StatefulPartitionedCall", "While", "If", "Case"})
 _LOOPS = ("While", "StatelessWhile")
 _LOOPS_AND_BRANCHES = {"While": ("body", "cond"), "If": ("then_branch", "else_branch")}
+LOOKS = "nbfn_looks"
+"""Is in the name of operations that only look at values. They are in an order of their own."""
+
 MAX_EDGES = 8
 """More operations than these are waited for through one operation that waits for them."""
 
@@ -75,7 +79,7 @@ def keep_order(graph: Any) -> None:
     """
     if not hasattr(tf.Operation, "_add_control_inputs"):
         return
-    operations = graph.get_operations()
+    operations = [each for each in graph.get_operations() if LOOKS not in each.name]
     if not any(map(_writes, operations)):
         return
     if any(op.type in _LOOPS for op in operations):
@@ -125,6 +129,55 @@ def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
     given = {id(each.op) for each in op.inputs} | {id(op)}
     op._add_control_inputs([each for each in above if id(each) not in given])
     return above
+
+
+def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) -> Any:
+    """Calls Python with the values of tensors each time that a graph runs.
+
+    Args:
+        look: Is given an array for each tensor; returns False.
+        tensors: What is looked at.
+        before: An operation that waits for the look; None for none.
+
+    Returns:
+        The operation that looks.
+    """
+    with tf.device("CPU:0"):
+        made = tf.numpy_function(look, tensors, tf.bool, name=LOOKS).op
+    manager: Any = getattr(made.graph, "experimental_acd_manager", None)
+    if hasattr(manager, "run_independently"):
+        # Else it waits for what was made before it and has effects, such as `before` itself.
+        manager.run_independently(made)
+    if before is not None and hasattr(before, "_add_control_inputs"):
+        before._add_control_inputs([made])
+    return made
+
+
+class Looks:
+    """Looks at the values of graphs that are being made, in the order of the program.
+
+    Writes, and calls of what may write, wait for the looks above them: a look that fails keeps what
+    is below it from being done.
+    """
+
+    def __init__(self) -> None:
+        self._last: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+
+    def look_at(self, look: Callable[..., Any], tensors: list[Any]) -> Any:
+        """As the function `look_at`, after the looks above it."""
+        graph: Any = tf.compat.v1.get_default_graph()
+        with tf.control_dependencies(self._last.get(graph, [])):
+            made = look_at(look, tensors)
+        self._last[graph] = [made]
+        return made
+
+    def made(self, op: Any) -> None:
+        """Has an operation that was just made wait for the looks above it, if it writes."""
+        if not (_writes(op) and hasattr(op, "_add_control_inputs")):
+            return
+        op._add_control_inputs(self._last.get(op.graph, []))
+        if op.type in _CALLS:
+            self._last[op.graph] = [op]
 
 
 def may_fail(op: Any) -> bool:

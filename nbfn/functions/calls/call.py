@@ -79,15 +79,15 @@ class OpenCalls(list["Call | Record"]):
     A call that takes the short way to a known trace is there as the record of its function only.
 
     Attributes:
-        ground: So many of them, the first, run as Python; a call on top of those is an outermost
-            one, whose time nobody else counts.
+        eager_depth: Number of outermost calls that run eagerly. A call on top of those is
+            outermost, too: no other call counts its time.
         spent: What the thread has spent.
     """
 
-    __slots__ = ("__weakref__", "ground", "spent")
+    __slots__ = ("__weakref__", "eager_depth", "spent")
 
     def __init__(self) -> None:
-        self.ground = 0
+        self.eager_depth = 0
         self.spent: Spent = spent_here()
 
 

@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import interruptible
-from nbfn.functions.guards import Guards, OfObjects
+from nbfn.functions.guards import Guards, ObjectGuards
 from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.functions.traces.trace import Trace
 
@@ -44,7 +44,7 @@ class Entry:
     trace: Trace
     call: Callable[[list[Any]], Any]
     order: tuple[int, ...]
-    objects: OfObjects | None = None
+    objects: ObjectGuards | None = None
 
 
 class _Identity(NamedTuple):

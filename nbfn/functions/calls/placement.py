@@ -107,12 +107,16 @@ class Run:
         metadata: TensorFlow's ``RunMetadata``; None where TensorFlow does not collect it.
         placement: Where its operations ran.
         times: How long each took, if that was asked for; None too where TensorFlow does not tell.
+        numerics: The operations that gave NaN or infinity, if that was asked for.
+        values: Intermediate values by the user's names, if they were asked for.
     """
 
     value: Any
     metadata: Any = field(repr=False)
     placement: Placement
     times: Times | None = None
+    numerics: Any = None
+    values: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         number = count(len(self.placement.operations), "operation")

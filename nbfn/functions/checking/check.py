@@ -15,9 +15,10 @@ from typing import Any
 
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.trial import Outcome, Trial
-from nbfn.functions.effects.reach import effect_on, effects_of, with_helpers
+from nbfn.functions.effects.reach import effect_on, effects_of
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site
+from nbfn.state.helpers import with_helpers
 from nbfn.text import count, shorten
 
 
@@ -92,16 +93,7 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     Raises:
         CheckError: If the arguments do not fit the function.
     """
-    if not hasattr(function, "python_function") or not hasattr(function, "recorder"):
-        raise CheckError(
-            f"expected a function made with nbfn.function, found {type(function).__name__} "
-            f"{shorten(repr(function))}"
-        )
-    try:
-        inspect.signature(function.python_function).bind(*args, **kwargs)
-        trial = Trial(function, args, kwargs)
-    except TypeError as error:
-        raise CheckError(f"`{function.label}` cannot be called like this: {error}") from None
+    trial = trial_of(function, args, kwargs)
     with contextlib.ExitStack() as stack:
         stack.callback(trial.put_back)
         outcome = trial.run()
@@ -116,6 +108,20 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
         *_reads(source),
     ]
     return Check(function.label, tuple(found), tuple(_notes(outcome)), outcome.variables)
+
+
+def trial_of(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Trial:
+    """What runs a function and puts everything back. Raises CheckError as `check`."""
+    if not hasattr(function, "python_function") or not hasattr(function, "recorder"):
+        raise CheckError(
+            f"expected a function made with nbfn.function, found {type(function).__name__} "
+            f"{shorten(repr(function))}"
+        )
+    try:
+        inspect.signature(function.python_function).bind(*args, **kwargs)
+        return Trial(function, args, kwargs)
+    except TypeError as error:
+        raise CheckError(f"`{function.label}` cannot be called like this: {error}") from None
 
 
 class _Source:

@@ -18,10 +18,10 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.checking.agreement import disagreement, disagreements
-from nbfn.functions.checking.python_state import PythonState, fingerprint
-from nbfn.functions.effects.reach import named, with_helpers
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.traces.variable_names import named_leaves, names_for
+from nbfn.state.helpers import named, with_helpers
+from nbfn.state.saved import SavedState, content
 
 Place = tuple[str, int]
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -147,7 +147,7 @@ class Trial:
         reachable = {**given, **self._kwargs}
         if function.owner is not None:
             reachable["self"] = function.owner
-        self._python = PythonState(self._functions, reachable)
+        self._python = SavedState(self._functions, reachable)
         self._seeds = _tensorflow.eager_random_state()
         self._variables = VariableState(self._known_variables())
 
@@ -189,22 +189,41 @@ class Trial:
         made = _tensorflow.unlisted(self._function, _Traced)
         made.original = self._function
         try:
-            with _listening(Counter(), ()):
-                return made.get_concrete_function(*self._specs, **self._kwargs), None
+            return self.traced(made), None
         except Exception as error:
             return None, error
+
+    def traced(self, made: Any) -> Any:
+        """Traces a private function for the arguments; what its Python prints is not shown."""
+        with _listening(Counter(), ()):
+            return made.get_concrete_function(*self._specs, **self._kwargs)
+
+    def serve(self, made: Any) -> tuple[Any, Any, Exception | None]:
+        """Traces a private function for the arguments and makes the call with it.
+
+        Returns:
+            The concrete function, what the call returned, and the error that it raised.
+        """
+        concrete = self.traced(made)
+        self._python.put_back()
+        self._also(concrete)
+        try:
+            return concrete, concrete(*self._args, **self._kwargs), None
+        except Exception as error:
+            return concrete, None, error
+
+    @property
+    def arguments(self) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The positional and the keyword arguments, as the input signature converts them."""
+        return self._args, self._kwargs
 
     @property
     def variables(self) -> VariableState:
         """The variables of the function, and the values that they get back."""
         return self._variables
 
-    def eagerly(self, run: Callable[..., Any] | None = None) -> Any:
-        """Runs the Python.
-
-        Args:
-            run: Calls it, given the function, its positional and its keyword arguments.
-        """
+    def eagerly(self) -> Any:
+        """Runs the Python."""
         function = self._function
         python_function = function.python_function
         owner = function.owner
@@ -215,8 +234,6 @@ class Trial:
         eagerly = tf.config.functions_run_eagerly()
         try:
             tf.config.run_functions_eagerly(True)  # an interrupt may come as soon as it is done
-            if run is not None:
-                return run(python_function, self._args, self._kwargs)
             return python_function(*self._args, **self._kwargs)
         finally:
             tf.config.run_functions_eagerly(eagerly)
@@ -230,7 +247,7 @@ class Trial:
             except Exception as error:
                 run.error = error
         changes = self._python.changes()
-        run.written = {place: fingerprint(new) for place, new in changes.items()}
+        run.written = {place: content(new) for place, new in changes.items()}
         run.drawn = dict.fromkeys(self._python.drawn(), True)
         return run, result, [tf.identity(variable) for variable, _ in self._variables]
 
@@ -298,7 +315,7 @@ _TF_PRINT = inspect.unwrap(tf.print).__code__
 """In a notebook tf.print writes through Python where it runs eagerly: that is no difference."""
 
 
-class _Ear(io.StringIO):
+class _PrintCounter(io.StringIO):
     """Stands for a text stream, and counts lines by the place that writes them."""
 
     def __init__(self, printed: Counter[Place], files: set[str] | tuple[()]) -> None:
@@ -320,5 +337,5 @@ class _Ear(io.StringIO):
 
 @contextlib.contextmanager
 def _listening(printed: Counter[Place], files: set[str] | tuple[()]) -> Iterator[None]:
-    with contextlib.redirect_stdout(_Ear(printed, files)):
+    with contextlib.redirect_stdout(_PrintCounter(printed, files)):
         yield

@@ -10,10 +10,10 @@ from typing import Any
 
 from nbfn.code import is_user_module, plain_function
 from nbfn.functions.effects.finder import Effect, Finder
-from nbfn.functions.effects.reach import with_helpers
 from nbfn.functions.effects.rules import GOES_THROUGH_DATA
 from nbfn.functions.effects.texts import texts_of_tensors
 from nbfn.functions.effects.values import known
+from nbfn.state.helpers import with_helpers
 
 MAX_LINES = 6
 _TRACING = re.compile(r"\b(re-?)?trac(e|ed|es|ing)\b", re.IGNORECASE)

@@ -20,7 +20,7 @@ from nbfn.functions.recording.refusal import (
     RunEagerly,
 )
 from nbfn.functions.recording.staleness import Staleness
-from nbfn.functions.recording.stance import Stance, obey, stance_of
+from nbfn.functions.recording.stance import Stance, enforce, stance_of
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
@@ -28,6 +28,7 @@ from nbfn.functions.traces.context import Context, Strategy, here, summaries_of
 from nbfn.functions.traces.created_variables import DeadStateError, check_state, watch_state
 from nbfn.functions.traces.key import key_of
 from nbfn.functions.traces.trace import Trace
+from nbfn.serial import serial
 from nbfn.site import Site, call_site
 from nbfn.state.guarded import GuardedState
 
@@ -82,12 +83,13 @@ class Recorder(Record):
         limit: How many traces it may have.
         guards: What the function bakes into its traces besides its arguments.
         own_stance: The stance of the function itself, if it has one.
-        strategy: The strategy that the function's own traces run under, as contexts name it.
+        spread: Runs the function's Python on the replicas of a strategy; None but in a
+            ``session.run``.
         first_cause: Why its first trace is made.
         staleness: What has changed since its traces were made.
         failures: Calls whose trace failed.
         failed: Why nothing more is noted of the calls that are open, if something went wrong.
-        spoken_name: Gives the expression by which code can refer to the function, for remedies.
+        reference_expression: Gives the expression by which code can refer to the function.
         relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
         warns: Whether it warns of many retraces; not where each is shown anyway.
         recursive: Whether it has called itself while it was traced.
@@ -100,11 +102,11 @@ class Recorder(Record):
         self.limit = limit
         self.guards = guards
         self.own_stance: Stance | None = None
-        self.strategy: Strategy | None = None
+        self.spread: Any = None
         self.first_cause = FIRST
         self.failures = 0
         self.failed: Exception | None = None
-        self.spoken_name: Callable[[], str | None] = lambda: name
+        self.reference_expression: Callable[[], str | None] = lambda: name
         self.relaxing: str | None = None
         self.warns = True
         self.recursive = False
@@ -139,7 +141,7 @@ class Recorder(Record):
         ended = time.perf_counter()
         seconds = ended - call.started
         trace = call.trace
-        if len(this_thread.calls) == this_thread.calls.ground:
+        if len(this_thread.calls) == this_thread.calls.eager_depth:
             _count_outermost(call, ended)
         if trace is None:
             self.failures += bool(call.missed_at)
@@ -206,7 +208,11 @@ class Recorder(Record):
         with self.guards.looked_at_once():
             state = self.guards.guarded(tuple(objects))
             summaries = summaries_of(self.guards.attributes)
-            return here(state.number, summaries, self.strategy), state
+            spread = self.spread
+            strategy = (
+                None if spread is None else Strategy(spread.label, serial(spread), False, True)
+            )
+            return here(state.number, summaries, strategy), state
 
     @_harmless
     def found(self, concrete: Any) -> None:
@@ -234,10 +240,10 @@ class Recorder(Record):
         if (call.counts or call.explains) and call.added == 0:
             current = stance_of(self.function_id, self.own_stance)
             if self.traces and current != "default":
-                name = self.spoken_name() or self.name
+                name = self.reference_expression() or self.name
                 remedy = functools.partial(self.remedy, site=call_site(), wanted=call.wanted)
-                obey(current, name, call.wanted, list(self.traces.values()), remedy)
-            self.limit.check(lambda: self.spoken_name() or self.name, len(self.traces))
+                enforce(current, name, call.wanted, list(self.traces.values()), remedy)
+            self.limit.check(lambda: self.reference_expression() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()
 
@@ -253,7 +259,7 @@ class Recorder(Record):
             return
         key = str(call.wanted.key)
         if within.count(key) >= MAX_SELF_CALLS:
-            name = self.spoken_name() or self.name
+            name = self.reference_expression() or self.name
             raise EndlessTraceError(
                 f"`{name}` calls itself while it is traced for ({key}), over and over: a graph "
                 "cannot call itself. Loop with `while` or tf.while_loop, or pass what ends the "
@@ -378,7 +384,7 @@ class Recorder(Record):
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
         """What to change so that a call like that at this site does not miss."""
         called = Called(
-            self.spoken_name(),
+            self.reference_expression(),
             self.relaxing,
             site,
             wanted.key.parameters,

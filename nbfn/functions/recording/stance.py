@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Literal, get_args
 
@@ -14,7 +14,7 @@ from nbfn.functions.traces.cause import Cause, Remedy, Wanted
 from nbfn.functions.traces.trace import Trace
 from nbfn.text import reasons
 
-Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace"]
+Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"]
 
 _blocks: ContextVar[tuple[tuple[Stance, frozenset[str]], ...]] = ContextVar("stances", default=())
 
@@ -24,6 +24,11 @@ class _Everywhere:
 
     stance: Stance = "default"
     used = False
+    block: AbstractContextManager[None] | None = None
+
+
+blocks: dict[str, Callable[[], AbstractContextManager[None]]] = {}
+"""What else is entered where a stance is taken by all functions, by the stance's name."""
 
 
 def checked(name: str) -> Stance:
@@ -45,6 +50,8 @@ def stance(name: str, *functions: Any) -> WithBlock:
         name: ``"default"``: trace when needed. ``"fail_on_retrace"``: a call that would retrace
             raises; first traces are made. ``"eager"``: functions run eagerly, so that a debugger
             can step into them. ``"eager_on_retrace"``: a call that would retrace runs eagerly.
+            ``"check_numerics"``: a call stops at the first operation that gives NaN or infinity
+            from finite numbers, and raises a `NumericsError` with its line and its inputs.
         *functions: The functions that it concerns; all, if none is given.
 
     Raises:
@@ -57,11 +64,19 @@ def stance(name: str, *functions: Any) -> WithBlock:
             raise TypeError(f"expected a traced function, found {type(function).__name__}")
     ids = frozenset(function.id for function in functions)
     names = "".join(f", {function.label}" for function in functions)
-    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _in_stance(wanted, ids))
+    return WithBlock(f'nbfn.stance("{name}"{names})', lambda: _taken(wanted, ids))
 
 
 @contextmanager
-def _in_stance(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
+def _taken(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
+    everywhere = blocks.get(wanted, nullcontext) if not functions else nullcontext
+    with within(wanted, functions), everywhere():
+        yield
+
+
+@contextmanager
+def within(wanted: Stance, functions: frozenset[str] = frozenset()) -> Iterator[None]:
+    """A stance for the code in a with-block, of all functions or of those with these ids."""
     _Everywhere.used = True
     token = _blocks.set((*_blocks.get(), (wanted, functions)))
     try:
@@ -72,7 +87,15 @@ def _in_stance(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
 
 def set_stance(name: str) -> None:
     """Sets the stance that holds outside every with-block. Raises ValueError as `stance`."""
-    _Everywhere.stance = checked(name)
+    wanted = checked(name)
+    block, _Everywhere.block = _Everywhere.block, None
+    if block is not None:
+        block.__exit__(None, None, None)
+    if wanted in blocks:
+        block = blocks[wanted]()
+        block.__enter__()
+        _Everywhere.block = block
+    _Everywhere.stance = wanted
     _Everywhere.used = True
 
 
@@ -88,7 +111,7 @@ def stance_of(function_id: str, own: Stance | None) -> Stance:
     return _Everywhere.stance
 
 
-def obey(
+def enforce(
     current: Stance,
     name: str,
     wanted: Wanted,

@@ -10,7 +10,7 @@ from nbfn.code import plain_function
 from nbfn.functions.retraces.trace_causes import FIRST
 from nbfn.functions.traces.cause import Cause
 from nbfn.site import Cell, Site, current_cell
-from nbfn.state.bytecode.fingerprint import fingerprint
+from nbfn.state.bytecode.digest import digest
 
 MAX_IN_A_LOOP = 3
 """Functions of one code that are traced and not called again, before that is told."""
@@ -20,10 +20,10 @@ MAX_IN_A_LOOP = 3
 class Definition:
     """A code that functions have been made of.
 
-    Only a fingerprint of it is kept, so that the old functions and their graphs can be freed.
+    Only a digest of it is kept, so that the old functions and their graphs can be freed.
 
     Attributes:
-        code: The fingerprint of the code, and its first line.
+        code: The digest of the code, and its first line.
         made: How many functions have been made of it.
         cell: The run of a cell in which the newest was made; None outside of cells.
         traced: How many of those that were made in this run have been traced.
@@ -64,7 +64,7 @@ def define(python_function: Callable[..., Any]) -> tuple[Cause, Definition | Non
     name = getattr(function, "__qualname__", "")
     if code is None or module is None:
         return FIRST, None
-    known, before = (fingerprint(code), code.co_firstlineno), _seen.get((module, name))
+    known, before = (digest(code), code.co_firstlineno), _seen.get((module, name))
     if before is None or before.code != known:
         definition = _seen[module, name] = Definition(known)
     else:

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 
-_GIVEN, _PROMISE, _CALL = "nbfn·given", "nbfn·promise", "nbfn·call"
+_GIVEN, _KEEP, _CALL = "nbfn·given", "nbfn·keep", "nbfn·call"
 _AS_THEY_ARE = ("tensorflow", "builtins", "math")
 Keep = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -57,13 +57,13 @@ def function_of(
         surroundings: What it is made in.
         closed: Names that only the function knows, and their values.
     """
-    known = {_GIVEN: begin, _PROMISE: _all_of(keep), _CALL: _converted, **closed}
+    known = {_GIVEN: begin, _KEEP: _all_of(keep), _CALL: _converted, **closed}
     given, made = (", ".join(f"{n!r}: {n}" for n in names) for names in (parameters, writes))
     tree = ast.parse(
         f"def make({', '.join(known)}):\n"
         f"    def step({', '.join(parameters)}):\n"
         f"        {_GIVEN}({{{given}}})\n"
-        f"        return {_PROMISE}({{{made}}})\n"
+        f"        return {_KEEP}({{{made}}})\n"
         "    return step"
     )
     for each in ast.walk(tree):

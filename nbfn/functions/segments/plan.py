@@ -115,7 +115,7 @@ class Plan:
             return False
         if not (self.lazily or isinstance(segment, Loop)) and self.is_all(segment.statements):
             return True
-        if self.lazily and not segment.times.repays_a_trace():
+        if self.lazily and not segment.times.amortizes_tracing():
             return False
         return segment.times.is_worth_a_trace()
 

@@ -11,9 +11,9 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.recording.stance import stance_of
 from nbfn.functions.segments import times
+from nbfn.functions.segments.contract import NotKeptError
 from nbfn.functions.segments.loops import Loop
 from nbfn.functions.segments.plan import Plan
-from nbfn.functions.segments.promise import NotKeptError
 from nbfn.functions.segments.segment import SLOWER, Segment, of_error
 from nbfn.functions.segments.text import RESULT, Statement
 
@@ -25,9 +25,9 @@ class CellRun:
 
     A block is in one of three states. *Decided*: the statement is of a segment that has just run as
     a graph (`_BlockRun.is_python` is False), or of one that Python is to run; nothing is looked at.
-    *Learning*: Python runs statements that may become a segment (`_BlockRun.lesson`); each next one
-    goes on with the lesson or ends it, and the end makes the trace. Otherwise the next statement
-    may begin a segment that has a trace, or a lesson.
+    *Learning*: Python runs statements that may become a segment (`_BlockRun.candidate`); each next
+    one goes on with the candidate or ends it, and the end makes the trace. Otherwise the next
+    statement may begin a segment that has a trace, or a candidate.
 
     Attributes:
         result: The value of the cell's last expression.
@@ -40,7 +40,8 @@ class CellRun:
         self._blocks = [_BlockRun(each) for each in plan.cell.blocks]
         self._inside: _BlockRun | None = None  # the block of the tape's `with` that is learnt
         self._failed: tuple[Segment, str] | None = None
-        self._is_eager = stance_of("", plan.stance) == "eager" or tf.config.functions_run_eagerly()
+        is_asked = stance_of("", plan.stance) in ("eager", "check_numerics")
+        self._is_eager = is_asked or tf.config.functions_run_eagerly()
         plan.is_eager = self._is_eager
 
     def may(self, number: int, index: int) -> bool:
@@ -73,7 +74,7 @@ class CellRun:
         __tracebackhide__ = True
         statement = block.statements[index]
         block.decided, block.is_python = index + 1, True
-        if block.lesson is not None or self._inside is not None:
+        if block.candidate is not None or self._inside is not None:
             if self._is_learnt(block, statement):
                 return
         elif statement.is_left_alone:  # most of a loop's are, and are asked in each round
@@ -141,97 +142,97 @@ class CellRun:
         else:
             verdict = statement.verdict(self._namespace, frozenset())
             if verdict.reason is None:
-                block.lesson = lesson = _Lesson(is_recording=self._is_recording())
-                self._take(block, lesson, statement)
-                lesson.started = times.clock()
+                block.candidate = candidate = _Candidate(is_recording=self._is_recording())
+                self._take(block, candidate, statement)
+                candidate.started = times.clock()
             elif statement.blocks:
-                block.lesson = self._lesson_of_loop(statement)
+                block.candidate = self._lesson_of_loop(statement)
 
-    def _lesson_of_loop(self, statement: Statement) -> _Lesson | None:
+    def _lesson_of_loop(self, statement: Statement) -> _Candidate | None:
         """Begins to learn a loop that a graph could have, as it begins now."""
         loop = None if self._is_recording() else self._plan.loop(statement)
         beginning = None if loop is None else loop.beginning(self._namespace)
         if loop is None or beginning is None:
             return None
-        lesson = _Lesson(is_recording=False)
-        lesson.loop = loop
-        lesson.statements.append(statement)
-        lesson.before = {name: beginning[name] for name in loop.reads if name in beginning}
-        lesson.started = times.clock()
-        return lesson
+        candidate = _Candidate(is_recording=False)
+        candidate.loop = loop
+        candidate.statements.append(statement)
+        candidate.before = {name: beginning[name] for name in loop.reads if name in beginning}
+        candidate.started = times.clock()
+        return candidate
 
     def _is_learnt(self, block: _BlockRun, statement: Statement) -> bool:
         """Whether a statement belongs to what is being learnt, here or around the block."""
         if self._inside is block:
             self._inside = None
-        if block.lesson is not None and self._goes_on(block, block.lesson, statement):
+        if block.candidate is not None and self._goes_on(block, block.candidate, statement):
             return True
         self._finish(block)
-        if self._inside is None or self._inside.lesson is None:
+        if self._inside is None or self._inside.candidate is None:
             return False
-        self._look_inside(self._inside.lesson, statement)
+        self._look_inside(self._inside.candidate, statement)
         return True
 
-    def _goes_on(self, block: _BlockRun, lesson: _Lesson, statement: Statement) -> bool:
+    def _goes_on(self, block: _BlockRun, candidate: _Candidate, statement: Statement) -> bool:
         """Whether a statement belongs to what is being learnt."""
-        if lesson.is_complete or statement is not lesson.statements[-1].following:
+        if candidate.is_complete or statement is not candidate.statements[-1].following:
             return False
         paused = times.clock()
-        verdict = statement.verdict(self._namespace, lesson.tapes)
-        is_part = verdict.reason is None and not verdict.reads & lesson.writes
+        verdict = statement.verdict(self._namespace, candidate.tapes)
+        is_part = verdict.reason is None and not verdict.reads & candidate.writes
         if is_part:
-            self._take(block, lesson, statement)
-        lesson.started += times.clock() - paused
+            self._take(block, candidate, statement)
+        candidate.started += times.clock() - paused
         return is_part
 
-    def _take(self, block: _BlockRun, lesson: _Lesson, statement: Statement) -> None:
-        lesson.add(statement, self._namespace)
+    def _take(self, block: _BlockRun, candidate: _Candidate, statement: Statement) -> None:
+        candidate.add(statement, self._namespace)
         if statement.tape is not None:
             self._inside = block
 
-    def _look_inside(self, lesson: _Lesson, statement: Statement) -> None:
+    def _look_inside(self, candidate: _Candidate, statement: Statement) -> None:
         """Judges a statement in the ``with`` of a tape that is being learnt from outside."""
-        verdict = statement.verdict(self._namespace, lesson.tapes)
+        verdict = statement.verdict(self._namespace, candidate.tapes)
         if verdict.reason is not None:
-            lesson.spoilt = lesson.spoilt or verdict.reason
-        elif verdict.reads & lesson.writes:
-            lesson.spoilt = "calls a function that reads a name written here"
+            candidate.spoilt = candidate.spoilt or verdict.reason
+        elif verdict.reads & candidate.writes:
+            candidate.spoilt = "calls a function that reads a name written here"
 
     def _finish(self, block: _BlockRun) -> None:
         """Traces what a block has learnt, if that is worth it."""
-        lesson, block.lesson = block.lesson, None
-        if lesson is None:
+        candidate, block.candidate = block.candidate, None
+        if candidate is None:
             return
-        seconds = times.clock() - lesson.started
+        seconds = times.clock() - candidate.started
         if self._inside is block:
             self._inside = None
-        if lesson.spoilt is not None:
-            lesson.statements[-1].stays_python(lesson.spoilt)
-        if lesson.spoilt is not None or lesson.has_open_tapes():
+        if candidate.spoilt is not None:
+            candidate.statements[-1].stays_python(candidate.spoilt)
+        if candidate.spoilt is not None or candidate.has_open_tapes():
             return
-        first, plan = lesson.statements[0], self._plan
-        segment = lesson.loop or plan.segment(lesson.statements)
+        first, plan = candidate.statements[0], self._plan
+        segment = candidate.loop or plan.segment(candidate.statements)
         segment.times.ran_as_python(seconds)
         if self._failed is not None and self._failed[0] is segment:  # and Python did not
             segment.reason = self._failed[1]
-        if lesson.is_recording and not self._may_run_under_tape(segment):
+        if candidate.is_recording and not self._may_run_under_tape(segment):
             if segment.reason is not None or segment.times.is_known_to_be_short(under_tape=True):
                 plan.resting[first] = segment
             return
         if segment.reason is None and plan.is_to_be_traced(segment):
-            self._learn(segment, lesson)
+            self._learn(segment, candidate)
         elif plan.is_to_stay_python(segment):
             plan.resting[first] = segment
             if not segment.times.hits and not plan.is_all(segment.statements):
                 plan.beginning.pop(first, None)
 
-    def _learn(self, segment: Segment, lesson: _Lesson) -> None:
+    def _learn(self, segment: Segment, candidate: _Candidate) -> None:
         names = self._namespace | {RESULT: self.result}
         after = {name: names[name] for name in segment.writes if name in names}
-        plan, statements = self._plan, lesson.statements
+        plan, statements = self._plan, candidate.statements
         started = times.clock()
         try:
-            segment.learn(lesson.before, after, plan.surroundings)
+            segment.learn(candidate.before, after, plan.surroundings)
         except NbfnError:
             raise
         except NotKeptError as broken:
@@ -246,7 +247,7 @@ class CellRun:
             if segment.reason is None:
                 plan.beginning[statements[0]] = segment
             if plan.checks:
-                print(segment.check(lesson.before))  # noqa: T201
+                print(segment.check(candidate.before))  # noqa: T201
 
     def _may_run_under_tape(self, segment: Segment) -> bool:
         """Whether a tape of Python's, which sees a graph as one operation, misses nothing."""
@@ -267,10 +268,10 @@ class _BlockRun:
         statements: Its statements.
         decided: The statement after those of which it is decided how they run.
         is_python: Whether these run as Python.
-        lesson: What is being learnt.
+        candidate: What is being learnt.
     """
 
-    __slots__ = ("decided", "is_python", "lesson", "statements")
+    __slots__ = ("candidate", "decided", "is_python", "statements")
 
     def __init__(self, statements: list[Statement]) -> None:
         self.statements = statements
@@ -279,10 +280,10 @@ class _BlockRun:
     def begin(self) -> None:
         self.decided = 0
         self.is_python = True
-        self.lesson: _Lesson | None = None
+        self.candidate: _Candidate | None = None
 
 
-class _Lesson:
+class _Candidate:
     """Statements that Python runs, and that may become a segment.
 
     Attributes:

@@ -22,8 +22,8 @@ from nbfn.functions.checking.check import Check
 from nbfn.functions.effects.values import is_tensor, is_variable
 from nbfn.functions.segments.body import Surroundings as Surroundings
 from nbfn.functions.segments.body import function_of
+from nbfn.functions.segments.contract import RESULT_NAME, NotKeptError, OutputContract, Recipe
 from nbfn.functions.segments.numbers import Numbers
-from nbfn.functions.segments.promise import RESULT_NAME, NotKeptError, Promise, Recipe
 from nbfn.functions.segments.text import RESULT, Statement, names_of
 from nbfn.functions.segments.times import Times
 from nbfn.functions.traced.function import function
@@ -69,7 +69,7 @@ class Segment:
         self._arrays: tuple[str, ...] = ()
         self._recipes: weakref.WeakKeyDictionary[Trace, Recipe] = weakref.WeakKeyDictionary()
         self.numbers = Numbers()
-        self._promise: Promise | None = None
+        self._contract: OutputContract | None = None
 
     @property
     def nodes(self) -> list[ast.stmt]:
@@ -167,7 +167,7 @@ class Segment:
         try:
             self._trace(traced, arguments, after)
         finally:
-            self._promise = None
+            self._contract = None
             for trace in traced.traces:
                 if trace not in self._recipes:
                     traced.evict(trace)
@@ -179,7 +179,7 @@ class Segment:
         trace: Trace | None = None
         is_made = False
         while not is_made:
-            promise = self._promise = Promise(after, arguments)
+            contract = self._contract = OutputContract(after, arguments)
             given = self.numbers.converted(arguments)
             known = traced.serving(given)
             if known is not None and known not in self._recipes:  # called or relaxed by its name
@@ -194,7 +194,7 @@ class Segment:
             except Exception:
                 if not self.numbers.give_up():
                     raise
-        if trace is None or promise.recipe is None:  # it stays eager, or it was there already
+        if trace is None or contract.recipe is None:  # it stays eager, or it was there already
             return
         graph = trace.graph
         if printed.getvalue():
@@ -210,7 +210,7 @@ class Segment:
             for loop in _tensorflow.unordered_loops(graph):
                 line = _tensorflow.line_in(loop, traced.python_function.__code__)
                 raise NotKeptError("writes in a loop of a graph that may fail", line=line or 0)
-        self._recipes[trace] = promise.recipe
+        self._recipes[trace] = contract.recipe
 
     def _of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
         """The cause, if a Python number of all traces so far is a tensor in this one."""
@@ -237,16 +237,16 @@ class Segment:
 
         def begin(symbols: Mapping[str, Any]) -> None:
             segment = own()
-            if segment is not None and segment._promise is not None:
-                segment._promise.begin(symbols)
+            if segment is not None and segment._contract is not None:
+                segment._contract.begin(symbols)
 
         def keep(made: Mapping[str, Any]) -> dict[str, Any]:
             segment = own()
-            if segment is None or segment._promise is None:  # called by its name
+            if segment is None or segment._contract is None:  # called by its name
                 return {
                     RESULT_NAME if n == RESULT else n: v for n, v in made.items() if is_tensor(v)
                 }
-            return segment._promise.keep(made)
+            return segment._contract.keep(made)
 
         name = re.sub(r"\W", "_", self.label)
         step = function_of(

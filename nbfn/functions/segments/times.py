@@ -83,7 +83,7 @@ class Times:
             return self._cold is not None and self._cold > COLD
         return median(self._python) > CALL
 
-    def repays_a_trace(self) -> bool:
+    def amortizes_tracing(self) -> bool:
         """Whether it has run so often, or so long, that as many runs to come would repay one."""
         return self.runs >= _RUNS_FOR_A_TRACE or self._seconds >= _SECONDS_FOR_A_TRACE
 

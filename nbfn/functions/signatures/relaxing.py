@@ -33,8 +33,8 @@ def suggest(function: Recorded) -> Cover:
 def _relaxing(function: Recorded) -> str | None:
     """The code that has one trace serve more; None where there is no such code."""
     recorder = function.recorder
-    name = recorder.spoken_name()
-    if recorder.strategy is not None or (name is None and recorder.relaxing is None):
+    name = recorder.reference_expression()
+    if recorder.spread is not None or (name is None and recorder.relaxing is None):
         return None
     return recorder.relaxing or f"{name}.relax()"
 

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.effects.reach import named, with_helpers
+from nbfn.state.helpers import named, with_helpers
 from nbfn.text import join
 
 LARGE_CONSTANT = 10_000_000

@@ -9,8 +9,9 @@ import functools
 import inspect
 import time
 import weakref
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from types import MethodType
 from typing import Any
 
@@ -23,9 +24,11 @@ from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, next_id
-from nbfn.functions.calls.replicas import current as replicas
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
+from nbfn.functions.inside.numerics import Numerics, numerics
+from nbfn.functions.inside.stopping import checked_call
+from nbfn.functions.inside.values import Values, values
 from nbfn.functions.recording import eviction
 from nbfn.functions.recording.eviction import Freed
 from nbfn.functions.recording.explanation import Explanation, explanation
@@ -55,7 +58,6 @@ from nbfn.functions.traces.created_variables import Creations, VariableCreationE
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
-from nbfn.serial import serial
 from nbfn.site import Site, definition_site
 from nbfn.text import count, parameters_text
 
@@ -63,12 +65,12 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "strategy", "remarked", "untold", "_definition", "_clones", "_states"),
+    *("_creations", "remarked", "untold", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
         *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "remarked"),
-        *("strategy", "_owner", "_settings", "_pattern", "_creations", "_definition"),
+        *("_owner", "_settings", "_pattern", "_creations", "_definition"),
     }
 )
 
@@ -90,10 +92,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         remarked: Whether its side effects have been looked for.
         untold: What is to be told of them with the first hit.
         known_as: The name it is supposed to have, where no name is found that leads to it.
-        strategy: The ``tf.distribute`` strategy on whose replicas it runs; None for none.
     """
 
-    strategy: Any = None
     untold: str | None = None
     recorder: Recorder  # type: ignore[assignment]
 
@@ -137,7 +137,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         is_bound = isinstance(self.python_function, MethodType)
         is_known = self.name.isidentifier() and not is_bound
         self.known_as: str | None = self.name if is_known else None
-        self.recorder.spoken_name = lambda: None if (me := own()) is None else me.spoken_name()
+        self.recorder.reference_expression = lambda: (
+            None if (me := own()) is None else me.reference_expression()
+        )
         self.recorder.on_cache_change = self._dispatch.invalidate
         self._observed = _tensorflow.observe(self, self.recorder)
         self._descriptor_cache = Instances()
@@ -156,7 +158,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Its parameters as text, such as ``(images, labels, training=True)``."""
         return parameters_text(self.python_function)
 
-    def spoken_name(self) -> str | None:
+    def reference_expression(self) -> str | None:
         """The expression by which code can refer to it, such as ``train_step`` or ``model.step``.
 
         Returns:
@@ -200,8 +202,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Calls the function: as ``tf.function``'s, and recorded."""
         __tracebackhide__ = True
         recorder = self.recorder
-        if stance_of(self.id, recorder.own_stance) == "eager":
+        stance = stance_of(self.id, recorder.own_stance)
+        if stance == "eager":
             return self._run_eagerly(args, kwargs)
+        if stance == "check_numerics":
+            return checked_call(self, args, kwargs)
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
         state = recorder.guards.state
@@ -227,7 +232,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         finally:
             del calls[depth:]
             seconds = time.perf_counter() - started
-            if depth == calls.ground:
+            if depth == calls.eager_depth:
                 spent = calls.spent
                 spent.running += seconds
                 spent.calls += 1
@@ -237,8 +242,6 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         """Makes a call as TensorFlow does; returns its value, and its trace if it was a hit."""
         __tracebackhide__ = True
         recorder = self.recorder
-        if replicas.runner is not None:
-            replicas.runner.adopt(self, args, kwargs)
         host = self._of_state(args, kwargs, state)
         fresh = _tensorflow.initialization(host)
         locked = _tensorflow.holds_lock(host)
@@ -259,7 +262,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 call.trace.sample = sample_of(self, call.trace._concrete(), args, kwargs)
             return result, None if call.added else call.trace
         except RunEagerly:
-            calls.ground += depth == calls.ground
+            calls.eager_depth += depth == calls.eager_depth
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # and so its arguments did fit
@@ -274,7 +277,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             raise VariableCreationError(refusal) from None
         finally:
             del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
-            calls.ground = min(calls.ground, depth)
+            calls.eager_depth = min(calls.eager_depth, depth)
             if fresh is not None and not call.added:  # the first call of its state has failed
                 _tensorflow.restore_initialization(host, fresh)
             if not locked:  # TensorFlow keeps its lock when the arguments do not fit
@@ -429,29 +432,33 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         depth = len(calls)
         try:
             calls.append(self.recorder)
-            calls.ground += depth == calls.ground
+            calls.eager_depth += depth == calls.eager_depth
             return self._run_python(self.python_function, args, kwargs)
         finally:
             del calls[depth:]
-            calls.ground = min(calls.ground, depth)
+            calls.eager_depth = min(calls.eager_depth, depth)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
-        """Runs the user's Python, converted or not: here, or on the replicas of the strategy."""
+        """Runs the user's Python, converted or not: here, or on the replicas of a strategy."""
         __tracebackhide__ = True
-        if self.strategy is None:
+        if self.recorder.spread is None:
             return python(*args, **kwargs)
-        return self.strategy.run(python, tuple(args), dict(kwargs))
+        return self.recorder.spread.run(python, tuple(args), dict(kwargs))
 
-    def run_under(self, strategy: Any) -> None:
-        """Has the calls that follow run under a strategy; under none if it is None.
+    @contextmanager
+    def spread_by(self, spread: Any) -> Iterator[None]:
+        """Has calls inside run on the replicas of a strategy, and have traces of their own.
 
         Args:
-            strategy: A ``tf.distribute`` strategy, or what has a ``run`` like one's.
+            spread: Its `run` calls a function on the replicas; its `label` names the strategy.
         """
-        self.strategy = strategy
-        label = getattr(strategy, "label", type(strategy).__name__)
-        self.recorder.strategy = None if strategy is None else (label, serial(strategy), False)
+        before, self.recorder.spread = self.recorder.spread, spread
         self._dispatch.invalidate()
+        try:
+            yield
+        finally:
+            self.recorder.spread = before
+            self._dispatch.invalidate()
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
         """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
@@ -583,16 +590,25 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = None if looked_up is None else looked_up.concrete
         return None if concrete is None else self.recorder.traces.get(id(concrete))
 
-    def run(self, *args: Any, metadata: bool = False, **kwargs: Any) -> Run:
+    def run(
+        self,
+        *args: Any,
+        metadata: bool = False,
+        numerics: bool = False,
+        values: bool = False,
+        **kwargs: Any,
+    ) -> Run:
         """Makes a call and records on which device each operation ran.
 
         RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``. The call traces if it
         must; it is a real call, but it is not counted.
 
         Args:
-            *args: Positional arguments of the call; one that is called ``metadata`` has to be.
+            *args: Positional arguments of the call; those that are called as an option have to be.
             metadata: Whether TensorFlow's profiler measures how long each operation takes:
                 ``times``, and the step statistics of the ``RunMetadata``.
+            numerics: Whether to look before the call for NaN and infinity, as `numerics` does.
+            values: Whether to keep its intermediate values before the call, as `values` does.
             **kwargs: The other arguments of the call.
 
         Returns:
@@ -601,10 +617,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         Raises:
             ProfilerBusyError: If times are asked for while another profiler is running.
         """
+        found = self.numerics(*args, **kwargs) if numerics else None
+        kept = self.values(*args, **kwargs) if values else None
         concrete = self.get_concrete_function(*args, **kwargs)
         watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
-        return watched
+        return replace(watched, numerics=found, values=kept)
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
@@ -615,6 +633,38 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             CheckError: If the arguments do not fit the function.
         """
         return check(self, args, kwargs)
+
+    def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
+        """Finds the operations of a call that give NaN or infinity from finite numbers.
+
+        The function is traced once more and run; operations in loops, in branches, in functions
+        that it calls and in gradients are looked at, too. Nothing stays changed, as after `check`.
+
+        Raises:
+            CheckError: If the arguments do not fit the function.
+        """
+        return numerics(self, args, kwargs)
+
+    def values(
+        self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
+    ) -> Values:
+        """Keeps intermediate values of a call, from its graph. Nothing stays changed.
+
+        Args:
+            *args: The arguments of the call; names may follow those that it takes, as in
+                ``f.values(x, "hidden")``.
+            names: The names whose values are kept; without names and lines, all are.
+            line: The line, or lines, whose values are kept, with those of each part of it.
+            **kwargs: The other arguments of the call.
+
+        Returns:
+            The values, by name: arrays as they were computed last; ``.all`` has each of them.
+
+        Raises:
+            CheckError: If the arguments do not fit the function.
+        """
+        lines = (line,) if isinstance(line, int) else tuple(line)
+        return values(self, args, kwargs, names, lines)
 
     # What keeps it small ----------------------------------------------------------------
 

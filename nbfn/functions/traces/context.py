@@ -20,8 +20,20 @@ from nbfn.serial import serial
 _SUMMARIES = "summary"
 
 
-Strategy = tuple[str, object, bool]
-"""The class and the number of a strategy, and whether the call is one of its replicas'."""
+class Strategy(NamedTuple):
+    """The ``tf.distribute`` strategy of a call.
+
+    Attributes:
+        label: The name of its class, or what is shown for it.
+        number: Tells strategies of one class apart.
+        is_replica: Whether the call is one of its replicas'.
+        is_spread: Whether the call is spread over the replicas, by ``session.run``.
+    """
+
+    label: str
+    number: object
+    is_replica: bool = False
+    is_spread: bool = False
 
 
 class Context(NamedTuple):
@@ -60,7 +72,7 @@ def _strategy() -> Strategy | None:
         return None
     strategy = tf.distribute.get_strategy()
     replica = not tf.distribute.in_cross_replica_context()
-    return type(strategy).__name__, serial(strategy), replica
+    return Strategy(type(strategy).__name__, serial(strategy), replica)
 
 
 def summaries_of(attributes: Collection[Any]) -> object | None:

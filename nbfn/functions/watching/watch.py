@@ -15,6 +15,7 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.errors import NbfnError, NbfnWarning, tell_failure
 from nbfn.functions.calls.record import RecordView
+from nbfn.functions.inside.instrument import instrument_here
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.watching.data_functions import warn_of_data_function
@@ -151,6 +152,8 @@ def stop_discovering() -> None:
 
 def _traced(concrete: Any) -> None:
     """Is called by TensorFlow with each new concrete function."""
+    if instrument_here() is not None:  # the trace is gone with what looks into it
+        return
     try:
         _see(concrete)
     except NbfnWarning:  # Python's filters make it an error, as the user has asked

@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +19,8 @@ from nbfn.functions.calls.placement import Run, run
 from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.checking.check import Check, check
 from nbfn.functions.guards import Guards
+from nbfn.functions.inside.numerics import Numerics, numerics
+from nbfn.functions.inside.values import Values, values
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.retraces.explain import explain
@@ -160,6 +163,21 @@ class WatchedFunction(RecordView):
         again = function(plain_function(self._alive().python_function))
         owner = () if self.owner is None else (self.owner,)
         return check(again, (*owner, *args), kwargs)
+
+    def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
+        """Finds where a call gives NaN or infinity; see `TracedFunction.numerics`."""
+        again = function(plain_function(self._alive().python_function))
+        owner = () if self.owner is None else (self.owner,)
+        return replace(numerics(again, (*owner, *args), kwargs), function=self.label)
+
+    def values(
+        self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
+    ) -> Values:
+        """Keeps intermediate values of a call; see `TracedFunction.values`."""
+        again = function(plain_function(self._alive().python_function))
+        owner = () if self.owner is None else (self.owner,)
+        lines = (line,) if isinstance(line, int) else tuple(line)
+        return values(again, (*owner, *args), kwargs, names, lines)
 
     def suggest(self) -> Cover:
         """The least general signature that covers the newest trace and its relatives.
@@ -327,5 +345,5 @@ def _site(python_function: Any) -> Site:
 def _count_outermost() -> None:
     """Counts a call, if nothing that nbfn counts contains it; how long it runs is not known."""
     calls = this_thread.calls
-    if len(calls) == calls.ground and not tf.inside_function():
+    if len(calls) == calls.eager_depth and not tf.inside_function():
         calls.spent.calls += 1

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.code import closure
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.record import GroupView
+from nbfn.functions.inside.numerics import Numerics, numerics
 from nbfn.functions.recording.explanation import Explanation
+from nbfn.functions.traced.function import function
 from nbfn.functions.watching.origin import origin_of
 from nbfn.text import count
 
@@ -51,8 +54,8 @@ class WatchedObject(GroupView):
         obj = self._object()
         if obj is None:
             return
-        for name, function in tf_functions(obj).items():
-            self._names[name] = self._observe(function, f"{self.label}.{name}", obj)
+        for name, found in tf_functions(obj).items():
+            self._names[name] = self._observe(found, f"{self.label}.{name}", obj)
 
     @property
     def functions(self) -> dict[str, Any]:
@@ -77,15 +80,38 @@ class WatchedObject(GroupView):
         Raises:
             AmbiguousError: If there are several, or none yet.
         """
+        return self._only("explain")(*args, **kwargs)  # type: ignore[no-any-return]
+
+    def _only(self, question: str) -> Callable[..., Any]:
+        """What answers a question, if there is only one function."""
         functions = self.functions
         if len(functions) != 1:
             known = ", ".join(f"`{name}`" for name in functions) or "none yet"
             raise AmbiguousError(
                 f"`{self.label}` has these tf.functions: {known}; ask one of them, as in "
-                f'watched["{next(iter(functions), "train_function")}"].explain(...)'
+                f'watched["{next(iter(functions), "train_function")}"].{question}(...)'
             )
         (only,) = functions.values()
-        return only.explain(*args, **kwargs)  # type: ignore[no-any-return]
+        return getattr(only, question)  # type: ignore[no-any-return]
+
+    def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
+        """Finds where a step of a Keras model gives NaN or infinity; the model stays as it is.
+
+        Args:
+            *args: A batch: the inputs alone, for a prediction; inputs and targets, and weights if
+                there are any, for a step of training. Of a module, what its only function takes.
+            **kwargs: Of a module, the function's other arguments.
+
+        Raises:
+            AmbiguousError: If it is a module with several functions, or none yet.
+        """
+        model = self._object()
+        if model is None or not self.is_late:
+            return self._only("numerics")(*args, **kwargs)  # type: ignore[no-any-return]
+        if len(args) > 1:
+            found = numerics(function(lambda *data: model.train_step(data)), args, kwargs)
+            return replace(found, function=f"{self.label}.train_step")
+        return replace(numerics(function(lambda x: model(x)), args, kwargs), function=self.label)
 
     def __repr__(self) -> str:
         functions = list(self.functions.values())

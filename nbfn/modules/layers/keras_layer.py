@@ -33,7 +33,7 @@ from nbfn.modules.layers.keras_template import (
 )
 from nbfn.modules.lifecycle import binding
 from nbfn.modules.lifecycle.methods import nowrap, wrap
-from nbfn.modules.lifecycle.naming import alike, fingerprint
+from nbfn.modules.lifecycle.naming import alike, configuration
 from nbfn.modules.module.module import Module
 from nbfn.modules.variables.keys import as_number
 from nbfn.modules.variables.scope import Scope
@@ -195,7 +195,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
     kept = memo.get(scope.path)
     if kept is not None and kept[0] == defaults and alike(kept[1], module, exact=True):
         return kept[2]  # type: ignore[no-any-return]
-    config = (fingerprint(module), defaults)
+    config = (configuration(module), defaults)
     given = module.__dict__.get("layer")
     weighty = isinstance(given, keras.Layer) and stands_for_itself(given)
 

@@ -139,10 +139,10 @@ def _kind_of(collection: str | None) -> str:
 
 
 def alike(a: Any, b: Any, exact: bool = False) -> bool:
-    """Whether two modules have the same type and configuration (see ``fingerprint``)."""
+    """Whether two modules have the same type and configuration (see ``configuration``)."""
     return _is_same_class(type(a), type(b)) and all(
         a.__dict__[n] is b.__dict__[n]
-        or fingerprint(a.__dict__[n], exact) == fingerprint(b.__dict__[n], exact)
+        or configuration(a.__dict__[n], exact) == configuration(b.__dict__[n], exact)
         for n in a.__field_names__
     )
 
@@ -165,8 +165,10 @@ def assigned(code: types.CodeType) -> frozenset[str]:
     return found
 
 
-def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozenset()) -> Hashable:
-    """A value by which two configurations compare equal when they are written alike.
+def configuration(
+    value: Any, exact: bool = True, _inside: frozenset[int] = frozenset()
+) -> Hashable:
+    """Returns a value by which two configurations compare equal when they are written alike.
 
     Functions written at one place are alike (a lambda in a compact method is a new object in each
     call), Keras objects are alike when their configs are, modules when their fields are.
@@ -186,7 +188,7 @@ def fingerprint(value: Any, exact: bool = True, _inside: frozenset[int] = frozen
     inside = _inside | {id(value)}
 
     def again(part: Any) -> Hashable:
-        return fingerprint(part, exact, inside)
+        return configuration(part, exact, inside)
 
     if isinstance(value, Mapping):
         return ("map", tuple((again(k), again(v)) for k, v in value.items()))

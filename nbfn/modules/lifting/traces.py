@@ -25,7 +25,7 @@ from nbfn._tensorflow import (
 from nbfn.code import is_user_module
 from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.fields import is_module
-from nbfn.modules.lifecycle.naming import fingerprint
+from nbfn.modules.lifecycle.naming import configuration
 from nbfn.modules.lifting.arguments import has_place, places_in, scope_of
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array, pack
 from nbfn.modules.lifting.inner_store import Streams
@@ -49,6 +49,9 @@ _MAX_STATES = 16
 # One for all, because a transformation is often made anew in each call of a compact method.
 _cache: OrderedDict[Hashable, list[_Kept]] = OrderedDict()
 _lock = threading.Lock()
+# Traces that have captured tensors or variables of the user's, which they keep alive: each lives as
+# long as the function that was traced, as those of a tf.function do.
+_capturing: weakref.WeakKeyDictionary[Any, dict[Hashable, _Kept]] = weakref.WeakKeyDictionary()
 # What a function has read, which is looked at again only if it no longer holds.
 _looks: weakref.WeakKeyDictionary[Any, dict[Any, State]] = weakref.WeakKeyDictionary()
 
@@ -78,14 +81,15 @@ def call_traced(
     if context.here.interceptors or lift.store.wanted is not None:
         # What looks on at calls is part of the trace, and is gone after it.
         return once.finish(once.traced(options))
-    key = (lift.label, _what(fn), fingerprint(dict(options)), once.key())
+    key = (lift.label, _what(fn), configuration(dict(options)), once.key())
     place = once.place()
     reads = functools.partial(once.reads, unasked or fn)
     now = reads()
     with _lock:
         kept = _cache.setdefault(key, [])
         _cache.move_to_end(key)
-    for each in kept:
+    capturing = _of(_capturing, unasked or fn)
+    for each in (*kept, *filter(None, [capturing.get(key)])):
         # Modules of one configuration share a trace if nothing in it depends on their place.
         fits = not each.trace.placed or each.place == place
         if fits and not each.state.changes(now.fingerprints):
@@ -96,15 +100,19 @@ def call_traced(
     started = time.perf_counter()
     trace = once.traced(options)
     seconds = time.perf_counter() - started
-    if trace.concrete.captured_inputs:
-        return once.finish(trace)  # kept, it would keep the user's tensors and variables alive
+    if any(not hasattr(each, "numpy") for each in trace.concrete.captured_inputs):
+        return once.finish(trace)  # it belongs to the graph around it
     changed = state.changes(reads().fingerprints)
     if unasked is not None and (changed or now.opaque or random_state() != before):
         return once.finish(trace)  # it does something each time, so it runs each time
     state.learn(source for source, _ in changed)
+    made = _Kept(trace, place, state)
     with _lock:
-        kept.insert(0, _Kept(trace, place, state))
-        del kept[_MAX_STATES:]
+        if trace.concrete.captured_inputs:
+            capturing[key] = made
+        else:
+            kept.insert(0, made)
+            del kept[_MAX_STATES:]
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
     once.tell(unasked or fn, trace, state, seconds)
@@ -193,7 +201,7 @@ class _Call:
                 (self._inside(("", scope_of(thing).path)), _named(thing))
                 for thing in places_in([self.module, static])
             ),
-            fingerprint([leaf for leaf in static if not places_in(leaf)]),
+            configuration([leaf for leaf in static if not places_in(leaf)]),
             *self._inputs_key(),
         )
 
@@ -208,7 +216,7 @@ class _Call:
         roots += [("", leaf) for leaf in static if not has_place(leaf)]
         roots = [(name, value) for name, value in roots if not is_immutable(value)]
         place = tuple((name, id(value)) for name, value in roots)
-        looks = _looks_of(fn)
+        looks = _of(_looks, fn)
         known = looks.get(place)
         if known is None or not known.holds():
             known = state_of(roots)
@@ -307,9 +315,10 @@ class _Call:
         return output
 
 
-def _looks_of(function: Any) -> dict[Any, State]:
+def _of(known: weakref.WeakKeyDictionary[Any, dict[Any, Any]], function: Any) -> dict[Any, Any]:
+    """Returns what is known of a function, and dies with it."""
     try:
-        return _looks.setdefault(function, {})
+        return known.setdefault(function, {})
     except TypeError:  # a callable object that has no hash, or no weak references
         return {}
 
@@ -323,9 +332,9 @@ def _what(function: Any) -> Hashable:
         return _what(function.func), tuple(map(_what, function.args)), _what(function.keywords)
     if isinstance(function, FunctionType) and is_user_module(function.__module__):
         # One made here, and again in each call; what it closes over is state.
-        own = fingerprint([function.__defaults__, function.__kwdefaults__])
+        own = configuration([function.__defaults__, function.__kwdefaults__])
         return function.__code__, own
-    return fingerprint(function)
+    return configuration(function)
 
 
 def _named(thing: Any) -> Hashable:
@@ -334,7 +343,7 @@ def _named(thing: Any) -> Hashable:
         return thing.collection, thing.name
     # A class that was transformed in a method is another one in each call.
     cls = getattr(type(thing), "__untransformed__", type(thing))
-    return serial(cls), fingerprint([thing.__dict__[name] for name in cls.__field_names__])
+    return serial(cls), configuration([thing.__dict__[name] for name in cls.__field_names__])
 
 
 def _vector(counts: Any) -> Any:

@@ -420,7 +420,7 @@ def _named(state: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _carry(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], Carried]:
     old, found = dict(leaves(state)), dict[str, list[tuple[str, str]]]()
 
-    def told(kind: str, path: tuple[str, ...]) -> None:
+    def note(kind: str, path: tuple[str, ...]) -> None:
         found.setdefault(kind, []).append((path[0], "/".join(path[1:])))
 
     result: dict[str, Any] = {}
@@ -430,8 +430,8 @@ def _carry(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[st
         fits = before is not None and (
             before.dtype == value.dtype and before.shape.is_compatible_with(value.shape)
         )
-        told("kept" if fits else "made" if before is None else "changed", path)
+        note("kept" if fits else "made" if before is None else "changed", path)
         grown(result, path[:-1])[path[-1]] = before if fits else value
     for path in old.keys() - new.keys():
-        told("dropped", path)
+        note("dropped", path)
     return result, Carried(**{kind: tuple(sorted(names)) for kind, names in found.items()})

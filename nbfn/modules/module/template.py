@@ -32,7 +32,7 @@ from nbfn.modules.lifecycle import context
 from nbfn.modules.lifecycle.binding import Life, adopt, claim, hold_all, is_stored
 from nbfn.modules.lifecycle.fields import holds_modules, init_fields, make_dataclass, map_modules
 from nbfn.modules.lifecycle.methods import reraise_hidden, wrap_class
-from nbfn.modules.lifecycle.naming import fingerprint
+from nbfn.modules.lifecycle.naming import configuration
 from nbfn.modules.lifecycle.reuse import known_child, may_be_reused
 from nbfn.modules.lifecycle.setup import inspect_hook, prepare
 from nbfn.modules.specs.config import ConfigOf
@@ -376,11 +376,11 @@ class Template(tf.Module):
         assert isinstance(other, Template)
         if self._has_identity() or other._has_identity():
             return False
-        return self.name == other.name and fingerprint(self) == fingerprint(other)
+        return self.name == other.name and configuration(self) == configuration(other)
 
     def __hash__(self) -> int:
         """Agrees with ``==``."""
-        return id(self) if self._has_identity() else hash((self.name, fingerprint(self)))
+        return id(self) if self._has_identity() else hash((self.name, configuration(self)))
 
     def __repr__(self) -> str:
         """The constructor call, and for a bound module its known submodules; runs no setup."""

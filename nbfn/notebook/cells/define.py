@@ -28,7 +28,6 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
     __tracebackhide__ = True
     options.refuse_for_definitions()
     namespace = shell.user_ns
-    options.strategy(namespace)
     names = [node.name for node in cell.body if isinstance(node, ast.FunctionDef)]
     before = {name: namespace.get(name) for name in names}
     exec(cell.compiled(ast.Module(cell.body, type_ignores=[])), namespace)
@@ -48,7 +47,6 @@ def _traced(
     name: str, before: Any, options: CellOptions, namespace: dict[str, Any]
 ) -> TracedFunction:
     lasting = (options.lasting, options.stance)
-    strategy = options.strategy(namespace)
     defined = namespace[name]
     if isinstance(defined, TracedFunction):
         return defined
@@ -56,15 +54,10 @@ def _traced(
         raise UsageError(
             f"`{name}` is of type {type(defined).__name__} after its decorators, not a function"
         )
-    if (
-        isinstance(before, TracedFunction)
-        and before.strategy is strategy
-        and is_unchanged(before, defined, lasting)
-    ):
+    if isinstance(before, TracedFunction) and is_unchanged(before, defined, lasting):
         namespace[name] = before
         return before
     traced: TracedFunction = function(defined, **options.of_function(defined, namespace))
-    traced.strategy = strategy
     traced.stance = options.stance  # type: ignore[assignment]
     note_options(traced, lasting)
     namespace[name] = traced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,6 @@ class CellOptions:
         inputs: The arguments that a body is to have; None if nbfn is to choose.
         outputs: The names that a body is to leave; None for all.
         device: The device that a body runs on.
-        strategy_name: The name of the strategy on whose replicas the functions run.
         stance: The stance that a body runs under, and that calls of functions take.
         is_whole: Whether a body is to be one graph.
         checks: Whether each trace of a body is compared with Python first.
@@ -34,7 +33,6 @@ class CellOptions:
     inputs: tuple[str, ...] | None = None
     outputs: tuple[str, ...] | None = None
     device: str | None = None
-    strategy_name: str | None = None
     stance: str | None = None
     is_whole: bool = False
     checks: bool = False
@@ -48,8 +46,6 @@ class CellOptions:
         """
         if arguments.max_traces < 1:
             raise UsageError(f"--max-traces is {arguments.max_traces}, expected at least 1")
-        if arguments.strategy is not None:
-            _refuse_beside_strategy(arguments)
         given = {
             "jit_compile": arguments.jit or None,
             "autograph": False if arguments.no_autograph else None,
@@ -65,7 +61,6 @@ class CellOptions:
             _names(arguments.inputs),
             _names(arguments.outputs),
             unquoted(arguments.device),
-            arguments.strategy,
             arguments.stance,
             _is_whole(arguments),
             arguments.check,
@@ -92,22 +87,6 @@ class CellOptions:
             parameters = list(inspect.signature(python_function).parameters)
             options["input_signature"] = signature_of(self.signature, parameters, namespace)
         return options
-
-    def strategy(self, namespace: Mapping[str, Any]) -> Any:
-        """The strategy of that name.
-
-        Raises:
-            UsageError: If the notebook has none.
-        """
-        if self.strategy_name is None:
-            return None
-        found = namespace.get(self.strategy_name)
-        if not hasattr(found, "run") or not hasattr(found, "scope"):
-            raise UsageError(
-                f"--strategy: `{self.strategy_name}` is not a tf.distribute strategy of the "
-                "notebook"
-            )
-        return found
 
     def device_scope(self) -> str | None:
         """The device that a body runs on.
@@ -156,23 +135,13 @@ class CellOptions:
 
 
 def _is_whole(arguments: Namespace) -> bool:
-    implied = (arguments.inputs, arguments.outputs, arguments.signature, arguments.strategy)
+    implied = (arguments.inputs, arguments.outputs, arguments.signature)
     return (
         arguments.whole
         or arguments.define
         or arguments.local_state
         or any(each is not None for each in implied)
     )
-
-
-def _refuse_beside_strategy(arguments: Namespace) -> None:
-    for option, given, why in (
-        ("--device", arguments.device, "the strategy chooses the devices of its replicas"),
-        ("--local-state", arguments.local_state, "the strategy creates the variables"),
-        ("--check", arguments.check, "leave --strategy out to compare one replica"),
-    ):
-        if given:
-            raise UsageError(f"{option} does not go with --strategy; {why}")
 
 
 def _is_meant(wanted: Any, device: Any) -> bool:

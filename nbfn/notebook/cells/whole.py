@@ -17,7 +17,7 @@ from nbfn.functions import TracedFunction, function
 from nbfn.functions.effects.finder import Effect, Finder, Walk
 from nbfn.functions.effects.rules import Reason
 from nbfn.functions.effects.values import Scope, names_in
-from nbfn.functions.segments.promise import NotKeptError, Promise, Recipe
+from nbfn.functions.segments.contract import NotKeptError, OutputContract, Recipe
 from nbfn.functions.segments.segment import is_argument
 from nbfn.functions.segments.text import RESULT, names_of
 from nbfn.notebook.cells.body import DEFAULT_NAME, surrounded
@@ -100,9 +100,9 @@ class _Keeper:
             made[RESULT] = None
         if self.has_local_state:  # its variables end with the call
             made = {name: v for name, v in made.items() if not isinstance(v, tf.Variable)}
-        promise = Promise(made, self.given)
-        results = promise.keep(made)
-        self.latest = promise.recipe
+        contract = OutputContract(made, self.given)
+        results = contract.keep(made)
+        self.latest = contract.recipe
         return results
 
 
@@ -151,16 +151,13 @@ def whole(
     made: FunctionType = scope["make"](keeper)
     made.__qualname__, made.__module__ = own_name, namespace.get("__name__", "__main__")
     show_as(file, cell.file)
-    strategy = options.strategy(namespace)
     if (
         kept is not None
         and kept.inputs == inputs
-        and kept.function.strategy is strategy
         and is_unchanged(kept.function, made, options.lasting, own_policy=True)
     ):
         return kept
     traced: TracedFunction = function(made, **options.of_function(made, namespace))
-    traced.strategy = strategy
     note_options(traced, options.lasting)
     traced.known_as = name
     return WholeCell(traced, inputs, keeper)

@@ -198,8 +198,10 @@ def _note(
         add_note_of_interrupt(error, list(walk(traceback)))
     else:
         from nbfn.notebook.errors.notes import add_notes
+        from nbfn.notebook.errors.values import add_values
 
         add_notes(error, traceback, namespace)
+        add_values(error)
 
 
 def _has_its_own_view(error: BaseException) -> bool:

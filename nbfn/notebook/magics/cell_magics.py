@@ -21,7 +21,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from nbfn.notebook.magics.auto import MAGIC, SWITCH, Auto
 from nbfn.notebook.magics.line_arguments import parsed_line
-from nbfn.notebook.magics.telling import TellingMagics
+from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
 
 _KEPT = "_nbfn_cells"
 """The notebook's name for what is kept of the cells, so that it goes with the other names."""
@@ -33,7 +33,7 @@ _MAX_TEXTS = 100
 
 
 @magics_class
-class CellMagics(TellingMagics):
+class CellMagics(RequiresTensorFlowMagics):
     """The magics that run cells."""
 
     _shown: tuple[Any, Any] | None = None
@@ -78,12 +78,11 @@ class CellMagics(TellingMagics):
     )
     @argument(
         "--stance",
-        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace"),
-        help="what this run does when no trace fits",
+        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"),
+        help="what this run does when no trace fits, or whether it stops at NaN",
     )
     @argument("--auto", action="store_true", help=SUPPRESS)
     @argument("--device", help="device that the cell runs on, such as CPU:0")
-    @argument("--strategy", help="name of the tf.distribute strategy that it runs under")
     @no_var_expand
     @output_can_be_silenced
     @cell_magic

@@ -15,7 +15,6 @@ from IPython.core.magic import Magics
 
 _LINE = re.compile(r"^\s*(?P<magic>%{1,2}\w+)\s(?P<rest>.*)$", re.DOTALL)
 _FUNCTIONS = {"function", "functions", "call", "name"}
-_OBJECTS = {"objects", "strategy"}
 _VALUES = {"inputs", "outputs"}
 
 
@@ -96,8 +95,8 @@ class Completion:
         yield from map(str, action.choices or ())
         if action.dest in _FUNCTIONS:
             yield from self._names(_is_traced)
-        elif action.dest in _OBJECTS:
-            yield from self._names(callable if action.dest == "objects" else _is_strategy)
+        elif action.dest == "objects":
+            yield from self._names(callable)
         elif action.dest in _VALUES:
             yield from self._names(lambda value: not callable(value))
         elif action.dest == "device" and "tensorflow" in sys.modules:
@@ -124,7 +123,3 @@ def _option(parser: argparse.ArgumentParser, word: str) -> argparse.Action | Non
 
 def _is_traced(value: Any) -> bool:
     return hasattr(type(value), "traces")
-
-
-def _is_strategy(value: Any) -> bool:
-    return hasattr(type(value), "scope") and hasattr(type(value), "run")

@@ -25,13 +25,13 @@ from nbfn.notebook.magics.line_arguments import (
     refuse_several,
     show,
 )
-from nbfn.notebook.magics.telling import TellingMagics
+from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
 
 _FUNCTION = "name of a traced function, or an expression such as model.step (default: all)"
 
 
 @magics_class
-class LineMagics(TellingMagics):
+class LineMagics(RequiresTensorFlowMagics):
     """The magics that take a line."""
 
     @magic_arguments()
@@ -216,13 +216,13 @@ class LineMagics(TellingMagics):
     @argument(
         "stance",
         nargs="?",
-        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace"),
+        choices=("default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"),
         help="the stance from now on; without one, the current stance is shown",
     )
     @no_var_expand
     @line_magic
     def tf_stance(self, line: str) -> None:
-        """Say what calls do that would retrace, from now on.
+        """Say what calls do that would retrace, or give NaN, from now on.
 
         For a stretch of code, in Python: ``with nbfn.stance("fail_on_retrace"):``.
         """
@@ -232,6 +232,49 @@ class LineMagics(TellingMagics):
         if wanted is not None:
             set_stance(wanted)
         print(f"stance: {stance_of('', None)}")  # noqa: T201
+
+    @magic_arguments()
+    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
+    @no_var_expand
+    @line_magic
+    def tf_numerics(self, line: str) -> None:
+        """Find the lines where a call gives NaN or infinity, and from what. Nothing stays changed.
+
+        Python: ``f.numerics(…)``; ``nbfn.stance("check_numerics")`` stops where it happens.
+
+        Examples::
+
+            %tf_numerics train_step(images, labels)
+        """
+        from nbfn.views.pages.inside import numerics_outline
+
+        parsed_line(self.tf_numerics, line)
+        function, args, kwargs = call_in(self.shell, line)
+        with one_line(TypeError, NotImplementedError):
+            found = function.numerics(*args, **kwargs)
+        show(numerics_outline(found))
+
+    @magic_arguments()
+    @argument("call", nargs="+", help="a call, such as train_step(images, labels)")
+    @no_var_expand
+    @line_magic
+    def tf_lines(self, line: str) -> None:
+        """Time the lines of a function in a call, the slowest first. Nothing stays changed.
+
+        Python: ``nbfn.lines(f, …)``.
+
+        Examples::
+
+            %tf_lines train_step(images, labels)
+        """
+        from nbfn.functions.graphs.lines import lines
+        from nbfn.views.pages.inside import lines_outline
+
+        parsed_line(self.tf_lines, line)
+        function, args, kwargs = call_in(self.shell, line)
+        with one_line(TypeError, NotImplementedError, RuntimeError):
+            found = lines(function, *args, **kwargs)
+        show(lines_outline(found))
 
     @magic_arguments()
     @argument("objects", nargs="*", help="names of tf.functions, Keras models, tf.Modules")

@@ -13,9 +13,9 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions import TracedFunction, function
+from nbfn.functions import Trace, TracedFunction, function
 from nbfn.sessions.cluster.errors import StrategyError
-from nbfn.sessions.cluster.spread import Spread, name_of
+from nbfn.sessions.cluster.spread import name_of
 from nbfn.sessions.cluster.strategy import used
 
 
@@ -53,7 +53,7 @@ def for_one_device(given: Any) -> Any:
     Raises:
         StrategyError: If it changes variables of the strategy, or communicates by itself.
     """
-    if not isinstance(given, TracedFunction) or not isinstance(given.strategy, Spread):
+    if not isinstance(given, TracedFunction) or not any(map(is_spread, given.traces)):
         return given
     traced: TracedFunction = given
     alone: TracedFunction = function(traced.python_function, input_signature=traced.input_signature)
@@ -91,6 +91,12 @@ def _collectives() -> Iterator[list[str]]:
     finally:
         for name in names:
             delattr(context, name)
+
+
+def is_spread(trace: Trace) -> bool:
+    """Whether a trace was made for the replicas of a strategy."""
+    strategy = trace.context.strategy if trace.context is not None else None
+    return strategy is not None and strategy.is_spread
 
 
 def _refuse(traced: TracedFunction, why: str) -> None:

@@ -6,6 +6,7 @@ of the batch is a mean over its rows, or a row for each row: the loss, and so it
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,19 +16,19 @@ import tensorflow as tf
 
 from nbfn.sessions.cluster.errors import StrategyError
 
+IN_SCOPE = (
+    "Make models and optimizers in a block `with nbfn.session().scope():`, and there also the "
+    "variables of the optimizer: `optimizer.build(model.trainable_variables)`"
+)
+"""Where a strategy's variables are made."""
+
 
 class Spread:
-    """Runs functions on the replicas of a ``tf.distribute`` strategy.
+    """Runs functions on the replicas of a ``tf.distribute`` strategy, with a share each."""
 
-    Each replica gets its share of the batch; if it is not to be split, the whole batch.
-    """
-
-    def __init__(self, strategy: Any, splits: bool = True) -> None:
+    def __init__(self, strategy: Any) -> None:
         self.strategy = strategy
-        self.splits = splits
-        how = "" if splits else ", each with the whole batch"
-        replicas = strategy.num_replicas_in_sync
-        self.label = f"{name_of(strategy)} with {replicas} replicas{how}"
+        self.label = f"{name_of(strategy)} with {strategy.num_replicas_in_sync} replicas"
 
     def run(
         self, function: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None
@@ -39,19 +40,20 @@ class Spread:
             other floating values averaged, and anything else once.
 
         Raises:
-            StrategyError: If an argument cannot be split.
+            StrategyError: If an argument cannot be split, or a variable is made in a graph.
         """
         if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
             return function(*args, **(kwargs or {}))  # it is a part of what a replica runs
         given = tf.nest.map_structure(_as_tensor, (tuple(args), dict(kwargs or {})))
-        batch = Batch(tf.nest.flatten(given), self.strategy.num_replicas_in_sync, self.splits)
+        batch = Batch(tf.nest.flatten(given), self.strategy.num_replicas_in_sync)
 
         def on_replica() -> Any:
             replica = tf.distribute.get_replica_context()
             _average_gradients(replica)
             own = [batch.share(each, replica) for each in tf.nest.flatten(given)]
             positional, named = tf.nest.pack_sequence_as(given, own)
-            return tf.nest.map_structure(_value, function(*positional, **named))
+            with tf.variable_creator_scope(_create):
+                return tf.nest.map_structure(_value, function(*positional, **named))
 
         with self.strategy.scope():
             found = self.strategy.run(on_replica)
@@ -95,12 +97,12 @@ class Batch:
         is_split: Whether replicas get shares; if `size` is a tensor, whether they may.
     """
 
-    def __init__(self, leaves: Sequence[Any], replicas: int, splits: bool) -> None:
+    def __init__(self, leaves: Sequence[Any], replicas: int) -> None:
         self.size: Any = None
         self._rows: int | None = None
         own = any(_is_distributed(each) for each in leaves)  # the user has split it
         rowed = [each for each in leaves if _has_rows(each)]
-        self.is_split = splits and bool(rowed) and not own
+        self.is_split = bool(rowed) and not own
         if rowed:
             self._rows = rowed[0].shape[0]
             self.size = tf.shape(rowed[0])[0] if self._rows is None else self._rows
@@ -133,6 +135,20 @@ class Batch:
             return False
         rows = result.shape[0]
         return bool(rows == self._share if isinstance(self.size, int) else rows is None)
+
+
+def _create(next_creator: Callable[..., Any], **options: Any) -> Any:
+    """Makes a variable, but not in a graph.
+
+    There TensorFlow cannot make a strategy's variables from one another (measured: Keras's Adam
+    under MirroredStrategy, TensorFlow 2.21); the step fails when it runs.
+    """
+    if not tf.executing_eagerly():
+        raise StrategyError(
+            f"the variable `{options.get('name') or 'Variable'}` is made while replicas run the "
+            f"call. {IN_SCOPE}"
+        )
+    return next_creator(**options)
 
 
 def _has_rows(value: Any) -> bool:
@@ -178,13 +194,14 @@ def name_of(strategy: Any) -> str:
     return "MultiWorkerMirroredStrategy" if multi else type(strategy).__name__
 
 
-def averages_gradients(strategy: Any) -> bool:
+@functools.lru_cache(1)
+def averages_gradients(spread: Spread) -> bool:
     """Whether `_average_gradients` works with this Keras: a step of one, by each replica."""
     import keras
 
-    with strategy.scope():
+    with spread.strategy.scope():
         weight = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)
         optimizer = keras.optimizers.SGD(1.0)
         optimizer.build([weight])
-        Spread(strategy).run(lambda: optimizer.apply([tf.constant(1.0)], [weight]))
+        spread.run(lambda: optimizer.apply([tf.constant(1.0)], [weight]))
     return bool(weight.numpy() == -1.0)

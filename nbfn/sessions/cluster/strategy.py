@@ -1,88 +1,27 @@
-"""The strategy of the session: what is made under it, and what runs on its replicas.
+"""The strategy of the session: what is made under it, and what it runs on its replicas.
 
 RFC "Functions, not Sessions", section "Distributed Execution".
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
 
-from nbfn.functions import TracedFunction, live_functions
-from nbfn.functions.calls.replicas import current
+from nbfn.functions import TracedFunction
 from nbfn.sessions.cluster.errors import StrategyError
-from nbfn.sessions.cluster.proof import Unproven, prove, rehearse, strategys_variables
-from nbfn.sessions.cluster.spread import Spread, averages_gradients, name_of
-from nbfn.site import warn
+from nbfn.sessions.cluster.spread import IN_SCOPE, Spread, averages_gradients, name_of
 
 
-class Replicas:
-    """Has the notebook's functions run on the replicas of a ``tf.distribute`` strategy."""
+class _Current:
+    spread: Spread | None = None
 
-    def __init__(self, strategy: Any) -> None:
-        self.strategy = strategy
-        self._whole, self._split = Spread(strategy, splits=False), Spread(strategy)
-        self._settled: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._checked = False
-        self._schedules = isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy)
 
-    def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Runs a call on the replicas, the batch split, without a proof."""
-        if self._schedules:
-            raise StrategyError(
-                f"{name_of(self.strategy)} runs nothing itself; give the call to its coordinator: "
-                "tf.distribute.coordinator.ClusterCoordinator(strategy).schedule(function, args)"
-            )
-        self._check_keras()
-        if not isinstance(function, TracedFunction):
-            return self._split.run(function, args, kwargs)
-        if function.strategy is not self._split:
-            if not function.traces:
-                rehearse(function, args, kwargs, self._whole)
-            self._settled.add(function)
-            function.run_under(self._split)
-        return function(*args, **kwargs)
-
-    def adopt(self, function: Any, args: Any, kwargs: Any) -> None:
-        """Sees the first calls of a function, and settles how it runs.
-
-        A function that uses the strategy's variables runs on its replicas. They share the batch if
-        a rehearsal shows that the outcome is the same.
-        """
-        here = tf.executing_eagerly() and tf.distribute.in_cross_replica_context()
-        plain = tf.executing_eagerly() and not tf.distribute.has_strategy()
-        if self._schedules or not (here or plain) or function in self._settled:
-            return
-        self._settled.add(function)
-        if strategys_variables(function, self.strategy):
-            self._check_keras()
-            self._settle(function, args, kwargs)
-
-    def _settle(self, function: Any, args: Any, kwargs: Any) -> None:
-        try:
-            prove(function, args, kwargs, self._whole, self._split)
-        except Unproven as reason:
-            function.run_under(self._whole)
-            if reason.may_change:
-                self._settled.discard(function)
-            warn(
-                f"`{function.label}` gets the whole batch on each replica of "
-                f"{name_of(self.strategy)}: {reason}. That is exact, but no faster than one "
-                f"device; `nbfn.session().run({function.name}, ...)` splits the batch all the same"
-            )
-
-    def _check_keras(self) -> None:
-        if not self._checked and not averages_gradients(self.strategy):
-            raise StrategyError(
-                "optimizers of the installed Keras put the gradients of replicas together in a way "
-                "that nbfn does not know, so that steps would have the wrong length; use "
-                f"{name_of(self.strategy)}.run, and divide the loss by the number of replicas"
-            )
-        self._checked = True
+_current = _Current()
+"""What spreads calls over the replicas of the strategy of this process."""
 
 
 def use(strategy: Any) -> None:
@@ -96,17 +35,13 @@ def use(strategy: Any) -> None:
             f"strategy is of type {type(strategy).__name__}, {strategy!r:.60}; expected a "
             "tf.distribute strategy such as tf.distribute.MirroredStrategy(), or None"
         )
-    if strategy is used():
-        return
-    for function in live_functions():
-        if isinstance(function, TracedFunction) and isinstance(function.strategy, Spread):
-            function.run_under(None)
-    current.runner = None if strategy is None else Replicas(strategy)
+    if strategy is not used():
+        _current.spread = None if strategy is None else Spread(strategy)
 
 
 def used() -> Any:
     """The strategy that this process uses; None if it uses none."""
-    return getattr(current.runner, "strategy", None)
+    return _current.spread.strategy if _current.spread is not None else None
 
 
 @contextmanager
@@ -136,8 +71,35 @@ def _with_aggregation(next_creator: Callable[..., Any], **options: Any) -> Any:
 
 
 def run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Runs a call on all replicas of the session's strategy, or as it is if there is none."""
-    runner = current.runner
-    if not isinstance(runner, Replicas):
+    """Runs a call on all replicas of the session's strategy, or as it is if there is none.
+
+    Raises:
+        StrategyError: If the strategy runs nothing itself, if Keras's optimizers would make wrong
+            steps, or if an optimizer makes its variables in this call.
+    """
+    spread = _current.spread
+    if spread is None:
         return function(*args, **kwargs)
-    return runner.run(function, args, kwargs)
+    if isinstance(spread.strategy, tf.distribute.experimental.ParameterServerStrategy):
+        raise StrategyError(
+            f"{name_of(spread.strategy)} runs nothing itself; give the call to its coordinator: "
+            "tf.distribute.coordinator.ClusterCoordinator(strategy).schedule(function, args)"
+        )
+    if not averages_gradients(spread):
+        raise StrategyError(
+            "optimizers of the installed Keras put the gradients of replicas together in a way "
+            "that nbfn does not know, so that steps would have the wrong length; use "
+            f"{name_of(spread.strategy)}.run, and divide the loss by the number of replicas"
+        )
+    traced = getattr(function, "__self__", function)  # also of `step.run` and the like
+    if not isinstance(traced, TracedFunction):
+        return spread.run(function, args, kwargs)
+    try:
+        with traced.spread_by(spread):
+            return function(*args, **kwargs)
+    except RuntimeError as error:
+        if "Mixing different" not in str(error):
+            raise
+        raise StrategyError(
+            f"`{traced.label}` uses variables that were made outside of the strategy. {IN_SCOPE}"
+        ) from error

@@ -14,6 +14,7 @@ from nbfn.functions import Capture, Trace, TracedFunction
 from nbfn.functions.signatures.sizes import advice_on_sizes
 from nbfn.functions.traced.first_look import LARGE_CONSTANT
 from nbfn.functions.traces.key import ObjectLeaf, TensorLeaf
+from nbfn.sessions.cluster.once import is_spread
 from nbfn.sessions.export.choice import is_callable, is_gone
 from nbfn.sessions.export.resources import ExportError
 from nbfn.sessions.export.subjects import input_signature, subjects
@@ -108,8 +109,8 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
                 f"has read {', '.join(stale)}, which has changed since",
                 "export traces it anew first",
             )
-    if getattr(function, "strategy", None) is not None:
-        return  # It is traced anew for one device.
+    if any(is_spread(trace) for trace in function.traces):
+        return  # It is traced again for one device.
     serving = [trace for trace in function.traces if trace.serves_calls]
     advice = advice_on_sizes(getattr(function, "python_function", None), serving)
     if advice is not None and not any(_is_open(trace) for trace in serving):

@@ -44,6 +44,7 @@ _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
 _CONTAINERS: tuple[Any, ...] = (OrderedDict, dict, *_SEQUENCES, *_SETS)
 _BUFFERS = (bytearray, array, memoryview)
+_CONTENT = (*_CONTAINERS, np.ndarray, *_BUFFERS, *_TEXTS)
 
 
 Kind = Literal["function", "number", "object", "variable", "tensor"] | None
@@ -131,11 +132,7 @@ def is_immutable(value: Any) -> bool:
 def is_content(value: Any) -> bool:
     """Whether a value is marked by what it holds, and not by which object it is."""
     kind = type(value)
-    return (
-        is_immutable(value)
-        or kind in _tensorflow.WRAPPERS
-        or issubclass(kind, (*_CONTAINERS, np.ndarray, *_BUFFERS, *_TEXTS))
-    )
+    return is_immutable(value) or kind in _tensorflow.WRAPPERS or issubclass(kind, _CONTENT)
 
 
 def items_of(value: Any) -> Iterable[Any] | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.code import is_user_module
-from nbfn.state.bytecode.fingerprint import fingerprint
+from nbfn.state.bytecode.digest import digest
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.values.fingerprints import Fingerprint, content_of, is_a
 from nbfn.state.values.introspection import own_attributes
@@ -48,11 +48,9 @@ def fingerprint_of_functions(
     """The fingerprint of a function of the user's, bare or dressed: its code and what it binds."""
     text = f"function {functions[-1].__name__}"
     if any(graph_time.runs(f.__code__) for f in functions):
-        return Fingerprint(
-            ("function", *(fingerprint(f.__code__) for f in functions)), text, "function"
-        )
+        return Fingerprint(("function", *(digest(f.__code__) for f in functions)), text, "function")
     parts: list[Any] = [
-        (fingerprint(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
+        (digest(f.__code__), content_of(f.__defaults__), content_of(f.__kwdefaults__))
         for f in functions
     ]
     if is_a(value, PARTIALS):

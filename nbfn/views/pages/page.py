@@ -8,6 +8,10 @@ from typing import Any
 from nbfn.functions.calls.placement import Placement, Run
 from nbfn.functions.calls.times import Times
 from nbfn.functions.checking.check import Check
+from nbfn.functions.graphs.lines import LineTimes
+from nbfn.functions.inside.failure import Failure
+from nbfn.functions.inside.numerics import Numerics
+from nbfn.functions.inside.values import Values
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.signatures.cover import Cover
@@ -23,6 +27,7 @@ from nbfn.sessions.placement import SessionPlacement
 from nbfn.views.pages.dependencies import dependencies_outline
 from nbfn.views.pages.difference import difference_outline
 from nbfn.views.pages.explanation import explanation_outline, retrace_outline
+from nbfn.views.pages.inside import failure_outline, lines_outline, numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline, session_placement_outline
 from nbfn.views.pages.results import (
     captures_outline,
@@ -42,6 +47,10 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Cover: suggestion_outline,
     Dependencies: dependencies_outline,
     Explanation: explanation_outline,
+    Failure: failure_outline,
+    LineTimes: lines_outline,
+    Values: values_outline,
+    Numerics: numerics_outline,
     Placement: placement_outline,
     Preflight: preflight_outline,
     Retrace: retrace_outline,

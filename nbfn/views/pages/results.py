@@ -25,6 +25,7 @@ from nbfn.sessions.feed import feed
 from nbfn.sessions.records import cell_of, retrace_record, trace_record
 from nbfn.sessions.timeline.records import record_of
 from nbfn.text import count, data_size, join
+from nbfn.views.pages.inside import numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline
 
 
@@ -65,7 +66,11 @@ def run_outline(run: Run) -> Outline:
         f"returned {glimpse(run.value)}",
         (),
         (),
-        [replace(placement_outline(run.placement), open=True)],
+        [
+            *([] if run.numerics is None else [replace(numerics_outline(run.numerics), open=True)]),
+            *([] if run.values is None else [replace(values_outline(run.values), open=True)]),
+            replace(placement_outline(run.placement), open=True),
+        ],
     )
 
 

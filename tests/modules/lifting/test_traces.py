@@ -271,7 +271,42 @@ def test_what_is_captured_depends_on_what_is_wanted() -> None:
         assert list(state["intermediates"]["pair"]) == [wanted]
 
 
-def test_traces_keep_nothing_that_they_capture() -> None:
+def test_a_trace_that_captures_serves_until_what_it_captured_is_another() -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+    traces: list[int] = []
+    mask, factor = tf.constant([1.0, 0.0]), tf.Variable(2.0)
+
+    @nn.jit
+    def masked(m, x):
+        traces.append(1)
+        return m(x) * mask * factor
+
+    for value in (2.0, 3.0):
+        factor.assign(value)
+        near(masked(dense, X), dense(X) * mask * value)
+    assert len(traces) == 1
+    mask = tf.constant([0.0, 1.0])
+    for _ in range(2):
+        near(masked(dense, X), dense(X) * mask * 3.0)
+    assert len(traces) == 2
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(masked(dense, X))
+    near(tape.gradient(loss, factor), tf.reduce_sum(dense(X) * mask))
+
+
+def test_a_trace_with_tensors_of_the_graph_around_it_is_not_kept() -> None:
+    dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
+
+    @tf.function
+    def outer(x, scale):
+        return nn.jit(lambda m, y: m(y) * scale)(dense, x)
+
+    for scale in (2.0, 3.0):
+        near(outer(X, tf.constant(scale)), dense(X) * scale)
+        near(outer(tf.concat([X, X], 0), tf.constant(scale))[:3], dense(X) * scale)
+
+
+def test_traces_that_capture_go_with_their_function() -> None:
     dense = nn.Dense(2).bind(nn.Dense(2).init(nn.key(0), X))
 
     def calls() -> list[Any]:
@@ -285,7 +320,8 @@ def test_traces_keep_nothing_that_they_capture() -> None:
         return [weakref.ref(big), weakref.ref(factor)]
 
     dead = calls()
-    gc.collect()
+    for _ in range(3):  # the graphs are cycles, which end when the function has
+        gc.collect()
     assert [ref() for ref in dead] == [None, None]
 
 

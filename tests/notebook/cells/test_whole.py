@@ -102,7 +102,6 @@ def test_every_line_is_named_in_one_line(run, refused) -> None:
         ("--whole", "v = v + 1.0", "--whole: the cell reads and replaces `v`"),
         ("x --whole", "y = x", "the cell uses the name `x` itself; give the function another"),
         ("--whole --device CPU:9", "y = x", "--device: there is no `CPU:9`"),
-        ("--strategy n", "y = x", "--strategy: `n` is not a tf.distribute strategy"),
         ('--signature "x: floaty"', "y = x", "--signature: `x` has the unknown dtype `floaty`"),
     ],
 )

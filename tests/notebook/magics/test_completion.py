@@ -27,7 +27,6 @@ def complete(shell, run, request):
     [
         ("%%tf_function step --on", {"--on-limit", "--on-stale"}),
         ("%%tf_function --on-limit e", {"evict", "eager"}),
-        ("%%tf_function --strategy ", {"strategy"}),
         ("%%tf_function -i x,", {"x"}),
         ("%tf_traces t", {"train_step", "test_step"}),
         ("%tf_graph train_step --", {"--trace", "--save", "--help"}),

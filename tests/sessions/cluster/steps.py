@@ -51,10 +51,13 @@ session = nbfn.session(strategy=STRATEGY)
 with session.scope():
     model = classifier.bind(variables)
     optimizer = keras.optimizers.Adam(0.01)
+    optimizer.build(model.trainable_variables)
     plain = classifier.bind(variables)
     rate = tf.Variable(0.5)
     third = classifier.bind(variables)
     sgd = keras.optimizers.SGD(0.5)
+    sgd.build(third.trainable_variables)
+    late = keras.optimizers.Adam()
 
 
 @nbfn.function
@@ -102,7 +105,7 @@ def summed(images, labels):
 
 def train(step):
     batches = (tf.split(each[: sum(SIZES)], SIZES) for each in (images_of_all, labels_of_all))
-    return [float(step(*batch)) for batch in zip(*batches, strict=True)]
+    return [float(session.run(step, *batch)) for batch in zip(*batches, strict=True)]
 
 
 def error_of(call, *args, **kwargs):
@@ -138,13 +141,16 @@ def within(images):
 outside = keras.optimizers.Adam()
 
 
-@nbfn.function
-def with_optimizer_outside(images):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(model(images))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    outside.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-    return loss
+def step_with(unbuilt):
+    @nbfn.function
+    def step(images):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(images))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        unbuilt.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return loss
+
+    return step
 
 
 first = images_of_all[:64], labels_of_all[:64]
@@ -154,24 +160,26 @@ with warnings.catch_warnings(record=True) as told:
     found["adam"] = train(train_step)
     found["by_hand"] = train(step_by_hand)
     found["sgd"] = train(step_of_sgd)
-    scores = predict(first[0])["scores"]
+    scores = session.run(predict, first[0])["scores"]
     found["scores"] = scores.numpy().tolist()
     found["sum"] = float(summed(*first))
+    found["plain"] = np.allclose(predict(first[0])["scores"], scores, atol=1e-5)
 found["told"] = [str(each.message) for each in told if each.category is nbfn.NbfnWarning]
 found["iterations"] = int(optimizer.iterations.numpy())
 found["calls"] = [train_step.calls, train_step.hits, len(train_step.traces)]
 found["causes"] = [cause.sentence for each in train_step.retraces for cause in each.causes]
 found["under"] = {
-    each.name: getattr(each.strategy, "label", None)
-    for each in (train_step, step_by_hand, predict, summed)
+    each.name: [getattr(trace.context.strategy, "label", None) for trace in each.traces]
+    for each in (train_step, predict, summed)
 }
 if HOW == "mirrored":
-    placement = train_step.run(*first).placement
+    placement = session.run(train_step.run, *first).placement
     found["devices"] = placement.devices
-    found["insisted"] = float(session.run(summed, *first))
+    found["mean_of_sums"] = float(session.run(summed, *first))
     found["right"] = error_of(session.run, right, *first)
-    found["outside"] = error_of(with_optimizer_outside, first[0])
-    reduces_itself(first[0])
+    found["outside"] = error_of(session.run, step_with(outside), first[0])
+    found["late"] = error_of(session.run, step_with(late), first[0])
+    session.run(reduces_itself, first[0])
     found["own_collectives"] = error_of(nbfn.export, f"{FOLDER}/own", reduces_itself)
     found["step"] = error_of(nbfn.export, f"{FOLDER}/step", train_step)
     within(first[0])
@@ -180,7 +188,7 @@ if HOW == "mirrored":
     found["proof"] = [str(each) for each in proven.verified]
     found["preflight"] = [str(each) for each in nbfn.preflight(predict)]
     nbfn.session(strategy=None)
-    found["after"] = [predict.strategy is None, predict(first[0][:3])["scores"].shape.as_list()]
+    found["after"] = session.run(predict, first[0][:3])["scores"].shape.as_list()
 if HOW == "workers":
     export = nbfn.export(f"{FOLDER}/model", predict)
     found["exported"] = str(export.path)

@@ -13,9 +13,11 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn.code import is_user_module
-from nbfn.functions.effects.reach import named
+from nbfn.state.helpers import named
 from nbfn.state.values.fingerprints import content_of, is_immutable
+from nbfn.state.values.introspection import own_attributes
 from nbfn.state.values.random_numbers import put_random_state_back, random_state
+from nbfn.state.values.referents import HOLDERS, storage_of
 
 _MAX_DEPTH = 6
 _MAX_ITEMS = 10_000
@@ -45,16 +47,16 @@ class _Holder:
     def changes(self, before: Any, after: Any) -> Iterator[tuple[str, Any]]:
         """Each part that differs: its name, and what it is now."""
         if self.joint is None:
-            if fingerprint(before) != fingerprint(after):
+            if content(before) != content(after):
                 yield self.name, after
             return
         for key in {**before, **after}:
             old, new = before.get(key, _MISSING), after.get(key, _MISSING)
-            if old is not new and fingerprint(old) != fingerprint(new):
+            if old is not new and content(old) != content(new):
                 yield self.place(key), new
 
 
-class PythonState:
+class SavedState:
     """A copy of what some functions, their owner and their arguments can reach.
 
     What was drawn from random numbers is part of it. Elements are held until the copy is dropped.
@@ -156,13 +158,8 @@ def _holder(name: str, value: Any) -> _Holder | None:
     if isinstance(value, np.random.Generator):
         bits = value.bit_generator
         return _Holder(name, lambda: bits.state, lambda old: setattr(bits, "state", old))
-    if _is_object(value):
-        return _Holder(
-            name,
-            lambda: {key: item for key, item in vars(value).items() if not _is_tracking(key)},
-            lambda old: _put(vars(value), old, clear=True),
-            ".",
-        )
+    if _has_state(value):
+        return _Holder(name, lambda: _attributes(value), lambda old: _put_into(value, old), ".")
     return None
 
 
@@ -171,15 +168,30 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}[{key!r}]", item) for key, item in list(value.items())[:_MAX_ITEMS])
     elif isinstance(value, (list, tuple, deque)):
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(list(value)[:_MAX_ITEMS]))
-    elif _is_object(value):
-        for key, item in list(vars(value).items()):
-            if not _is_tracking(key):
-                yield f"{name}.{key}", item
+    if _has_state(value):
+        yield from ((f"{name}.{key}", item) for key, item in _attributes(value).items())
 
 
-def _is_object(value: Any) -> bool:
-    """Whether this is an object of a class of the user's."""
-    return hasattr(value, "__dict__") and is_user_module(type(value).__module__)
+def _has_state(value: Any) -> bool:
+    """Whether this is an object of a class of the user's, or of Python's that keeps the user's."""
+    classes = type(value).__mro__
+    return is_user_module(type(value).__module__) or bool(
+        storage_of(classes) or issubclass(type(value), HOLDERS)
+    )
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    return {key: item for key, item in own_attributes(value).items() if not _is_tracking(key)}
+
+
+def _put_into(value: Any, saved: Mapping[str, Any]) -> None:
+    """Puts attributes back, in the dictionary of an object and in its slots."""
+    own = getattr(value, "__dict__", {})
+    now = own_attributes(value)
+    _put(own, {key: old for key, old in saved.items() if key in own}, clear=True)
+    for key, old in saved.items():
+        if key not in own and now.get(key, _MISSING) is not old:
+            object.__setattr__(value, key, old)
 
 
 def _is_tracking(name: str) -> bool:
@@ -213,8 +225,8 @@ def _keeps(value: Any) -> bool:
     )
 
 
-def fingerprint(value: Any) -> Any:
-    """Something that is equal if the values are alike; the identity of what cannot be compared."""
+def content(value: Any) -> Any:
+    """Returns what is equal if two values are alike, tensors by what they hold."""
     if tf.is_tensor(value) and not isinstance(value, tf.Variable) and hasattr(value, "numpy"):
         with contextlib.suppress(AttributeError, NotImplementedError, tf.errors.OpError):
             value = value.numpy()

@@ -1,4 +1,4 @@
-"""Fingerprints of code: equal when code does the same, wherever it stands in its file.
+"""Digests of code: equal when code does the same, wherever it stands in its file.
 
 A hash of code cannot serve: in Python 3.11 it leaves out the instructions, and it takes ``-1`` and
 ``-2``, or ``1`` and ``1.0``, for one constant.
@@ -16,8 +16,8 @@ from typing import Any
 _known: dict[int, tuple[weakref.ReferenceType[CodeType], str]] = {}
 
 
-def fingerprint(code: CodeType) -> str:
-    """The fingerprint of code, of its constants and of the functions nested in it."""
+def digest(code: CodeType) -> str:
+    """Returns the digest of code, of its constants and of the functions nested in it."""
     found = _known.get(id(code))
     if found is not None and found[0]() is code:
         return found[1]
@@ -35,11 +35,11 @@ def fingerprint(code: CodeType) -> str:
         code.co_kwonlyargcount,
         _text(_without_docstring(code)),
     )
-    digest = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    made = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     # By address, as code that is equal may differ in its lines, and so in its references.
     reference = weakref.ref(code, functools.partial(_drop, id(code)))
-    _known[id(code)] = reference, digest
-    return digest
+    _known[id(code)] = reference, made
+    return made
 
 
 def _drop(key: int, gone: weakref.ReferenceType[CodeType]) -> None:
@@ -59,7 +59,7 @@ def _without_docstring(code: CodeType) -> tuple[Any, ...]:
 def _text(constant: Any) -> str:
     """A constant in words, which differ if its type does."""
     if isinstance(constant, CodeType):
-        return f"code {fingerprint(constant)}"
+        return f"code {digest(constant)}"
     if isinstance(constant, tuple):
         return f"({','.join(map(_text, constant))})"
     if isinstance(constant, frozenset):

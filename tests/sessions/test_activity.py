@@ -12,8 +12,8 @@ import tensorflow as tf
 import nbfn
 from nbfn.functions import Activity
 from nbfn.functions.progress import graph_loops
-from nbfn.sessions import lookout as lookout_module
-from nbfn.sessions.lookout import Lookout
+from nbfn.sessions import activity as activity_module
+from nbfn.sessions.activity import ActivityMonitor
 from nbfn.underway.work import Work, working
 
 
@@ -30,17 +30,17 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(lookout_module, "time", made)
+    monkeypatch.setattr(activity_module, "time", made)
     return made
 
 
 @pytest.fixture
-def here() -> Lookout:
-    return Lookout(threading.get_ident())
+def here() -> ActivityMonitor:
+    return ActivityMonitor(threading.get_ident())
 
 
-def sentences(lookout: Lookout) -> list[str]:
-    return [row.sentence for row in lookout.look().values()]
+def sentences(monitor: ActivityMonitor) -> list[str]:
+    return [row.sentence for row in monitor.look().values()]
 
 
 def test_short_work_is_not_worth_a_word(here, clock) -> None:
@@ -93,10 +93,10 @@ def test_a_trace_says_where_it_is(clock) -> None:
     assert reached.wait(120)
     try:
         assert thread.ident is not None
-        lookout = Lookout(thread.ident, lambda file: "In [7]" if file == __file__ else None)
-        assert sentences(lookout) == []
+        monitor = ActivityMonitor(thread.ident, lambda file: "In [7]" if file == __file__ else None)
+        assert sentences(monitor) == []
         clock.now += 3
-        [row] = lookout.look().values()
+        [row] = monitor.look().values()
         line = slow.python_function.__code__.co_firstlineno + 2
         wait_line = wait.__wrapped__.__code__.co_firstlineno + 3
         operations = row.done
@@ -109,7 +109,7 @@ def test_a_trace_says_where_it_is(clock) -> None:
         go_on.set()
         thread.join()
     clock.now += 1
-    assert sentences(lookout) == []
+    assert sentences(monitor) == []
 
 
 def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
@@ -134,18 +134,18 @@ def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
     thread.start()
     try:
         assert thread.ident is not None
-        lookout = Lookout(thread.ident)
+        monitor = ActivityMonitor(thread.ident)
         assert reached[3].wait(120)
-        lookout.look()
+        monitor.look()
         clock.now += 0.6
-        assert lookout.look() == {}
+        assert monitor.look() == {}
         go_on[3].set()
         assert reached[6].wait(120)
         until = time.monotonic() + 120  # iterations may overlap: the one before may not be counted
         while (int(n), graph_loops()[-1].extent()) != (6, (6, 8)) and time.monotonic() < until:
             time.sleep(0.01)
         clock.now += 0.6
-        counted, training = sentences(lookout)
+        counted, training = sentences(monitor)
         assert counted == "running train: 1 s, n at 6"
         assert re.fullmatch(r"training: 6 of 8 steps, 1 s, about 0 m?s left", training)
     finally:
@@ -155,21 +155,21 @@ def test_a_run_says_what_it_counts_and_how_far_its_loops_are(clock) -> None:
 
 
 def test_it_looks_at_nothing_that_is_not_loaded(monkeypatch) -> None:
-    monkeypatch.delitem(lookout_module.sys.modules, "nbfn.functions.watching.activity")
+    monkeypatch.delitem(activity_module.sys.modules, "nbfn.functions.watching.activity")
     with working(Work("loop", "epochs", "steps", started=time.perf_counter() - 2)):
-        assert sentences(Lookout(threading.get_ident())) == ["epochs: 0 steps, 2 s"]
+        assert sentences(ActivityMonitor(threading.get_ident())) == ["epochs: 0 steps, 2 s"]
 
 
 def test_many_short_calls_are_not_one_long_one(here, clock, monkeypatch) -> None:
     calls = iter(range(100))
     monkeypatch.setattr(
-        lookout_module, "_doing", lambda _: Activity("run", "f", (next(calls), 0, None, False))
+        activity_module, "_doing", lambda _: Activity("run", "f", (next(calls), 0, None, False))
     )
     for _ in range(10):
         clock.now += 0.6
         assert sentences(here) == []
     same = Activity("run", "f", (-1, 0, None, False))
-    monkeypatch.setattr(lookout_module, "_doing", lambda _: same)
+    monkeypatch.setattr(activity_module, "_doing", lambda _: same)
     for _ in range(3):
         clock.now += 0.6
         said = sentences(here)

@@ -12,17 +12,17 @@ from IPython.core.magic import Magics
 from nbfn.errors import without_tensorflow
 
 
-class TellingMagics(Magics):
+class RequiresTensorFlowMagics(Magics):
     """Magics that say in one line that TensorFlow is missing, or cannot be imported."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         for table in self.magics.values():
             for name, magic in table.items():
-                table[name] = _telling(magic)
+                table[name] = _explained(magic)
 
 
-def _telling(magic: Callable[..., Any]) -> Callable[..., Any]:
+def _explained(magic: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(magic)
     def run(*arguments: Any) -> Any:
         __tracebackhide__ = True

@@ -74,7 +74,7 @@ class Recipe:
         return {name: values[number] for name, number in self.names}
 
 
-class Promise:
+class OutputContract:
     """Compares what a trace would leave with what Python left, while it is traced.
 
     Args:

@@ -42,7 +42,7 @@ class _Since:
     loops: dict[int, Extent | None] = field(default_factory=dict)
 
 
-class Lookout:
+class ActivityMonitor:
     """Looks at a thread from time to time.
 
     Attributes:

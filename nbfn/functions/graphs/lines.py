@@ -1,0 +1,170 @@
+"""`lines`: which lines of a function cost the time of a call."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbfn import _tensorflow
+from nbfn.code import plain_function
+from nbfn.functions.calls.placement import run
+from nbfn.functions.checking.check import trial_of
+from nbfn.functions.graphs.operations import graph_of_concrete
+from nbfn.functions.graphs.times import GraphTimes, graph_times
+from nbfn.functions.inside.instrument import Instrument
+from nbfn.functions.inside.origin import Origin, Origins
+from nbfn.functions.traced.function import function as traced
+from nbfn.site import Site
+from nbfn.text import count, cut, percent
+
+_MAX_TEXT = 60
+
+
+@dataclass
+class LineTime:
+    """What a line took in one call, its share of the gradient included.
+
+    Attributes:
+        site: The line.
+        text: Its text.
+        seconds: What its operations took together.
+        gradient_seconds: How much of that was spent on its gradient.
+        operations: Number of its operations that ran.
+        executions: How often the most frequent of them was executed.
+        ran_as: What ran in place of those that the optimiser fused or replaced.
+    """
+
+    site: Site
+    text: str
+    seconds: float = 0.0
+    gradient_seconds: float = 0.0
+    operations: int = 0
+    executions: int = 0
+    ran_as: dict[str, None] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        gradient = ""
+        if self.gradient_seconds:
+            gradient = f" ({self.gradient_seconds * 1000:,.3f} ms for the gradient)"
+        return f"{self.seconds * 1000:10,.3f} ms  {self.site}: {self.text}{gradient}"
+
+
+@dataclass(frozen=True)
+class LineTimes:
+    """The lines of a function, the slowest first.
+
+    Attributes:
+        function: The function's name.
+        lines: What each line took.
+        seconds: What all operations took together.
+        notes: What the lines do not tell.
+    """
+
+    function: str
+    lines: tuple[LineTime, ...]
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What all took."""
+        return (
+            f"`{self.function}`: {count(len(self.lines), 'line')}, {self.seconds * 1000:,.3f} ms "
+            "together"
+        )
+
+    def __repr__(self) -> str:
+        lines = [f"  {each}" for each in self.lines]
+        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
+    """Times the lines of a traced function in one call, and puts everything back.
+
+    The function is traced once more, so that operations of a gradient count for the line that is
+    differentiated, and it is run twice: the first run pays for what only first runs pay.
+
+    Args:
+        function: A traced function, or a ``tf.function``.
+        *args: The positional arguments of the call.
+        **kwargs: The keyword arguments.
+
+    Returns:
+        The lines, the slowest first.
+
+    Raises:
+        CheckError: If the arguments do not fit the function, or it is none.
+        ProfilerBusyError: If a profiler is running already.
+    """
+    function = getattr(function, "function", None) or function  # of what is only watched
+    if hasattr(function, "python_function") and not hasattr(function, "recorder"):
+        owner = _tensorflow.method_owner(function)
+        args = args if owner is None else (owner, *args)
+        function = traced(plain_function(function.python_function))
+    origins = Origins(lines.__code__)
+
+    def listen(made: _tensorflow.NewOperation) -> None:
+        origins.of(made)
+
+    instrument = Instrument(listen)
+    trial = trial_of(function, args, kwargs)
+    with contextlib.ExitStack() as stack:
+        stack.callback(trial.put_back)
+        stack.enter_context(instrument.attached())
+        concrete, _, error = trial.serve(instrument.function(function))
+        if error is not None:
+            raise error
+        trial.put_back()
+        given, named = trial.arguments
+        times = run(concrete, given, named, timed=True).times
+    if times is None:
+        return LineTimes(function.label, (), 0.0, ("this TensorFlow does not tell times",))
+    found = graph_times(graph_of_concrete(concrete), times)
+    known = _by_line(concrete.graph, origins, found)
+    in_order = sorted(known.values(), key=lambda each: -each.seconds)
+    notes = tuple(_notes(function, found, in_order))
+    return LineTimes(function.label, tuple(in_order), found.seconds, notes)
+
+
+def _by_line(graph: Any, origins: Origins, found: GraphTimes) -> dict[Any, LineTime]:
+    graphs = {"": graph}
+    for each in _tensorflow.graphs_in(graph):
+        graphs.update(_tensorflow.called_graphs(each))
+    known: dict[Any, LineTime] = {}
+    for body, operation, ran in found.found:
+        origin = origins.at(graphs.get(body), operation.name)
+        if origin is None or origin.spot.site.line is None:
+            continue
+        site = origin.spot.site
+        line = known.setdefault((site.file, site.line), LineTime(site, _text(origin)))
+        line.seconds += ran.seconds
+        line.gradient_seconds += ran.seconds if origin.is_gradient else 0.0
+        line.operations += 1
+        line.executions = max(line.executions, ran.executions)
+        line.ran_as |= dict.fromkeys(found.times[body, operation.name].ran_as)
+    return known
+
+
+def _text(origin: Origin) -> str:
+    site = origin.spot.site
+    whole = linecache.getline(site.file or "", site.line or 0).strip()
+    return cut(whole or origin.spot.text, _MAX_TEXT)
+
+
+def _notes(function: Any, found: GraphTimes, known: Sequence[LineTime]) -> Iterator[str]:
+    whole = found.seconds or 1.0
+    if function._jit_compile:
+        yield ("it was timed without XLA, which runs a function as one program and hides its lines")
+    in_lines = sum(each.seconds for each in known)
+    others = found.other_seconds
+    rest = found.seconds - in_lines - others
+    if others > 0.005 * whole:
+        yield (
+            f"{percent(others / whole)} in {count(len(found.others), 'operation')} that the "
+            "optimiser made or moved, whose lines are not known"
+        )
+    if rest > 0.005 * whole:
+        yield f"{percent(rest / whole)} in operations of no line, such as reads of arguments"

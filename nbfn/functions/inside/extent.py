@@ -1,0 +1,166 @@
+"""What is in an array, in a few numbers: its range, and what in it is not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nbfn.text import shorten, tensor_type
+
+MAX_VALUES = 6
+FLOOD = 0.5
+"""The share of subnormal numbers from which on an array is flooded with them."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """An array in short.
+
+    Attributes:
+        name: What the user calls it; empty if that is not known.
+        dtype: Its dtype.
+        shape: Its shape.
+        low: Its lowest finite value; None if it has none.
+        high: Its highest finite value.
+        not_finite: Number of NaN and infinite values.
+        values: Its first values, as text.
+        at: Its value where the result is wrong, as text, if it has the result's shape.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    low: float | None
+    high: float | None
+    not_finite: int
+    values: str = ""
+    at: str = ""
+
+    @property
+    def type(self) -> str:
+        """Dtype and shape, such as ``float32[64, 10]``."""
+        return tensor_type(self.dtype, self.shape)
+
+    @property
+    def range(self) -> str:
+        """The range of its finite values, and the number of others."""
+        if self.low is None or self.high is None:
+            said = ""
+        elif self.low == self.high:
+            said = _number(self.low)
+        else:
+            said = f"{_number(self.low)} to {_number(self.high)}"
+        if self.not_finite:
+            return f"{said}{', ' if said else ''}{self.not_finite:,} not finite"
+        return said
+
+    def __str__(self) -> str:
+        named = f"`{self.name}` " if self.name else ""
+        is_whole = bool(self.values) and not self.values.endswith("…")
+        said = self.values if is_whole or not self.range else self.range
+        return f"{named}{self.type}{f': {said}' if said else ''}"
+
+
+def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -> Extent:
+    """Returns the extent of an array; `at` is the place of a wrong value in the result."""
+    low = high = None
+    not_finite = 0
+    if is_float(array) and array.dtype.kind != "c":
+        finite = np.isfinite(array)
+        not_finite = int(array.size - np.count_nonzero(finite))
+        known = array[finite] if not_finite else array
+        if known.size:
+            low, high = float(known.min()), float(known.max())
+    elif array.dtype.kind in "iu" and array.size:
+        low, high = float(array.min()), float(array.max())
+    first = array.reshape(-1)[: MAX_VALUES + 1]
+    texts = [_value(each) for each in first[:MAX_VALUES]]
+    values = ", ".join([*texts, "…"] if first.size > MAX_VALUES else texts)
+    found = _value(array[_within(at, array.shape)]) if _fits(at, array.shape) else ""
+    dtype = "string" if array.dtype.kind in "OSU" else array.dtype.name
+    return Extent(name, dtype, array.shape, low, high, not_finite, values, found)
+
+
+def _fits(at: tuple[int, ...] | None, shape: Sequence[int]) -> bool:
+    return at is not None and len(at) >= len(shape)
+
+
+def _within(at: Any, shape: Sequence[int]) -> tuple[int, ...]:
+    """The place in an operand that is broadcast."""
+    own = at[len(at) - len(shape) :]
+    return tuple(min(i, size - 1) for i, size in zip(own, shape, strict=True))
+
+
+def is_float(array: Any) -> bool:
+    """Whether an array holds real or complex floating numbers, those of ``ml_dtypes`` included."""
+    kind = array.dtype.kind
+    return kind in "fc" or (kind == "V" and array.dtype.name.startswith(("bfloat", "float")))
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bytes | str):
+        return shorten(repr(value.decode(errors="replace") if isinstance(value, bytes) else value))
+    try:
+        return f"{value:.4g}" if isinstance(value, np.inexact) else str(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Health:
+    """Numbers of NaN, of infinities, of subnormal values and of zeros in an array."""
+
+    nan: int = 0
+    inf: int = 0
+    subnormal: int = 0
+    zeros: int = 0
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether every value is finite, and not most of them subnormal."""
+        return not (self.nan or self.inf or self.subnormal)
+
+
+FINE = Health()
+
+
+def health_of(array: np.ndarray) -> Health:
+    """Returns what is wrong in an array of floating numbers.
+
+    A sum that is finite says that every value is: the cheapest test there is.
+    """
+    if not array.size:
+        return FINE
+    wide = array if array.dtype.itemsize > 2 else array.astype(np.float32)
+    with np.errstate(all="ignore"):
+        total = wide.sum()
+        if not np.isfinite(total):
+            nan, inf = np.count_nonzero(np.isnan(wide)), np.count_nonzero(np.isinf(wide))
+            return Health(int(nan), int(inf))
+    if abs(total) > 1:
+        return FINE
+    subnormal = _subnormal(array)
+    if subnormal >= FLOOD * array.size:
+        return Health(subnormal=subnormal)
+    return FINE if total or wide.any() else Health(zeros=array.size)
+
+
+_SUBNORMAL = {"float16": (np.uint16, 0x7FFF, 0x3FF), "float32": (np.uint32, 0x7FFFFFFF, 0x7FFFFF)}
+"""How the bits are read, those but the sign, and the highest of a subnormal number."""
+
+
+def _subnormal(array: np.ndarray) -> int:
+    """The number of subnormal values, by their bits: TensorFlow's threads take them for zero."""
+    known = _SUBNORMAL.get(array.dtype.name)
+    if known is None:
+        return 0
+    kind, mask, highest = known
+    bits = np.ascontiguousarray(array).view(kind) & kind(mask)
+    return int(np.count_nonzero((bits > 0) & (bits <= highest)))

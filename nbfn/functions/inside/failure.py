@@ -1,0 +1,198 @@
+"""What an operation of a graph was given when it failed: the call is made once more to see it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.checking.check import trial_of
+from nbfn.functions.inside.extent import Extent, extent_of
+from nbfn.functions.inside.instrument import Instrument
+from nbfn.functions.inside.origin import Origin, Origins
+from nbfn.functions.recording.recorded import Recorded
+from nbfn.text import first_line
+
+_NODE = re.compile(r"\{\{node ([^}]+)\}\}")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An operation that failed in a graph, and what it was given.
+
+    Attributes:
+        function: The name of the function that was called.
+        origin: The operation, and the user's line; None if it was not found again.
+        inputs: What it was given, by the user's names.
+        turn: In which execution of the operation it failed, from 1.
+        message: What the operation said.
+        notes: Why values are missing, or may be others than those of the call that failed.
+    """
+
+    function: str
+    origin: Origin | None
+    inputs: tuple[Extent, ...]
+    turn: int
+    message: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def site(self) -> Any:
+        """The user's line; None if it was not found."""
+        return None if self.origin is None else self.origin.spot.site
+
+    @property
+    def title(self) -> str:
+        """Where it failed."""
+        if self.origin is None:
+            return f"`{self.function}` failed: {self.message}"
+        return f"{self.origin.where} failed{self._turn}: {self.message}"
+
+    @property
+    def sentence(self) -> str:
+        """What it got, as a sentence below the error."""
+        parts = []
+        if self.origin is not None:
+            number = self.site.line
+            place = "" if number is None else f"line {number}: "
+            given = ", ".join(str(each) for each in self.inputs) or "nothing"
+            parts.append(f"{place}`{self.origin.spot.text}` was given {given}{self._turn}")
+        return "; ".join([*parts, *self.notes])
+
+    @property
+    def _turn(self) -> str:
+        return f", in execution {self.turn:,}" if self.turn > 1 else ""
+
+    def __repr__(self) -> str:
+        lines = [f"  {each}" for each in self.inputs]
+        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+
+
+class _Recorder:
+    """Keeps what operations of a name were given last, before they are executed."""
+
+    def __init__(self, name: str | None, until: CodeType) -> None:
+        self._name = name
+        self._origins = Origins(until)
+        self._lock = threading.Lock()
+        self.seen: list[tuple[Origin, list[Extent]]] = []
+        self.turns: dict[int, int] = {}
+
+    def __call__(self, made: _tensorflow.NewOperation) -> None:
+        origin = self._origins.of(made)
+        if made.operation is None or not self._is_wanted(made.operation):
+            return
+        named = zip(made.inputs, origin.inputs, strict=True)
+        given = [(each, name) for each, name in named if _is_worth_saying(each, name)]
+        look = functools.partial(self._look, origin, [name for _, name in given])
+        _tensorflow.look_at(look, [each for each, _ in given], before=made.operation)
+
+    def _is_wanted(self, operation: Any) -> bool:
+        if self._name is None:
+            return _tensorflow.may_fail(operation)
+        return _base(operation.name) == self._name
+
+    def _look(self, origin: Origin, names: Sequence[str], *arrays: Any) -> Any:
+        given = [
+            extent_of(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True)
+        ]
+        with self._lock:
+            self.turns[id(origin)] = self.turns.get(id(origin), 0) + 1
+            self.seen = [each for each in self.seen if each[0] is not origin][-1000:]
+            self.seen.append((origin, given))
+        return False
+
+
+def _is_worth_saying(tensor: Any, name: str) -> bool:
+    """Whether an input is a value, and no number or text that the code itself gives."""
+    if tensor.dtype in (tf.resource, tf.variant):
+        return False
+    return bool(name) or tensor.op.type != "Const"
+
+
+def _base(name: str) -> str:
+    """The last part of an operation's name, without the number that makes it unique."""
+    return re.sub(r"_\d+$", "", name.rpartition("/")[2])
+
+
+def failure_of(
+    function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
+) -> Failure:
+    """Makes a call that failed once more, up to what failed, and keeps what that was given.
+
+    Variables and Python state are put back afterwards, and so are random numbers. Nothing is run
+    if the call would use up what cannot be put back, such as elements of an iterator.
+    """
+    message = _said(error)
+    reason = _unsafe(function)
+    if reason is not None:
+        return Failure(function.label, None, (), 0, message, (reason,))
+    node = _NODE.search(str(error))
+    recorder = _Recorder(_base(node[1]) if node else None, failure_of.__code__)
+    instrument = Instrument(recorder)
+    trial = trial_of(function, args, kwargs)
+    with contextlib.ExitStack() as stack:
+        stack.callback(trial.put_back)
+        stack.enter_context(instrument.attached())
+        concrete, _, again = trial.serve(instrument.function(function))
+    if again is None:
+        notes = ("the call did not fail a second time", *_notes(concrete))
+        return Failure(function.label, None, (), 0, message, notes)
+    found = _found(recorder, again)
+    if found is None:
+        return Failure(function.label, None, (), 0, message, ("it was not found again",))
+    origin, given = found
+    turn = recorder.turns[id(origin)]
+    return Failure(
+        function.label, origin, tuple(given), turn, _said(again), tuple(_notes(concrete))
+    )
+
+
+def _found(recorder: _Recorder, error: BaseException) -> tuple[Origin, list[Extent]] | None:
+    """The operation that has failed: of the longest name that the error says, the last executed."""
+    node = _NODE.search(str(error))
+    path = f"/{node[1]}" if node else ""
+    named = [each for each in recorder.seen if path.endswith(f"/{each[0].name}")] or recorder.seen
+    return max(reversed(named), key=lambda each: len(each[0].name) if node else 0, default=None)
+
+
+def _said(error: BaseException) -> str:
+    """What an operation says of its failure, without where it was defined."""
+    text = str(error)
+    if _NODE.search(text):
+        lines = [each for each in text.split("[[{{node")[0].splitlines() if each.strip()]
+        said = lines[-1].strip() if lines else type(error).__name__
+        return re.sub(r"^\{\{[^}]*\}\} ?", "", said)
+    return first_line(error)
+
+
+def _unsafe(function: Any) -> str | None:
+    """Why a call is not made once more; None if it may be."""
+    trace = function.last_trace
+    concrete = None if trace is None else trace._concrete()
+    if concrete is None:
+        return None
+    changed = _tensorflow.changing_resource_operations(concrete.graph)
+    if not changed:
+        return None
+    return (
+        f"its values are not known: another call would change what cannot be put back "
+        f"({', '.join(changed)})"
+    )
+
+
+def _notes(concrete: Any) -> Iterator[str]:
+    random = _tensorflow.stateful_random_operations(concrete.graph)
+    if random:
+        yield f"these are values of another draw of random numbers ({', '.join(random)})"
+    if _tensorflow.assigns(concrete.graph):
+        yield "variables had the values that the failed call has left"

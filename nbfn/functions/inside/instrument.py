@@ -1,0 +1,151 @@
+"""Functions traced once more, with something attached to the operations that are looked at.
+
+The second trace is one of a private function with the same Python, so that the user's own traces
+and counts stay as they are. Functions that it calls are traced again as well: those that were
+traced before would bring operations that nothing is attached to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError, tell_failure
+from nbfn.functions.recording import stance
+
+
+class CannotLookInsideError(NbfnError, NotImplementedError):
+    """This version of TensorFlow does not say which operations are made."""
+
+
+class Instrument:
+    """Traces functions again, and calls a listener with each operation that is made.
+
+    Attributes:
+        hidden: Names of functions that are called, and to which nothing is attached.
+    """
+
+    def __init__(self, listener: _tensorflow.Listener) -> None:
+        if not _tensorflow.CAN_LISTEN:
+            raise CannotLookInsideError(
+                f"TensorFlow {tf.__version__} does not say which operations are made, so nbfn "
+                "cannot look inside of a graph; tf.debugging.enable_check_numerics() may help"
+            )
+        self.hidden: dict[str, None] = {}
+        self._heard_of: set[str] = set()
+        self._listener = listener
+        self._clones: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
+
+    def function(self, function: Any) -> Any:
+        """A private tf.function with the Python and the options of a function, without XLA."""
+        state = function.recorder.guards.state
+        known = self._clones.setdefault(function, {})
+        if state not in known:
+            made = known[state] = _tensorflow.unlisted(function, Instrumented)
+            made._jit_compile = None
+            made.original, made.instrument = weakref.ref(function), weakref.ref(self)
+        return known[state]
+
+    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """Calls a function with all it calls: eagerly, or in the graph that is being made."""
+        values, given = args, kwargs
+        if function.converts:
+            values, given = function._converted(args, kwargs)
+        with self.attached():
+            made = self.function(function)
+            if function._pattern is None:
+                return made(*values, **given)
+            specs, values, given = function._pattern.match(function, values, given)
+            return made.get_concrete_function(*specs, **given)(*values, **given)
+
+    @contextlib.contextmanager
+    def attached(self, eagerly: bool = False) -> Iterator[None]:
+        """Listens to what is traced on this thread in the with-block; `eagerly` to all it does."""
+        if _here.instrument is self:
+            yield
+            return
+        before, _here.instrument = _here.instrument, self
+        try:
+            with (
+                stance.within("check_numerics"),
+                _tensorflow.traced_anew(but=_tensorflow.ScopedFunction),
+                self.listening() if eagerly else contextlib.nullcontext(),
+            ):
+                yield
+        finally:
+            _here.instrument = before
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Calls the listener with each operation that is made on this thread."""
+        if _here.listening is self:
+            yield
+            return
+        before, _here.listening = _here.listening, self
+        try:
+            with _tensorflow.listening(self._heard):
+                yield
+        finally:
+            _here.listening = before
+
+    def _heard(self, made: _tensorflow.NewOperation) -> Any:
+        try:
+            if made.operation is not None:
+                self._heard_of.add(str(getattr(made.operation.graph, "name", "")))
+                called = _called(made.operation)
+                if called is not None and called not in self._heard_of:
+                    self.hidden[called] = None
+                if not _tensorflow.trace_without_xla():
+                    self.hidden[str(made.operation.graph.name)] = None
+                    return None
+            return self._listener(made)
+        except NbfnError:  # eagerly, an operation is looked at as it is made
+            raise
+        except Exception as error:
+            tell_failure(f"could not look at an operation `{made.type}`", error)
+            return None
+
+
+def _called(operation: Any) -> str | None:
+    """The name of the function that an operation calls; None if it is no call."""
+    if operation.type not in ("PartitionedCall", "StatefulPartitionedCall"):
+        return None
+    name = str(operation.get_attr("f").name)
+    found = re.fullmatch(r"__(?:inference|forward|backward)_(.+)_\d+", name)
+    return found[1] if found else name
+
+
+class _Here(threading.local):
+    instrument: Instrument | None = None
+    listening: Instrument | None = None
+
+
+_here = _Here()
+
+
+def instrument_here() -> Instrument | None:
+    """The instrument that is attached on this thread; None if none is."""
+    return _here.instrument
+
+
+class Instrumented(_tensorflow.UnlistedFunction):
+    """A private function of an `Instrument`, traced as the original would be."""
+
+    original: Callable[[], Any]
+    instrument: Callable[[], Instrument | None]
+
+    def within_trace(self, call: functools.partial[Any]) -> Any:
+        """Traces as the original does, and listens."""
+        original, instrument = self.original(), self.instrument()
+        if original is None or instrument is None:
+            return call()
+        with instrument.listening():
+            return original.within_trace(call)

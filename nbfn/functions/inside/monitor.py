@@ -1,0 +1,251 @@
+"""What a graph computes, looked at operation by operation while it runs."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.errors import NbfnError
+from nbfn.functions.inside.extent import FINE, Extent, Health, extent_of, health_of
+from nbfn.functions.inside.origin import Origin, Origins
+
+MAX_FINDINGS = 20
+_PASSED_OVER = frozenset(
+    {
+        *("Const", "Placeholder", "PlaceholderWithDefault", "Identity", "IdentityN", "Reshape"),
+        *("StopGradient", "PreventGradient", "ExpandDims", "Squeeze", "Shape", "ZerosLike"),
+        *("OnesLike", "Fill", "If", "StatelessIf", "While", "StatelessWhile", "Case"),
+        *("StatelessCase", "PyFunc", "PyFuncStateless", "NoOp", "Empty", "BroadcastTo", "Pack"),
+        *("Unpack", "Transpose", "StridedSlice", "Snapshot", "TensorListGetItem"),
+        *("TensorListStack", "TensorListPopBack", "VariableV2"),
+    }
+)
+"""Operations that only hand on what they get, and those whose insides are looked at instead."""
+_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_SHRINKING = frozenset({"Exp", "Mul", "Pow", "Square", "Prod", "RealDiv", "Sigmoid", "Cast"})
+"""These give zero for numbers that are not, if those are too small or too large."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An operation that was given finite numbers and gave others.
+
+    Attributes:
+        kind: ``"nan"``, ``"inf"``, ``"subnormal"``: most values lose digits; ``"underflow"``: all
+            became zero; or ``"given"``: a variable or data has values that are not finite.
+        origin: The operation, and the user's line.
+        value: The first wrong value.
+        index: Its place in the result.
+        wrong: Number of wrong values.
+        output: The result.
+        inputs: What the operation was given.
+        turn: In which execution of the operation it happened, from 1.
+    """
+
+    kind: str
+    origin: Origin
+    value: str
+    index: tuple[int, ...]
+    wrong: int
+    output: Extent
+    inputs: tuple[Extent, ...]
+    turn: int
+
+    @property
+    def site(self) -> Any:
+        """The user's line."""
+        return self.origin.spot.site
+
+    @property
+    def result(self) -> str:
+        """What came out."""
+        size = int(np.prod(self.output.shape, dtype=np.int64))
+        place = f" at {list(self.index)}" if self.index else ""
+        share = f" ({self.wrong:,} of {size:,} values, the first{place})" if size > 1 else ""
+        turn = f", in execution {self.turn:,}" if self.turn > 1 else ""
+        came = {"subnormal": "subnormal values, such as ", "underflow": "zero by underflow: "}
+        return f"{came.get(self.kind, '')}{self.value}{share}{turn}"
+
+    @property
+    def source(self) -> str:
+        """What it came of: each operand by the user's name, with the value that is to blame."""
+        return ", ".join(map(_given, self.inputs))
+
+    def __str__(self) -> str:
+        return f"{self.origin.where}: {self.result}{f' from {self.source}' if self.source else ''}"
+
+
+def _given(extent: Extent) -> str:
+    if not extent.name and not extent.shape:
+        return extent.at
+    name = f"`{extent.name}`" if extent.name else "an operand"
+    about = f" ({extent.type}, {extent.range})" if extent.range else f" ({extent.type})"
+    if extent.at:
+        return f"{extent.at} in {name}{about if extent.shape else ''}"
+    return f"{name}{about}"
+
+
+class NumericsError(NbfnError, ArithmeticError):
+    """An operation gave NaN or infinity from finite numbers.
+
+    Attributes:
+        finding: The operation, its line and what it was given.
+    """
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(str(finding))
+
+
+class Monitor:
+    """Attaches a look at its values to each operation with floating results.
+
+    Attributes:
+        findings: What was found, in the order in which it happened.
+        operations: Number of operations that are looked at.
+    """
+
+    def __init__(
+        self,
+        until: CodeType | None = None,
+        on_finding: Callable[[Finding], None] | None = None,
+    ) -> None:
+        self.findings: list[Finding] = []
+        self.operations = 0
+        self._origins = Origins(until)
+        self._on_finding = on_finding
+        self._looks = _tensorflow.Looks()
+        self._lock = threading.Lock()
+        self._seen: set[int] = set()
+        self._executions: Counter[int] = Counter()
+
+    def forget(self) -> None:
+        """Forgets what was found, so that it is found again."""
+        with self._lock:
+            self.findings.clear()
+            self._seen.clear()
+            self._executions.clear()
+
+    def __call__(self, made: _tensorflow.NewOperation) -> Sequence[Any] | None:
+        """Is called with each operation that is made."""
+        origin = self._origins.of(made)
+        if made.operation is not None:
+            self._looks.made(made.operation)
+        if made.type in _PASSED_OVER or (made.type in _CALLS and not _is_compiled(made)):
+            return None
+        if any(each.dtype == tf.variant for each in made.inputs):
+            return None  # it hands on what is in a list
+        outputs = [each for each in made.outputs if _is_floating(each)]
+        if not outputs:
+            return None
+        named = zip(made.inputs, origin.inputs, strict=True)
+        given = [(each, name) for each, name in named if _is_floating(each)]
+        inputs = [each for each, _ in given]
+        constant = [made.operation is not None and each.op.type == "Const" for each in inputs]
+        names = [name for _, name in given]
+        look = functools.partial(self._look, origin, len(outputs), names, constant)
+        self.operations += 1
+        if made.operation is None:
+            look(*(each.numpy() for each in (*outputs, *inputs)))
+            return None
+        looked = self._looks.look_at(look, [*outputs, *inputs])
+        with tf.control_dependencies([looked]):
+            handed = [tf.identity(e) if _is_floating(e) else e for e in made.outputs]
+        self._origins.replaced(origin, handed)
+        return handed
+
+    def _look(
+        self,
+        origin: Origin,
+        number: int,
+        names: Sequence[str],
+        constant: Sequence[bool],
+        *arrays: np.ndarray,
+    ) -> Any:
+        """Looks at what an operation gave; `arrays` are its results and what it was given."""
+        self._executions[id(origin)] += 1
+        for array in arrays[:number]:
+            health = health_of(array)
+            if health is not FINE and id(origin) not in self._seen:
+                given = [
+                    FINE if is_constant and np.isnan(each).any() else health_of(each)
+                    for each, is_constant in zip(arrays[number:], constant, strict=True)
+                ]
+                kind = _kind(origin.type, health, given, arrays[number:])
+                if kind is not None:
+                    self._found(kind, origin, array, names, arrays[number:])
+        return False
+
+    def _found(
+        self,
+        kind: str,
+        origin: Origin,
+        output: np.ndarray,
+        names: Sequence[str],
+        given: Sequence[np.ndarray],
+    ) -> None:
+        wrong = _wrong(kind, output)
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), output.shape))
+        finding = Finding(
+            kind,
+            origin,
+            str(output[index]).replace("nan", "NaN"),
+            index,
+            int(np.count_nonzero(wrong)),
+            extent_of("", output),
+            tuple(extent_of(name, array, index) for name, array in zip(names, given, strict=True)),
+            self._executions[id(origin)],
+        )
+        with self._lock:
+            if len(self.findings) < MAX_FINDINGS:
+                self._seen.add(id(origin))
+                self.findings.append(finding)
+        if self._on_finding is not None:
+            self._on_finding(finding)
+
+
+def _is_floating(tensor: Any) -> bool:
+    dtype = tensor.dtype
+    return bool(dtype.is_floating or dtype.is_complex) and not dtype._is_ref_dtype
+
+
+def _is_compiled(made: _tensorflow.NewOperation) -> bool:
+    """Whether a call runs a function that XLA has compiled, which is not seen into."""
+    try:
+        return bool(made.operation is not None and made.operation.get_attr("_XlaMustCompile"))
+    except ValueError:
+        return False
+
+
+def _kind(
+    kind: str, health: Health, given: Sequence[Health], inputs: Sequence[np.ndarray]
+) -> str | None:
+    """What went wrong in an operation; None if it was wrong before."""
+    if health.nan:
+        found = "nan" if not any(each.nan for each in given) else None
+    elif health.inf:
+        found = "inf" if not any(each.inf or each.nan for each in given) else None
+    elif health.subnormal:
+        return "subnormal" if given and not any(each.subnormal for each in given) else None
+    else:
+        is_new = kind in _SHRINKING and given and all(each.all() for each in inputs)
+        return "underflow" if is_new else None
+    return "given" if found and not given else found
+
+
+def _wrong(kind: str, array: np.ndarray) -> Any:
+    """Which values of a result are wrong."""
+    if kind == "nan":
+        return np.isnan(array)
+    if kind in ("inf", "given"):
+        return ~np.isfinite(array)
+    return np.ones(array.shape, bool)

@@ -1,0 +1,126 @@
+"""`numerics`: which operations of a call gave NaN or infinity, and from what."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.functions.checking.check import trial_of
+from nbfn.functions.inside.extent import health_of, is_float
+from nbfn.functions.inside.instrument import Instrument
+from nbfn.functions.inside.monitor import Finding, Monitor
+from nbfn.functions.recording.recorded import Recorded
+from nbfn.text import count, first_line, join
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What `numerics` found.
+
+    Attributes:
+        function: The function's name.
+        findings: The operations that gave NaN, infinity, or zero by underflow from finite numbers,
+            in the order in which they ran. What comes of those later is left out.
+        operations: Number of operations that were looked at.
+        notes: What could not be looked at, or is worth knowing.
+    """
+
+    function: str
+    findings: tuple[Finding, ...]
+    operations: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    @property
+    def title(self) -> str:
+        """What was found, in a sentence."""
+        looked = f"{count(self.operations, 'operation')} looked at"
+        if self.ok:
+            return f"`{self.function}` gives finite numbers everywhere ({looked})"
+        number = count(len(self.findings), "operation")
+        found = join(list(dict.fromkeys(_KINDS[each.kind] for each in self.findings)))
+        return f"`{self.function}`: {found} in {number} ({looked})"
+
+    def __repr__(self) -> str:
+        lines = [f"  {each}" for each in self.findings]
+        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+
+
+_KINDS = {
+    "nan": "NaN",
+    "inf": "infinity",
+    "subnormal": "subnormal numbers",
+    "underflow": "underflow",
+    "given": "data that is not finite",
+}
+
+
+def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Numerics:
+    """Runs a function with a look at every operation, and finds those that go wrong.
+
+    Raises:
+        CheckError: If the arguments do not fit the function.
+        CannotLookInsideError: If this TensorFlow does not say which operations are made.
+    """
+    monitor = Monitor(numerics.__code__)
+    instrument = Instrument(monitor)
+    trial = trial_of(function, args, kwargs)
+    with contextlib.ExitStack() as stack:
+        stack.callback(trial.put_back)
+        stack.enter_context(instrument.attached())
+        concrete, _, error = trial.serve(instrument.function(function))
+    notes = [*_given(function, args, kwargs), *_notes(function, instrument, concrete, error)]
+    return Numerics(function.label, tuple(monitor.findings), monitor.operations, tuple(notes))
+
+
+def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[str]:
+    """Arguments that hold NaN or infinity already."""
+    given = inspect.signature(function.python_function).bind(*args, **kwargs).arguments
+    for name, value in given.items():
+        leaves = [each for each in tf.nest.flatten(value) if hasattr(each, "dtype")]
+        for leaf in leaves:
+            array = np.asarray(leaf) if tf.as_dtype(leaf.dtype).is_numpy_compatible else None
+            if array is not None and is_float(array):
+                health = health_of(array)
+                if health.nan or health.inf:
+                    wrong = health.nan + health.inf
+                    yield f"the argument `{name}` has {count(wrong, 'value')} that are not finite"
+
+
+def _notes(
+    function: Any, instrument: Instrument, concrete: Any, error: Exception | None
+) -> Iterator[str]:
+    if error is not None:
+        yield f"the call raised {type(error).__name__} ({first_line(error)}), and ended there"
+    if function._jit_compile:
+        yield (
+            "it ran without XLA, which is not seen into: compiled, numbers may be rounded otherwise"
+        )
+    for name in instrument.hidden:
+        yield f"`{name}` was traced before, and nbfn could not trace it again to look into it"
+    random = _tensorflow.stateful_random_operations(concrete.graph)
+    if random:
+        yield (
+            f"it draws from the hidden state of tf.random ({', '.join(random)}): another call "
+            "draws other numbers"
+        )
+    resources = _tensorflow.changing_resource_operations(concrete.graph)
+    if resources:
+        yield (
+            f"it changes state outside of variables ({', '.join(resources)}), which was not put "
+            "back"
+        )

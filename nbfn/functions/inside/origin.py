@@ -1,0 +1,153 @@
+"""Which line of the user's an operation belongs to; of a gradient's, the line that it derives."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+from nbfn import _tensorflow
+from nbfn.functions.inside.words import (
+    NOWHERE,
+    Names,
+    Spot,
+    frames,
+    is_of_library,
+    is_users,
+    spot_of,
+)
+
+
+@dataclass
+class Origin:
+    """Where an operation comes from.
+
+    Attributes:
+        type: The operation's type.
+        name: Its name in the graph; empty if it was executed eagerly.
+        spot: Where in the user's code it was made; of a gradient, the line that is differentiated.
+        inputs: What the user calls each of its inputs.
+        is_gradient: Whether it computes a gradient.
+        asked_at: Of a gradient, where it was asked for.
+        is_librarys: Whether a library of layers or the like made it, which the line calls.
+    """
+
+    type: str
+    name: str
+    spot: Spot
+    inputs: tuple[str, ...] = ()
+    is_gradient: bool = False
+    asked_at: Spot = NOWHERE
+    is_librarys: bool = False
+
+    @property
+    def where(self) -> str:
+        """The line and the expression in words."""
+        if self.spot.site.file is None and self.name:
+            return f"{'gradient in ' if self.is_gradient else ''}`{self.name}`"
+        text = f", `{self.spot.text}`" if self.spot.text else ""
+        if self.is_librarys and self.name:
+            text += f", in `{self.name}`"
+        return f"{'gradient of ' if self.is_gradient else ''}{self.spot.site}{text}"
+
+
+class Origins:
+    """The origins of the operations of one trace and of those within it."""
+
+    def __init__(self, until: CodeType | None = None) -> None:
+        """Makes it empty.
+
+        Args:
+            until: The code of the function of nbfn's that traces: what called it is not looked at.
+        """
+        self._until = until
+        self._names = Names()
+        self._by_tensor: dict[int, tuple[weakref.ReferenceType[Any], Origin]] = {}
+        self._by_operation: dict[tuple[int, str], Origin] = {}
+        self._by_type: dict[str, list[Origin]] = {}
+
+    def of(self, made: _tensorflow.NewOperation) -> Origin:
+        """The origin of an operation that was just made."""
+        users, derived, is_gradient, is_librarys = None, None, False, False
+        for frame in frames(made.frame, self._until):
+            if derived is None:
+                derived = _tensorflow.differentiated(frame)
+            is_gradient |= _tensorflow.makes_gradients(frame)
+            if is_users(frame):
+                users = frame
+                if derived is None and not is_gradient:
+                    # A gradient that the user has written has a line of its own.
+                    is_gradient = any(map(_tensorflow.makes_gradients, frames(frame, self._until)))
+                break
+            is_librarys |= derived is None and is_of_library(frame)
+        spot = NOWHERE if users is None else spot_of(users)
+        name = "" if made.operation is None else str(made.operation.name)
+        origin = Origin(made.type, name, spot, (), is_gradient)
+        origin.is_librarys = is_librarys and users is not None
+        known = None if derived is None else self._differentiated(derived)
+        if is_gradient:
+            origin.asked_at = spot
+        if known is not None:
+            origin.spot, origin.is_librarys = known.spot, known.is_librarys
+        origin.inputs = tuple(self._name(each, users, origin) for each in made.inputs)
+        self._note(origin, made)
+        return origin
+
+    def at(self, graph: Any, name: str) -> Origin | None:
+        """The origin of an operation of a graph by its name."""
+        return self._by_operation.get((id(graph), name))
+
+    def known(self, tensor: Any) -> Origin | None:
+        """The origin of a tensor that was made before; None if it is an argument."""
+        found = self._by_tensor.get(id(tensor))
+        return found[1] if found is not None and found[0]() is tensor else None
+
+    def replaced(self, origin: Origin, tensors: Any) -> None:
+        """Says that tensors have taken the place of an operation's outputs."""
+        for tensor in tensors:
+            self._by_tensor[id(tensor)] = weakref.ref(tensor), origin
+            self._names.note(tensor, self._text(origin))
+
+    def _note(self, origin: Origin, made: _tensorflow.NewOperation) -> None:
+        if made.operation is not None:
+            self._by_operation[id(made.operation.graph), origin.name] = origin
+            if not origin.is_gradient:
+                self._by_type.setdefault(origin.type, []).append(origin)
+        if made.type != "Placeholder":  # which TensorFlow makes where a value is used first
+            self.replaced(origin, made.outputs)
+
+    @staticmethod
+    def _text(origin: Origin) -> str:
+        if origin.is_gradient and origin.spot is not origin.asked_at:
+            return f"gradient of {origin.spot.text}"
+        return origin.spot.text
+
+    def _name(self, tensor: Any, users: FrameType | None, origin: Origin) -> str:
+        try:
+            return self._names.of(tensor, users, self._text(origin))
+        except Exception:  # a name is not worth a failure
+            return ""
+
+    def _differentiated(self, derived: _tensorflow.Differentiated) -> Origin | None:
+        """The origin of the operation that is differentiated."""
+        if derived.operation is not None:
+            graph = derived.operation.graph
+            return self._by_operation.get((id(graph), derived.operation.name))
+        for tensor in derived.tensors:
+            known = self.known(tensor)
+            if known is not None and known.type == derived.type:
+                return known
+        for tensor in derived.tensors:  # those that it takes, and so do others perhaps
+            operation = getattr(tensor, "op", None)
+            using = [] if operation is None else tensor.consumers()
+            found = [
+                self._by_operation.get((id(each.graph), each.name))
+                for each in using
+                if each.type == derived.type
+            ]
+            for origin in reversed(found):
+                if origin is not None:
+                    return origin
+        same = self._by_type.get(derived.type, [])
+        return same[-1] if len({each.spot for each in same}) == 1 else None

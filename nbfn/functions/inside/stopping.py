@@ -1,0 +1,86 @@
+"""The stance ``"check_numerics"``: calls stop where a number stops being finite."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn.functions.inside.instrument import Instrument, instrument_here
+from nbfn.functions.inside.monitor import Finding, Monitor, NumericsError
+from nbfn.functions.recording import stance
+
+_STOPPING = frozenset({"nan", "inf", "given"})
+
+
+class _Stopper:
+    """The instrument of the stance: of a with-block, or of functions that have the stance."""
+
+    def __init__(self) -> None:
+        self.monitor = Monitor(checked_call.__code__, self._stop)
+        self.instrument = Instrument(self.monitor)
+        self.finding: Finding | None = None
+
+    def _stop(self, finding: Finding) -> None:
+        if finding.kind in _STOPPING:
+            self.finding = finding
+            raise NumericsError(finding)
+
+    @contextlib.contextmanager
+    def stops(self) -> Iterator[None]:
+        """Raises what was found in place of the error that TensorFlow makes of it."""
+        self.finding = None
+        self.monitor.forget()
+        try:
+            yield
+        except (tf.errors.OpError, NumericsError):
+            if self.finding is None:
+                raise
+            raise NumericsError(self.finding) from None
+
+
+_lock = threading.Lock()
+_of_functions: _Stopper | None = None
+_blocks: dict[Instrument, _Stopper] = {}
+
+
+@contextlib.contextmanager
+def watching_everything() -> Iterator[None]:
+    """Watches what is computed on this thread in the with-block, with nbfn's functions or without.
+
+    Raises:
+        NumericsError: If an operation gives NaN or infinity from finite numbers.
+    """
+    stopper = _Stopper()
+    _blocks[stopper.instrument] = stopper
+    try:
+        with stopper.stops(), stopper.instrument.attached(eagerly=True):
+            yield
+    finally:
+        del _blocks[stopper.instrument]
+
+
+def checked_call(function: Any, args: Any, kwargs: Any) -> Any:
+    """Calls a function with a look at every operation; stops at the first that goes wrong.
+
+    Raises:
+        NumericsError: If an operation gives NaN or infinity from finite numbers.
+    """
+    global _of_functions
+    __tracebackhide__ = True
+    instrument = instrument_here()
+    if instrument is not None and (tf.inside_function() or instrument not in _blocks):
+        return instrument.call(function, args, kwargs)
+    with _lock:
+        if instrument is not None:
+            stopper = _blocks[instrument]
+        else:
+            stopper = _of_functions = _of_functions or _Stopper()
+    with stopper.stops():
+        return stopper.instrument.call(function, args, kwargs)
+
+
+stance.blocks["check_numerics"] = watching_everything

@@ -1,0 +1,253 @@
+"""`values`: intermediate results of one call, by the user's names or by lines."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import re
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.code import is_library, plain_function
+from nbfn.errors import NbfnError
+from nbfn.functions.checking.check import trial_of
+from nbfn.functions.inside.extent import Extent, extent_of
+from nbfn.functions.inside.instrument import Instrument
+from nbfn.functions.inside.origin import Origins
+from nbfn.functions.inside.words import is_users, spot_of
+from nbfn.functions.recording.recorded import Recorded
+from nbfn.site import Site, site_of
+from nbfn.text import count, data_size, first_line
+
+MAX_TURNS = 100
+"""So many values are kept of what is computed more than once: the newest."""
+MAX_BYTES = 1 << 28
+"""So much is kept in all; of what comes later, only its extent."""
+_AUTOGRAPHS = re.compile(r"(ag__|fscope|itr|do_return|retval_|get_state|set_state|.*_\d*$|\.)")
+
+
+class UnknownValueError(NbfnError, KeyError):
+    """No value of that name was seen."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass
+class Value:
+    """A value that a line computed.
+
+    Attributes:
+        name: The user's name of it; of a value without a name, the expression.
+        site: The line that computed it.
+        extent: Its dtype, shape and range, the last time that it was computed.
+        arrays: The values, the newest last; those that were kept.
+        turns: How often it was computed.
+    """
+
+    name: str
+    site: Site
+    extent: Extent | None = None
+    arrays: list[np.ndarray] = field(default_factory=list, repr=False)
+    turns: int = 0
+
+    def __str__(self) -> str:
+        times = f", computed {self.turns:,} times" if self.turns > 1 else ""
+        return f"{self.site}: {self.extent}{times}"
+
+
+class Values(Mapping[str, np.ndarray]):
+    """Intermediate values of one call, by the user's names.
+
+    Attributes:
+        function: The function's name.
+        all: Every value, by line.
+        notes: What is worth knowing about them.
+    """
+
+    def __init__(self, function: str, found: Sequence[Value], notes: Sequence[str]) -> None:
+        self.function = function
+        self.all = tuple(found)
+        self.notes = tuple(notes)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        for each in reversed(self.all):
+            if each.name == name and each.arrays:
+                return each.arrays[-1]
+        names = ", ".join(f"`{each}`" for each in self) or "none"
+        raise UnknownValueError(f"no value of the name `{name}` was kept; there are {names}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(each.name for each in self.all if each.arrays))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def title(self) -> str:
+        """How many there are."""
+        return f"{count(len(self.all), 'value')} of a call of `{self.function}`"
+
+    def __repr__(self) -> str:
+        lines = [f"  {each}" for each in self.all]
+        return "\n".join([self.title, *lines, *(f"  note: {note}" for note in self.notes)])
+
+
+class _Collector:
+    """Attaches a look to each value that gets a name of the user's, or is made on a line."""
+
+    def __init__(self, names: Sequence[str], lines: Sequence[int], until: CodeType) -> None:
+        self._names, self._lines = frozenset(names), frozenset(lines)
+        self._origins = Origins(until)
+        self._named: dict[tuple[str, int], weakref.ReferenceType[Any]] = {}
+        self._lock = threading.Lock()
+        self._kept_bytes = 0
+        self.found: dict[tuple[str, Site], Value] = {}
+
+    def __call__(self, made: _tensorflow.NewOperation) -> None:
+        origin = self._origins.of(made)
+        frame: FrameType | None = made.frame
+        while frame is not None and not is_users(frame):
+            frame = frame.f_back
+        # In the middle of a loop or a branch, names have what its last part has left.
+        if frame is not None and not spot_of(frame).is_statement:
+            self.look_into(frame)
+        site = origin.spot.site
+        is_wanted = made.operation is not None and site.line in self._lines
+        if is_wanted and not origin.is_gradient and made.type not in ("Const", "Placeholder"):
+            for each in made.outputs[:1]:
+                self._attach(each, origin.spot.text, site)
+
+    def look_into(self, frame: FrameType) -> None:
+        """Attaches looks to the values that a frame of the user's has names for."""
+        if self._lines and not self._names:
+            return
+        graph = tf.compat.v1.get_default_graph()
+        for name, value in list(frame.f_locals.items()):
+            if not tf.is_symbolic_tensor(value) or _AUTOGRAPHS.match(name):
+                continue
+            known = self._named.get((name, id(value)))
+            if value.graph is not graph or (known is not None and known() is value):
+                continue
+            self._named[name, id(value)] = weakref.ref(value)
+            origin = self._origins.known(value)
+            site = _site_of(value) if origin is None else origin.spot.site
+            is_wanted = not self._names or name in self._names
+            is_argument = value.op.type == "Placeholder"
+            if is_wanted and (not is_argument or name in self._names):
+                self._attach(value, name, site)
+
+    def _attach(self, tensor: Any, name: str, site: Site) -> None:
+        if tensor.dtype not in (tf.resource, tf.variant):
+            value = self.found.setdefault((name, site), Value(name, site))
+            _tensorflow.look_at(functools.partial(self._keep, value), [tensor])
+
+    def _keep(self, value: Value, array: Any) -> Any:
+        array = np.array(array)
+        with self._lock:
+            value.turns += 1
+            value.extent = extent_of(value.name, array)
+            if len(value.arrays) == MAX_TURNS:
+                self._kept_bytes -= value.arrays.pop(0).nbytes
+            if self._kept_bytes + array.nbytes <= MAX_BYTES:
+                self._kept_bytes += array.nbytes
+                value.arrays.append(array)
+            key = value.name, value.site
+            self.found[key] = self.found.pop(key)
+        return False
+
+
+def _site_of(tensor: Any) -> Site:
+    """The user's line that made a tensor, as TensorFlow keeps it with each operation."""
+    for frame in reversed(tensor.op.traceback or ()):
+        if not is_library(frame.filename):
+            return site_of(frame.filename, frame.lineno)
+    return Site(None, None)
+
+
+@contextlib.contextmanager
+def _looking_at_returns(collector: _Collector) -> Iterator[None]:
+    """Looks into each function of the user's when it returns: the last names are given then."""
+    before = sys.getprofile()
+
+    def returned(frame: FrameType, event: str, _: Any) -> None:
+        if event == "return" and is_users(frame) and tf.inside_function():
+            try:
+                collector.look_into(frame)
+            except Exception:  # what is only looked at breaks nothing
+                return
+
+    sys.setprofile(returned)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def values(
+    function: Recorded,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    names: Sequence[str] = (),
+    lines: Sequence[int] = (),
+) -> Values:
+    """Makes a call and keeps intermediate values; everything is put back afterwards.
+
+    Args:
+        function: A traced function.
+        args: The positional arguments of the call; names may follow those that it takes.
+        kwargs: The keyword arguments.
+        names: The names whose values are kept; all if neither names nor lines are given.
+        lines: The lines whose values are kept, with those of each part of an expression.
+
+    Raises:
+        CheckError: If the arguments do not fit the function.
+    """
+    args, more = _parted(function, args, kwargs)
+    collector = _Collector((*names, *more), lines, values.__code__)
+    instrument = Instrument(collector)
+    trial = trial_of(function, args, kwargs)
+    with contextlib.ExitStack() as stack:
+        stack.callback(trial.put_back)
+        stack.enter_context(instrument.attached())
+        with _looking_at_returns(collector):
+            made = instrument.function(function)
+            trial.traced(made)
+        _, _, error = trial.serve(made)
+    found = [each for each in collector.found.values() if each.turns]
+    found.sort(key=lambda each: (str(each.site.file), each.site.line or 0))
+    notes = (
+        [] if error is None else [f"the call raised {type(error).__name__}: {first_line(error)}"]
+    )
+    lost = sum(1 for each in found if not each.arrays)
+    if lost:
+        notes.append(f"{count(lost, 'value')} beyond {data_size(MAX_BYTES)} not kept")
+    return Values(function.label, found, notes)
+
+
+def _parted(
+    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Sequence[str]]:
+    """The arguments that a function takes, and the names of its variables that follow them."""
+    signature, taken = inspect.signature(function.python_function), list(args)
+    code = getattr(plain_function(function.python_function), "__code__", None)
+    local = {*getattr(code, "co_varnames", ()), *getattr(code, "co_cellvars", ())}
+    while taken and isinstance(taken[-1], str):
+        try:
+            signature.bind(*taken, **kwargs)
+            if taken[-1] not in local:
+                break
+        except TypeError:
+            pass
+        taken.pop()
+    return taken, [str(each) for each in args[len(taken) :]]

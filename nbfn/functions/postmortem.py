@@ -1,0 +1,131 @@
+"""`postmortem`: what an operation was given that failed in a graph, and a debugger at its line."""
+
+from __future__ import annotations
+
+import os
+import pdb
+import sys
+import traceback
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+import tensorflow as tf
+
+from nbfn import _tensorflow
+from nbfn.code import is_library, plain_function
+from nbfn.errors import NbfnError
+from nbfn.functions.checking.check import trial_of
+from nbfn.functions.inside.failure import Failure, failure_of
+from nbfn.functions.traced.function import function
+from nbfn.functions.traced.traced_function import TracedFunction
+
+_HANDLER = os.path.join("util", "traceback_utils.py"), "error_handler"
+
+
+class PostmortemError(NbfnError, RuntimeError):
+    """There is no failed call of a graph to look at."""
+
+
+def failure_in(error: BaseException) -> Failure | None:
+    """What the operation was given that an error comes from; None if it is of no graph.
+
+    Args:
+        error: What a call of a traced function has raised.
+
+    Raises:
+        Exception: What the function raises while it is traced once more.
+    """
+    called = _called(error)
+    return None if called is None else failure_of(*called, error)
+
+
+def seconds_of(error: BaseException) -> float | None:
+    """How long it may take to see what an operation was given; None if it cannot be seen.
+
+    That is estimated from what the function's traces and calls have taken so far.
+    """
+    called = _called(error)
+    if called is None:
+        return None
+    recorder = called[0].recorder
+    running = recorder.run_seconds / max(recorder.calls, 1)
+    return float(3 * recorder.trace_seconds / max(len(recorder.traces), 1) + 2 * running)
+
+
+def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Failure | None:
+    """Opens the debugger at the line of a graph that failed, with eager tensors.
+
+    The call is made once more, eagerly; variables, Python state and random numbers are put back
+    when the debugger is left.
+
+    Args:
+        error: The error; the last one that was shown if None.
+        debug: Whether the debugger is opened. If not, what the operation was given is returned.
+
+    Returns:
+        Without the debugger, the operation and its inputs.
+
+    Raises:
+        PostmortemError: If no call of a traced function has failed, or it does not fail eagerly.
+    """
+    error = error or getattr(sys, "last_value", None)
+    called = None if error is None else _called(error)
+    if error is None or called is None:
+        raise PostmortemError(
+            "the last error is none of a graph that ran; call the function again, and then "
+            "nbfn.postmortem()"
+        )
+    if not debug:
+        return failure_of(*called, error)
+    trial = trial_of(*called)
+    try:
+        try:
+            trial.eagerly()
+        except Exception as raised:
+            pdb.post_mortem(_users(raised.__traceback__))
+            return None
+    finally:
+        trial.put_back()
+    raise PostmortemError(
+        f"`{called[0].label}` does not fail when it runs eagerly; nbfn.postmortem(debug=False) "
+        "shows what the operation was given in the graph"
+    )
+
+
+def _users(entry: TracebackType | None) -> TracebackType | None:
+    """A traceback that ends at the user's innermost line, where the debugger is to be."""
+    kept = list(traceback.walk_tb(entry))
+    while kept and is_library(kept[-1][0].f_code.co_filename):
+        kept.pop()
+    made = None
+    for frame, line in reversed(kept):
+        made = TracebackType(made, frame, frame.f_lasti, line)
+    return made or entry
+
+
+def _called(error: BaseException) -> tuple[Any, Any, Any] | None:
+    """The outermost traced function whose call has raised an error, and its arguments."""
+    if not isinstance(error, tf.errors.OpError):
+        return None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        for called, args, kwargs in _call_in(frame):
+            if isinstance(called, TracedFunction):
+                return called, args, kwargs
+            again = function(plain_function(called.python_function))
+            owner = _tensorflow.method_owner(called)
+            return again, (*(() if owner is None else (owner,)), *args), kwargs
+    return None
+
+
+def _call_in(frame: FrameType) -> Iterator[tuple[Any, Any, Any]]:
+    """The call that a frame makes of a tf.function, if it makes one."""
+    code = frame.f_code
+    if code is TracedFunction.__call__.__code__:
+        known = frame.f_locals
+        yield known["self"], known["args"], known["kwargs"]
+    elif code.co_name == _HANDLER[1] and code.co_filename.endswith(_HANDLER[0]):
+        # TensorFlow leaves its own frames out of the traceback, but that of this wrapper.
+        args = frame.f_locals.get("args") or ()
+        if args and isinstance(args[0], _tensorflow.Function):
+            yield args[0], args[1:], frame.f_locals.get("kwargs") or {}

@@ -1,0 +1,36 @@
+"""What an operation was given that failed in a graph, as a note below its error."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from nbfn.functions.postmortem import failure_in, seconds_of
+
+MAX_SECONDS = 5.0
+"""A call that would take longer is not made once more unasked."""
+
+_DONE = "_nbfn_values"
+_HINT = "nbfn.postmortem() opens the debugger there, with eager tensors"
+
+
+def add_values(error: BaseException) -> None:
+    """Adds to the error of an operation what it was given, once.
+
+    The call is made once more for that, if it is quick and changes nothing that cannot be put back.
+    """
+    if not isinstance(error, tf.errors.OpError) or hasattr(error, _DONE):
+        return
+    setattr(error, _DONE, True)
+    seconds = seconds_of(error)
+    if seconds is None:
+        return
+    if seconds > MAX_SECONDS:
+        error.add_note("nbfn.postmortem(debug=False) shows what the operation was given")
+        return
+    failure = failure_in(error)
+    if failure is None:
+        return
+    if failure.origin is not None:
+        error.add_note(f"{failure.sentence}. {_HINT}")
+    elif failure.notes:
+        error.add_note("; ".join(failure.notes))

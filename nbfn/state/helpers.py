@@ -1,0 +1,35 @@
+"""The functions of the user's that a function's code leads to, and what they name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbfn.code import closure, plain_function
+from nbfn.state.bytecode.reads import reads
+from nbfn.state.values.unwrapping import unwrapped
+
+_MAX_FUNCTIONS = 100
+
+
+def with_helpers(python_function: Any) -> list[Any]:
+    """Returns a function and the functions of the user's that its code names, directly or not."""
+    found: list[Any] = []
+    waiting = [plain_function(python_function)]
+    while waiting and len(found) < _MAX_FUNCTIONS:
+        function = waiting.pop(0)
+        if not hasattr(function, "__code__") or any(each is function for each in found):
+            continue
+        found.append(function)
+        for value in named(function).values():
+            waiting += unwrapped(value)
+    return found
+
+
+def named(function: Any) -> dict[str, Any]:
+    """Returns what a function's code names of globals and closures, with the values."""
+    values = {}
+    stored = {name for name in function.__code__.co_names if name in function.__globals__}
+    for name in sorted(reads(function.__code__).globals | stored):
+        if name in function.__globals__:
+            values[name] = function.__globals__[name]
+    return values | closure(function)

@@ -1,0 +1,82 @@
+"""What was seen inside of a graph, as outlines."""
+
+from __future__ import annotations
+
+from nbfn.functions.graphs.lines import LineTimes
+from nbfn.functions.inside.failure import Failure
+from nbfn.functions.inside.numerics import Numerics
+from nbfn.functions.inside.origin import Origin
+from nbfn.functions.inside.values import Values
+from nbfn.outlines.outline import Outline, Table, place
+from nbfn.sessions.records import cell_of
+from nbfn.text import percent
+from nbfn.views.pages.times import milliseconds
+
+
+def _code(origin: Origin) -> str:
+    text = origin.spot.text or origin.name or origin.type
+    within = f" (`{origin.name}`)" if origin.is_librarys else ""
+    return f"{'gradient of ' if origin.is_gradient else ''}`{text}`{within}"
+
+
+def numerics_outline(numerics: Numerics) -> Outline:
+    """What the page of the operations that went wrong says."""
+    rows = [
+        (place(cell_of(each.site)), _code(each.origin), each.result, each.source)
+        for each in numerics.findings
+    ]
+    return Outline(
+        numerics.title,
+        [f"note: {note}" for note in numerics.notes],
+        (Table("operations", ("where", "operation", "gave", "from"), rows, open=True),),
+        verdict="passed" if numerics.ok else "failed",
+    )
+
+
+def failure_outline(failure: Failure) -> Outline:
+    """What the page of an operation that failed says."""
+    rows = [(f"`{each.name}`", each.type, each.range, each.values) for each in failure.inputs]
+    return Outline(
+        failure.title,
+        [f"note: {note}" for note in failure.notes],
+        (Table("given", ("name", "dtype and shape", "range", "values"), rows, open=True),),
+        verdict="failed",
+    )
+
+
+def values_outline(values: Values) -> Outline:
+    """What the page of the intermediate values of a call says."""
+    rows = [
+        (
+            place(cell_of(each.site)),
+            f"`{each.name}`",
+            each.extent.type if each.extent else "",
+            each.extent.range if each.extent else "",
+            each.extent.values if each.extent else "",
+            f"{each.turns:,}",
+        )
+        for each in values.all
+    ]
+    header = ("where", "name", "dtype and shape", "range", "values", "computed")
+    notes = [f"note: {note}" for note in values.notes]
+    return Outline(values.title, notes, (Table("values", header, rows, open=True),))
+
+
+def lines_outline(times: LineTimes) -> Outline:
+    """What the page of the time of each line says."""
+    whole = times.seconds or 1.0
+    rows = [
+        (
+            milliseconds(each.seconds),
+            percent(each.seconds / whole),
+            milliseconds(each.gradient_seconds) if each.gradient_seconds else "",
+            f"{each.executions:,}",
+            place(cell_of(each.site)),
+            f"`{each.text}`",
+            ", ".join(each.ran_as),
+        )
+        for each in times.lines
+    ]
+    header = ("time", "share", "gradient", "executions", "where", "line", "ran as")
+    notes = [f"note: {note}" for note in times.notes]
+    return Outline(times.title, notes, (Table("slowest lines", header, rows, open=True),))

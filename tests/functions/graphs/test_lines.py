@@ -1,0 +1,74 @@
+"""`lines`: the time of a call by line, gradients at the line that is differentiated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import nbfn
+from nbfn.functions.checking.check import CheckError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def variables():
+    """Variables of these tests: one that is older than a connection to servers is not written."""
+    global weight
+    weight = tf.Variable(tf.random.normal([300, 300]))
+
+
+batch = tf.random.normal([300, 300])
+
+
+@nbfn.function
+def step(x):
+    with tf.GradientTape() as tape:
+        hidden = x @ weight  # product
+        loss = tf.reduce_mean(tf.nn.relu(hidden))
+        for _ in tf.range(3):
+            loss += tf.reduce_sum(tf.linalg.matmul(x, x))  # loop
+    gradient = tape.gradient(loss, weight)
+    weight.assign_sub(gradient * 0.1)
+    return loss
+
+
+def line_of(mark):
+    with open(__file__) as file:
+        return next(i for i, line in enumerate(file, 1) if line.rstrip().endswith(f"# {mark}"))
+
+
+def test_the_slow_lines_come_first() -> None:
+    before = weight.numpy()
+    for _ in range(2):
+        found = nbfn.lines(step, batch)
+        assert isinstance(found, nbfn.LineTimes)
+        known = {each.site.line: each for each in found.lines}
+        slowest = {each.site.line for each in found.lines[:2]}
+        assert slowest == {line_of("product"), line_of("loop")}, found
+        product = known[line_of("product")]
+        assert 0 < product.gradient_seconds < product.seconds
+        assert product.text.startswith("hidden = x @ weight")
+        assert known[line_of("loop")].executions == 3
+        assert known[line_of("loop")].gradient_seconds == 0
+        in_lines = sum(each.seconds for each in found.lines)
+        assert 0.5 * found.seconds < in_lines <= found.seconds * 1.001
+    assert (step.calls, len(step.traces)) == (0, 0)
+    np.testing.assert_array_equal(weight.numpy(), before)
+
+
+def test_compiled_and_plain_functions() -> None:
+    compiled = nbfn.function(lambda x: tf.reduce_sum(x @ x), jit_compile=True)
+    found = nbfn.lines(compiled, batch)
+    assert found.lines
+    assert "without XLA" in found.notes[0]
+    assert nbfn.lines(tf.function(lambda x: x @ x), batch).lines[0].seconds > 0
+    assert nbfn.lines(nbfn.watch(tf.function(lambda x: x @ x)), batch).lines
+
+
+def test_what_is_no_function_or_does_not_fit() -> None:
+    with pytest.raises(CheckError):
+        nbfn.lines(step, batch, 3)
+    with pytest.raises(CheckError):
+        nbfn.lines(lambda x: x, batch)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        nbfn.lines(nbfn.function(lambda i: tf.gather(batch, i)), tf.constant(999))

@@ -1,0 +1,78 @@
+"""Looking inside of graphs from cells: lines are the cell's, values are below the error."""
+
+from __future__ import annotations
+
+import pytest
+
+CELL = """%%tf_function
+
+def step(x):
+    shifted = x - 1.0
+    return tf.math.log(shifted)
+"""
+
+
+@pytest.fixture
+def step(run):
+    run("import nbfn; x = tf.constant([2.0, 1.0])")
+    run(CELL)
+
+
+def test_numerics_names_the_line_of_the_cell(step, run) -> None:
+    for _ in range(2):
+        text = run("%tf_numerics step(x)").text
+        assert "`step`: infinity in 1 operation" in text
+        assert "line 5  `tf.math.log(shifted)`" in text
+        assert "In [" in text
+        assert "-inf (1 of 2 values, the first at [1])" in text
+        assert "0 in `shifted` (float32[2], 0 to 1)" in text
+    assert "NbfnError" not in run("step(x)").text
+
+
+def test_lines_and_values(step, run) -> None:
+    assert "return tf.math.log(shifted)" in run("%tf_lines step(x)").text
+    assert "line 4: `shifted` float32[2]: 1, 0" in run("step.values(x, 'shifted')").text
+
+
+def test_a_cell_that_stops_at_nan(step, run, refused) -> None:
+    cell = "%%tf_function --stance check_numerics\ntotal = 0.0\nfor i in range(3):\n    total += {}"
+    text = refused(cell.format("1.0 / tf.reduce_sum(x - 1.5)"))
+    assert "NumericsError" in text
+    assert "line 4, `1.0 / tf.reduce_sum(x - 1.5)`: inf" in text
+    text = refused(cell.format("step(x)"))
+    assert "line 5, `tf.math.log(shifted)`: -inf" in text
+    assert run(cell.format("tf.reduce_sum(x)") + "\nfloat(total)").result == 9.0
+
+
+def test_the_stance_of_the_notebook(step, run, refused) -> None:
+    run("%tf_stance check_numerics")
+    try:
+        assert "NumericsError" in refused("step(x)")
+        assert "NumericsError" in refused("tf.math.log(x - 1.0)")
+    finally:
+        run("%tf_stance default")
+    run("step(x); tf.math.log(x - 1.0)")
+
+
+def test_an_error_has_the_values_below_it(step, run, refused) -> None:
+    run("%%tf_function\ndef pick(x, i):\n    doubled = x * 2.0\n    return tf.gather(doubled, i)")
+    for _ in range(2):
+        text = refused("pick(x, tf.constant([0, 7]))")
+        assert (
+            "`tf.gather(doubled, i)` was given `doubled` float32[2]: 4, 2, `i` int32[2]: 0, 7"
+            in text
+        )
+        assert "line 4: " in text
+        assert "nbfn.postmortem() opens the debugger there" in text
+    assert "InvalidArgumentError" in text
+    shown = run("nbfn.postmortem(debug=False)").text
+    assert "line 4, `tf.gather(doubled, i)` failed: indices[1] = 7 is not in [0, 2)" in shown
+
+
+def test_a_segment_has_them_too(step, run, refused) -> None:
+    cell = "%%tf_function --whole\ny = tf.reshape(x, [n, 2])\nz = y * 2.0"
+    run("n = tf.constant(1)")
+    run(cell)
+    run("n = tf.constant(3)")
+    text = refused(cell)
+    assert "`tf.reshape(x, [n, 2])` was given `x` float32[2]: 2, 1" in text
