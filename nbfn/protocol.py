@@ -54,6 +54,9 @@ CauseCode = Literal[
     "unknown",
 ]
 
+CallKind = Literal["hit", "trace", "retrace", "idle"]
+"""What the last call was; idle if there was none."""
+
 
 class Record(BaseModel):
     """Base of the records: immutable, and strict about its fields."""
@@ -175,6 +178,9 @@ class TracedCellRecord(Record):
     sentence: str = Field(description="How many statements run in graphs, and on which lines.")
     python: list[str] = Field(description="What is Python and why, such as line 4 prints.")
     segments: list[Segment] = Field(description="What runs in graphs, in the order of the text.")
+    draws: bool = Field(
+        default=False, description="Whether a graph draws other random numbers than Python would."
+    )
     functions: list[str] = Field(
         description="Ids of the functions of all its segments, also of those that are Python again."
     )
@@ -183,6 +189,14 @@ class TracedCellRecord(Record):
     seconds: float = Field(description="What the last run took.")
     eager_seconds: float = Field(description="What it would have taken as Python.")
     runs: int
+    call: CallKind = Field(
+        default="idle", description="The most notable that the last run's graphs were."
+    )
+    speedup: float | None = Field(
+        default=None,
+        description="How many times faster than as Python the last run was; null where a run that "
+        "traced cannot be compared.",
+    )
 
 
 class VariableRecord(Record):
@@ -203,38 +217,16 @@ class DeviceRecord(Record):
 
     id: str = Field(description="TensorFlow's full name for it.")
     kind: str = Field(description="CPU, GPU or TPU.")
-
-
-class ModelRow(Record):
-    """A part of a model, or a variable of its own, as one line of the tree."""
-
-    path: str = Field(description="Path from the model, such as hidden/kernel; empty for itself.")
-    name: str = Field(description="The path from the part above.")
-    depth: int = Field(description="How many parts are above it.")
-    kind: Literal["module", "variable"]
-    label: str = Field(description="A part's class, a variable's collection.")
-    tensor: str = Field(default="", description="A variable's, such as float32[784, 128].")
-    takes: str = Field(default="", description="Dtypes and shapes that a part takes, if known.")
-    gives: str = ""
-    parameters: int | None = Field(default=None, description="Elements of its variables.")
-    nbytes: int | None = None
-    trainable: bool = True
-    same_as: str | None = Field(default=None, description="The path where it came before.")
-    unused: bool = Field(default=False, description="Whether no trace captures the variable.")
-    change: float | None = Field(
-        default=None, description="Norm of the change since the last look, relative to the values."
-    )
-    gradient: float | None = Field(default=None, description="Norm of the gradient.")
+    name: str = Field(default="", description="Its short name, such as GPU:0.")
 
 
 class ModelRecord(Record):
-    """A module, Keras model or layer as a tree."""
+    """A module, Keras model or layer; its tree is an outline."""
 
-    id: str = Field(description="The notebook's name for it; empty if it has none.")
+    id: str = Field(description="The notebook's name for it.")
     label: str = Field(description="Its class.")
-    problem: str = Field(default="", description="Why there is no tree, in words.")
-    rows: list[ModelRow] = Field(description="The first rows, parts before what is in them.")
-    total: int = Field(description="How many rows there are.")
+    sizes: str = Field(description="How much there is of it, in words.")
+    parameters: int | None = Field(description="Elements of its variables.")
 
 
 class RunRecord(Record):
@@ -349,6 +341,87 @@ class Totals(Record):
     variable_nbytes: int = Field(default=0, description="Size of these variables.")
 
 
+Verdict = Literal["passed", "failed", "refused", "unproven"]
+
+
+class Phrase(Record):
+    """Words that lead to something, or that judge: code for a cell, a place, a page, a verdict."""
+
+    text: str = Field(description="The words; backticks enclose code.")
+    code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
+    cell: Cell | None = Field(default=None, description="The place, or where the code is needed.")
+    page: str | None = Field(default=None, description="Address of a page of the documentation.")
+    verdict: Verdict | None = Field(default=None, description="What came of a check.")
+
+
+class PageTable(Record):
+    """A table of a page, which folds."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str | Phrase]] = Field(description="The first rows, or the newest.")
+    total: int = Field(description="How many rows there are.")
+    open: bool = Field(description="Whether it is unfolded at first.")
+    kind: Literal["plain", "sides", "code", "tree"] = Field(
+        default="plain",
+        description="Sides: the last two columns are to be compared. Code: lines of a cell. Tree: "
+        "rows may be parts of the row above.",
+    )
+    depths: list[int] = Field(default_factory=list, description="How deep each row of a tree is.")
+    newest: bool = Field(
+        default=False, description="Whether the rows are the newest, newest first."
+    )
+
+
+class DiagramNode(Record):
+    """A box of a diagram."""
+
+    id: str
+    kind: str = Field(description="Of what sort it is, such as cell, function or device.")
+    label: str
+    lines: list[str] = Field(default_factory=list, description="What more there is to say.")
+    marked: bool = Field(default=False, description="Whether it needs attention.")
+    cell: Cell | None = Field(default=None, description="The place that it leads to.")
+
+
+class DiagramEdge(Record):
+    """An arrow of a diagram."""
+
+    source: str = Field(description="Id of the box where it begins.")
+    target: str = Field(description="Id of the box where it ends.")
+    label: str = ""
+    marked: bool = Field(default=False, description="Whether it needs attention.")
+
+
+class Diagram(Record):
+    """Boxes and arrows. Tables beside it say the same in words."""
+
+    nodes: list[DiagramNode]
+    edges: list[DiagramEdge]
+
+
+class Page(Record):
+    """An outline: what there is to say about a function, a cell, a model or a result."""
+
+    title: str
+    call: CallKind | None = Field(default=None, description="Of a function or a cell.")
+    status: str | Phrase | None = Field(
+        default=None, description="A sentence that stands beside the title."
+    )
+    lines: list[str | Phrase] = Field(description="Sentences; backticks enclose code.")
+    facts: list[str | Phrase] = Field(
+        default_factory=list, description="Times and sizes, which no stored text has."
+    )
+    summary: str | None = Field(
+        default=None, description="The title of the fold that holds facts, tables and groups."
+    )
+    tables: list[PageTable]
+    groups: list[Page] = Field(description="Its parts, which fold.")
+    open: bool = Field(description="Whether it is unfolded at first, within another.")
+    diagram: Diagram | None = None
+    verdict: Verdict | None = Field(default=None, description="What came of a check.")
+
+
 class Snapshot(Record):
     """The whole state. A client drops what it knew and takes this."""
 
@@ -364,6 +437,9 @@ class Snapshot(Record):
     )
     totals: Totals | None = None
     state: State
+    pages: dict[str, Page | None] = Field(
+        default_factory=dict, description="The outlines that the client shows, by their targets."
+    )
 
 
 class Patch(Record):
@@ -377,15 +453,19 @@ class Patch(Record):
     totals: Totals
     put: State
     removed: Removed
+    pages: dict[str, Page | None] = Field(
+        default_factory=dict,
+        description="The outlines that the client shows and that have changed; null if there is "
+        "no such function or cell any more.",
+    )
 
 
-class Details(Record):
-    """The newest rows of one function, some of which the tables leave out."""
+class Pages(Record):
+    """The outlines that a client shows now and did not show before."""
 
-    type: Literal["details"] = "details"
+    type: Literal["pages"] = "pages"
     epoch: str
-    function: str = Field(description="Id of the function.")
-    state: State
+    pages: dict[str, Page | None]
 
 
 class Mark(Record):
@@ -429,11 +509,13 @@ class RequestSnapshot(Record):
     type: Literal["request_snapshot"] = "request_snapshot"
 
 
-class RequestDetails(Record):
-    """A client asks for the rows of one function."""
+class Look(Record):
+    """A client says which outlines it shows now; it gets these, and again when they change."""
 
-    type: Literal["request_details"] = "request_details"
-    function: str = Field(description="Id of the function.")
+    type: Literal["look"] = "look"
+    targets: list[str] = Field(
+        description="Ids of functions and cells, or names of parts of the session."
+    )
 
 
 class RequestPictures(Record):
@@ -454,69 +536,6 @@ class Watch(Record):
 
     type: Literal["watch"] = "watch"
     active: bool
-
-
-Verdict = Literal["passed", "failed", "refused", "unproven"]
-
-
-class Phrase(Record):
-    """Words that lead to something, or that judge: code for a cell, a place, a page, a verdict."""
-
-    text: str = Field(description="The words; backticks enclose code.")
-    code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
-    cell: Cell | None = Field(default=None, description="The place, or where the code is needed.")
-    page: str | None = Field(default=None, description="Address of a page of the documentation.")
-    verdict: Verdict | None = Field(default=None, description="What came of a check.")
-
-
-class PageTable(Record):
-    """A table of a page, which folds."""
-
-    title: str
-    header: list[str]
-    rows: list[list[str | Phrase]] = Field(description="The first rows.")
-    total: int = Field(description="How many rows there are.")
-    open: bool = Field(description="Whether it is unfolded at first.")
-    compares: bool = Field(description="Whether the last two columns are sides to compare.")
-
-
-class DiagramNode(Record):
-    """A box of a diagram."""
-
-    id: str
-    kind: str = Field(description="Of what sort it is, such as cell, function or device.")
-    label: str
-    lines: list[str] = Field(default_factory=list, description="What more there is to say.")
-    marked: bool = Field(default=False, description="Whether it needs attention.")
-    cell: Cell | None = Field(default=None, description="The place that it leads to.")
-
-
-class DiagramEdge(Record):
-    """An arrow of a diagram."""
-
-    source: str = Field(description="Id of the box where it begins.")
-    target: str = Field(description="Id of the box where it ends.")
-    label: str = ""
-    marked: bool = Field(default=False, description="Whether it needs attention.")
-
-
-class Diagram(Record):
-    """Boxes and arrows. Tables beside it say the same in words."""
-
-    nodes: list[DiagramNode]
-    edges: list[DiagramEdge]
-
-
-class Page(Record):
-    """What there is to say about something, once: a result that does not change any more."""
-
-    title: str
-    lines: list[str | Phrase] = Field(description="Sentences; backticks enclose code.")
-    tables: list[PageTable]
-    groups: list[Page] = Field(description="Its parts, which fold.")
-    open: bool = Field(description="Whether it is unfolded at first, within another.")
-    diagram: Diagram | None = None
-    verdict: Verdict | None = Field(default=None, description="What came of a check.")
 
 
 class OperationTime(Record):
@@ -614,9 +633,8 @@ class GraphRecord(Record):
 class SavedView(Record):
     """What a notebook keeps of a view, in the entry `MIME_TYPE` of an output."""
 
-    view: Literal["function", "cell", "session", "page", "model", "graph"]
+    view: Literal["function", "cell", "session", "page", "graph"]
     target: str | None = Field(default=None, description="Id of the function or cell.")
-    model: ModelRecord | None = None
     page: Page | None = Field(default=None, description="What a page says.")
     graph: GraphRecord | None = Field(
         default=None, description="What the picture of a graph is drawn from; a page may have one."
@@ -631,10 +649,10 @@ class Messages(Record):
 
     saved: SavedView
 
-    to_client: Snapshot | Patch | Details | Mark | Refused
+    to_client: Snapshot | Patch | Pages | Mark | Refused
     to_widget: Pictures
     announcement: Presence
-    to_kernel: Attach | RequestSnapshot | RequestDetails | RequestPictures | Watch
+    to_kernel: Attach | RequestSnapshot | Look | RequestPictures | Watch
 
 
 def schema() -> str:

@@ -6,10 +6,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Protocol
 
 MAX_TEXT = 60
 """Characters of a value that messages show."""
+
+MAX_CAUSES = 3
+"""So many causes of one retrace are shown in a line; the others are counted."""
 
 INTERNAL = "nbfn·"
 """How the names begin of what nbfn itself passes to a function: they are shown to nobody."""
@@ -29,6 +32,25 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
         if not name.startswith(INTERNAL)
     ]
     return shorten(str(signature.replace(parameters=bare, return_annotation=signature.empty)))
+
+
+class CauseLike(Protocol):
+    """A cause of a trace, as the functions have it or as a record."""
+
+    @property
+    def code(self) -> str:
+        """The kind of cause."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+
+
+def reasons(causes: Sequence[CauseLike]) -> str:
+    """Why, in one sentence; of many causes, such as those of a long tuple, the first."""
+    more = len(causes) - MAX_CAUSES
+    said = "; ".join(cause.sentence for cause in causes[:MAX_CAUSES])
+    return f"{said}; and {more} more" if more > 0 else said
 
 
 def count(number: int, noun: str) -> str:

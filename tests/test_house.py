@@ -26,7 +26,16 @@ ORDER = {
     "nbfn": (
         *("_version", "errors", "text", "code", "serial", "site", "stacks", "underway", "spent"),
         "documentation",
-        *("protocol", "standalone", "_tensorflow", "state", "functions", "modules", "sessions"),
+        *(
+            "protocol",
+            "outlines",
+            "standalone",
+            "_tensorflow",
+            "state",
+            "functions",
+            "modules",
+            "sessions",
+        ),
         *("views", "notebook", "command", "__main__"),
     ),
     "nbfn._tensorflow": ("base", "autograph", "tracing", "graphs", "running"),
@@ -64,10 +73,12 @@ ORDER = {
         "reach",
         "statistics",
         "model",
+        "tree",
         "transformed",
     ),
+    "nbfn.outlines": ("outline", "function", "cell", "session"),
     "nbfn.views": (
-        *("outline", "work", "function", "cell", "export", "loaded", "module", "session"),
+        *("work", "export", "loaded", "session"),
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (
@@ -75,7 +86,7 @@ ORDER = {
         *("ticker", "formatters", "displays", "hooks", "extension"),
     ),
     "nbfn.command": (
-        *("outcome", "agent", "known", "record", "execution", "words", "report"),
+        *("outcome", "agent", "known", "record", "execution", "report"),
         *("progress", "run", "lab", "main"),
     ),
 }

@@ -9,21 +9,20 @@
  */
 export interface Messages {
   saved: SavedView;
-  to_client: Snapshot1 | Patch | Details | Mark | Refused;
+  to_client: Snapshot1 | Patch | Pages | Mark | Refused;
   to_widget: Pictures;
   announcement: Presence;
-  to_kernel: Attach | RequestSnapshot | RequestDetails | RequestPictures | Watch;
+  to_kernel: Attach | RequestSnapshot | Look | RequestPictures | Watch;
 }
 /**
  * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
  */
 export interface SavedView {
-  view: 'function' | 'cell' | 'session' | 'page' | 'model' | 'graph';
+  view: 'function' | 'cell' | 'session' | 'page' | 'graph';
   /**
    * Id of the function or cell.
    */
   target?: string | null;
-  model?: ModelRecord | null;
   /**
    * What a page says.
    */
@@ -35,92 +34,30 @@ export interface SavedView {
   snapshot: Snapshot;
 }
 /**
- * A module, Keras model or layer as a tree.
- */
-export interface ModelRecord {
-  /**
-   * The notebook's name for it; empty if it has none.
-   */
-  id: string;
-  /**
-   * Its class.
-   */
-  label: string;
-  /**
-   * Why there is no tree, in words.
-   */
-  problem?: string;
-  /**
-   * The first rows, parts before what is in them.
-   */
-  rows: ModelRow[];
-  /**
-   * How many rows there are.
-   */
-  total: number;
-}
-/**
- * A part of a model, or a variable of its own, as one line of the tree.
- */
-export interface ModelRow {
-  /**
-   * Path from the model, such as hidden/kernel; empty for itself.
-   */
-  path: string;
-  /**
-   * The path from the part above.
-   */
-  name: string;
-  /**
-   * How many parts are above it.
-   */
-  depth: number;
-  kind: 'module' | 'variable';
-  /**
-   * A part's class, a variable's collection.
-   */
-  label: string;
-  /**
-   * A variable's, such as float32[784, 128].
-   */
-  tensor?: string;
-  /**
-   * Dtypes and shapes that a part takes, if known.
-   */
-  takes?: string;
-  gives?: string;
-  /**
-   * Elements of its variables.
-   */
-  parameters?: number | null;
-  nbytes?: number | null;
-  trainable?: boolean;
-  /**
-   * The path where it came before.
-   */
-  same_as?: string | null;
-  /**
-   * Whether no trace captures the variable.
-   */
-  unused?: boolean;
-  /**
-   * Norm of the change since the last look, relative to the values.
-   */
-  change?: number | null;
-  /**
-   * Norm of the gradient.
-   */
-  gradient?: number | null;
-}
-/**
- * What there is to say about something, once: a result that does not change any more.
+ * An outline: what there is to say about a function, a cell, a model or a result.
  */
 export interface Page {
   title: string;
   /**
+   * Of a function or a cell.
+   */
+  call?: ('hit' | 'trace' | 'retrace' | 'idle') | null;
+  /**
+   * A sentence that stands beside the title.
+   */
+  status?: string | Phrase | null;
+  /**
    * Sentences; backticks enclose code.
    */
   lines: (string | Phrase)[];
+  /**
+   * Times and sizes, which no stored text has.
+   */
+  facts?: (string | Phrase)[];
+  /**
+   * The title of the fold that holds facts, tables and groups.
+   */
+  summary?: string | null;
   tables: PageTable[];
   /**
    * Its parts, which fold.
@@ -193,7 +130,7 @@ export interface PageTable {
   title: string;
   header: string[];
   /**
-   * The first rows.
+   * The first rows, or the newest.
    */
   rows: (string | Phrase)[][];
   /**
@@ -205,9 +142,17 @@ export interface PageTable {
    */
   open: boolean;
   /**
-   * Whether the last two columns are sides to compare.
+   * Sides: the last two columns are to be compared. Code: lines of a cell. Tree: rows may be parts of the row above.
    */
-  compares: boolean;
+  kind?: 'plain' | 'sides' | 'code' | 'tree';
+  /**
+   * How deep each row of a tree is.
+   */
+  depths?: number[];
+  /**
+   * Whether the rows are the newest, newest first.
+   */
+  newest?: boolean;
 }
 /**
  * Boxes and arrows. Tables beside it say the same in words.
@@ -462,6 +407,12 @@ export interface Snapshot {
   documentation?: string | null;
   totals?: Totals | null;
   state: State;
+  /**
+   * The outlines that the client shows, by their targets.
+   */
+  pages?: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * How much there is of everything, also of what the tables leave out.
@@ -575,6 +526,10 @@ export interface TracedCellRecord {
    */
   segments: Segment[];
   /**
+   * Whether a graph draws other random numbers than Python would.
+   */
+  draws?: boolean;
+  /**
    * Ids of the functions of all its segments, also of those that are Python again.
    */
   functions: string[];
@@ -592,6 +547,14 @@ export interface TracedCellRecord {
    */
   eager_seconds: number;
   runs: number;
+  /**
+   * The most notable that the last run's graphs were.
+   */
+  call?: 'hit' | 'trace' | 'retrace' | 'idle';
+  /**
+   * How many times faster than as Python the last run was; null where a run that traced cannot be compared.
+   */
+  speedup?: number | null;
 }
 /**
  * Statements of a traced cell that run as one graph.
@@ -824,6 +787,31 @@ export interface DeviceRecord {
    * CPU, GPU or TPU.
    */
   kind: string;
+  /**
+   * Its short name, such as GPU:0.
+   */
+  name?: string;
+}
+/**
+ * A module, Keras model or layer; its tree is an outline.
+ */
+export interface ModelRecord {
+  /**
+   * The notebook's name for it.
+   */
+  id: string;
+  /**
+   * Its class.
+   */
+  label: string;
+  /**
+   * How much there is of it, in words.
+   */
+  sizes: string;
+  /**
+   * Elements of its variables.
+   */
+  parameters: number | null;
 }
 /**
  * A run of a notebook cell, or several in a row, so that hours stay a few rows.
@@ -995,6 +983,12 @@ export interface Snapshot1 {
   documentation?: string | null;
   totals?: Totals | null;
   state: State;
+  /**
+   * The outlines that the client shows, by their targets.
+   */
+  pages?: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * What changed since the message with the sequence number before.
@@ -1014,6 +1008,12 @@ export interface Patch {
   totals: Totals;
   put: State;
   removed: Removed;
+  /**
+   * The outlines that the client shows and that have changed; null if there is no such function or cell any more.
+   */
+  pages?: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * Ids of rows to take out of the tables.
@@ -1030,16 +1030,14 @@ export interface Removed {
   work?: string[];
 }
 /**
- * The newest rows of one function, some of which the tables leave out.
+ * The outlines that a client shows now and did not show before.
  */
-export interface Details {
-  type: 'details';
+export interface Pages {
+  type: 'pages';
   epoch: string;
-  /**
-   * Id of the function.
-   */
-  function: string;
-  state: State;
+  pages: {
+    [k: string]: Page | null;
+  };
 }
 /**
  * How far the messages have come; a client that knows less has missed some.
@@ -1096,14 +1094,14 @@ export interface RequestSnapshot {
   type: 'request_snapshot';
 }
 /**
- * A client asks for the rows of one function.
+ * A client says which outlines it shows now; it gets these, and again when they change.
  */
-export interface RequestDetails {
-  type: 'request_details';
+export interface Look {
+  type: 'look';
   /**
-   * Id of the function.
+   * Ids of functions and cells, or names of parts of the session.
    */
-  function: string;
+  targets: string[];
 }
 /**
  * A widget asks for the bundle of the pictures, which the first of them needs.

@@ -4,10 +4,10 @@ import { Store } from './feed/store';
 import type { Pictures } from './pictures';
 import type {
   Pictures as PicturesMessage,
-  Details,
   GraphRecord,
   Messages,
   Page,
+  Pages,
   Patch,
   Snapshot
 } from './protocol';
@@ -47,7 +47,7 @@ const render: Render<Traits> = ({ model, el, signal }) => {
   const store = new Store({
     presence: model.get('kept') ? 'gone' : 'live',
     requestSnapshot: () => ask({ type: 'request_snapshot' }),
-    requestDetails: id => ask({ type: 'request_details', function: id })
+    look: targets => ask({ type: 'look', targets })
   });
   const choice = (): ViewChoice => {
     const view = model.get('view');
@@ -111,9 +111,9 @@ async function imported(source: string): Promise<Pictures> {
   }
 }
 
-/** Patches and details come as messages. */
-function isMessage(value: unknown): value is Patch | Details {
-  return ['patch', 'details'].includes(field(value, 'type') as string);
+/** Patches and outlines come as messages. */
+function isMessage(value: unknown): value is Patch | Pages {
+  return ['patch', 'pages'].includes(field(value, 'type') as string);
 }
 
 function isPictures(value: unknown): value is PicturesMessage {

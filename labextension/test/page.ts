@@ -113,3 +113,13 @@ export function section(element: HTMLElement, title: string): HTMLElement {
 export function rows(element: HTMLElement): HTMLElement[] {
   return [...element.querySelectorAll<HTMLElement>('.nbfn-Row')];
 }
+
+/** The section with this title, opened. */
+export async function opened(
+  element: HTMLElement,
+  title: string
+): Promise<HTMLElement> {
+  const found = section(element, title);
+  await open(found);
+  return found;
+}

@@ -1,6 +1,7 @@
 import type {
   Cause,
   FunctionRecord,
+  Page,
   RetraceRecord,
   Snapshot,
   State,
@@ -179,5 +180,54 @@ export function retraced(): State {
     ),
     retraces: table(retrace()),
     variables: table(variable())
+  };
+}
+
+const [TITLE, TRACES, CAPTURES] = ['train_step(images, labels)', 'traces', 'captures'];
+
+/** The outline of that function: its traces, the retrace, and what it captured. */
+export function outline(values: Partial<Page> = {}): Page {
+  const remedy = {
+    text: 'Leave the batch size open',
+    code: 'train_step.relax()',
+    cell: { id: 'cell-3' }
+  };
+  const place = {
+    text: 'In [5], line 3',
+    cell: { id: 'cell-3', execution_count: 5, line: 3 }
+  };
+  return {
+    title: TITLE,
+    call: 'retrace',
+    status: {
+      text: 'retraced: `images`: shape was [32], is [64]',
+      page: 'https://docs.example/causes.html#shape'
+    },
+    lines: [remedy],
+    facts: ['312 ms to trace', place],
+    summary: '2 calls, 0 hits, 2 traces, 1 retrace',
+    tables: [
+      {
+        title: TRACES,
+        header: ['#', 'signature', 'hits', 'to trace'],
+        rows: [
+          ['2', 'images: float32[64]', '0', '9 ms'],
+          ['1', 'images: float32[32]', '3', '1.2 s']
+        ],
+        total: 2,
+        open: true,
+        newest: true
+      },
+      {
+        title: CAPTURES,
+        header: ['name', 'size'],
+        rows: [['model/hidden/kernel', '401 kB']],
+        total: 1,
+        open: false
+      }
+    ],
+    groups: [],
+    open: false,
+    ...values
   };
 }

@@ -3,7 +3,8 @@ import type { RenderProps } from '@anywidget/types';
 import widget from '../src/widget';
 import { drawn, words } from './page';
 import { graphOf } from './pictures/graphs';
-import { fn, retraced, snapshot, table, trace } from './records';
+import type { Page, Snapshot } from '../src/protocol';
+import { fn, outline, snapshot, table } from './records';
 
 /** A model, as the host of a widget has it. */
 class FakeModel {
@@ -51,7 +52,12 @@ async function rendered(traits: Record<string, unknown>, signal?: AbortSignal) {
   return { model, el, cleanup };
 }
 
-const HIT = snapshot({ functions: table(fn()), traces: table(trace()) });
+const HIT = told({ call: 'hit', status: 'hit: trace 1 served' });
+
+function told(values: Partial<Page>, others: Partial<Snapshot> = {}): Snapshot {
+  const pages = { f1: outline(values) };
+  return snapshot({ functions: table(fn()) }, { pages, ...others });
+}
 
 describe('the widget', () => {
   it('shows the function of its target, and follows the snapshot', async () => {
@@ -60,10 +66,10 @@ describe('the widget', () => {
       target: 'f1',
       snapshot: HIT
     });
-    expect(words(el)).toContain('Hit train_step');
-    model.set('snapshot', snapshot(retraced(), { seq: 2 }));
+    expect(words(el)).toContain('labels) hit: trace 1');
+    model.set('snapshot', told({}, { seq: 2 }));
     await drawn();
-    expect(words(el)).toContain('Retraced train_step');
+    expect(words(el)).toContain('labels) retraced: images');
   });
 
   it('shows the session, and changes when told', async () => {
@@ -77,7 +83,7 @@ describe('the widget', () => {
     model.set('view', 'function');
     await drawn();
     expect(words(el)).not.toContain('Variables');
-    expect(words(el)).toContain('Hit train_step');
+    expect(words(el)).toContain('labels) hit: trace 1');
   });
 
   it('shows a graph, for which it asks for the pictures', async () => {
@@ -105,14 +111,17 @@ describe('the widget', () => {
       target: 'f1',
       snapshot: HIT
     });
-    expect(model.sent).toEqual([{ type: 'request_snapshot' }]);
+    const first = [{ type: 'request_snapshot' }, { type: 'look', targets: ['f1'] }];
+    await drawn();
+    expect(model.sent).toEqual(first);
     const calls = (seq: number, n: number) => ({
       type: 'patch',
       epoch: 'epoch-1',
       seq,
       totals: {},
       put: { functions: table(fn({ calls: n })) },
-      removed: {}
+      removed: {},
+      pages: { f1: outline({ summary: `${n} calls` }) }
     });
     model.tell(calls(2, 12));
     await drawn();
@@ -121,7 +130,7 @@ describe('the widget', () => {
     model.tell({ type: 'else' });
     await drawn();
     expect(words(el)).toContain('12 calls');
-    expect(model.sent.slice(1)).toEqual([{ type: 'request_snapshot' }]);
+    expect(model.sent.slice(2)).toEqual([{ type: 'request_snapshot' }]);
   });
 
   it('waits for its first snapshot', async () => {

@@ -76,13 +76,6 @@ class Known:
         """The cells in segments, in the order of creation."""
         return sorted(self.state.cells.values(), key=lambda each: _number(each.id))
 
-    def traces(self) -> dict[str, list[protocol.TraceRecord]]:
-        """The traces of each function, by its id, oldest first."""
-        found: dict[str, list[protocol.TraceRecord]] = {id: [] for id in self.state.functions}
-        for trace in sorted(self.state.traces.values(), key=lambda each: each.number):
-            found[trace.function].append(trace)
-        return found
-
 
 def _number(id: str) -> int:
     return int(id.rsplit("-", 1)[-1])

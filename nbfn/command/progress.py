@@ -8,7 +8,7 @@ import click
 
 from nbfn import protocol
 from nbfn.command.record import CellRun, Failure, Record
-from nbfn.command.words import place
+from nbfn.outlines.outline import place_text
 from nbfn.text import count, data_size, duration, shorten
 
 HEARTBEAT = 30.0
@@ -39,7 +39,7 @@ class Progress:
         for retrace in retraces[:_MAX_RETRACES]:
             name = self._record.known.state.functions[retrace.function].name
             causes = "; ".join(cause.sentence for cause in retrace.causes)
-            self._say(f"  {name} retraced, {place(retrace.cell)}: {causes}")
+            self._say(f"  {name} retraced, {place_text(retrace.cell)}: {causes}")
         if len(retraces) > _MAX_RETRACES:
             self._say(f"  … and {count(len(retraces) - _MAX_RETRACES, 'more retrace')}")
 

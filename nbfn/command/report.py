@@ -20,10 +20,12 @@ from markupsafe import Markup, escape
 from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import Record
-from nbfn.command.words import place
 from nbfn.documentation import documentation, page_of_cause
+from nbfn.outlines.cell import outline_of
+from nbfn.outlines.outline import place_text
+from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.feed import LIMITS
-from nbfn.text import count, data_size, duration, tensor_type
+from nbfn.text import count, data_size, duration
 
 MAX_ROWS = 1000
 """So many rows has a table, and so many entries a list; the rest is counted."""
@@ -49,13 +51,13 @@ def html_of(record: Record) -> str:
         "duration": duration,
         "marked": _marked,
         "page": page_of_cause,
-        "place": place,
-        "signature": _signature,
+        "place": place_text,
         "size": data_size,
-        "statement_lines": _statement_lines,
     }
     known = record.known
-    traces = known.traces()
+    functions, cells = known.functions[:MAX_ROWS], known.cells[:MAX_ROWS]
+    shown = [*(each.id for each in functions), *(each.id for each in cells)]
+    outlines = {id: outline_of(known.state, id).record() for id in shown}
     return environment.get_template("report.html").render(
         record=record,
         known=known,
@@ -63,20 +65,18 @@ def html_of(record: Record) -> str:
         functions=known.functions,
         totals=known.totals,
         meanings=_MEANINGS,
-        traces=traces,
-        captures={id: _captures(known.state, rows) for id, rows in traces.items()},
+        outlines=outlines,
         traced_in=_by_cell(known.state.traces.values()),
         retraced_in=_by_cell(known.state.retraces.values()),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
         exported=_exported(record),
         phrase=protocol.Phrase,
         signs=_SIGNS,
-        tensor_type=tensor_type,
         max_rows=MAX_ROWS,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
         policy=standalone.POLICY,
-        session=Markup(standalone.fragment(_snapshot(record), _STILL))
+        session=Markup(standalone.fragment(_snapshot(record, outlines), _STILL))
         if standalone.is_built()
         else None,
     )
@@ -88,7 +88,7 @@ def _exported(record: Record) -> protocol.Page | None:
     return None if page is None else protocol.Page.model_validate(page)
 
 
-def _snapshot(record: Record) -> protocol.Snapshot:
+def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Snapshot:
     """What the views of the page draw: the newest rows, as many as a page gets of a kernel."""
     state = record.known.now
     tables = {
@@ -97,14 +97,20 @@ def _snapshot(record: Record) -> protocol.Snapshot:
     # The kernel has ended, and with it what was under way when it was asked last.
     tables["work"] = {}
     tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
+    rows, totals = protocol.State.model_validate(tables), record.known.totals
+    pages: dict[str, protocol.Page | None] = {
+        name: draw(rows, totals).record() for name, draw in SECTIONS.items()
+    }
+    pages |= {id: page for id, page in outlines.items() if id in rows.functions | rows.cells}
     return protocol.Snapshot(
         epoch="report",
         seq=0,
         nbfn=record.nbfn or __version__,
         tensorflow=record.known.tensorflow,
         documentation=documentation(),
-        totals=record.known.totals,
-        state=protocol.State.model_validate(tables),
+        totals=totals,
+        state=rows,
+        pages=pages,
     )
 
 
@@ -118,32 +124,6 @@ def _marked(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
-def _signature(leaves: list[protocol.Leaf]) -> str:
-    return ", ".join(f"{leaf.path}: {leaf.type}" for leaf in leaves) or "no arguments"
-
-
-def _captures(
-    state: protocol.State, traces: list[protocol.TraceRecord]
-) -> list[protocol.VariableRecord]:
-    """What some traces captured, each thing once."""
-    ids = dict.fromkeys(id for trace in traces for id in trace.captures)
-    return [state.variables[id] for id in ids if id in state.variables]
-
-
 def _by_cell(rows: object) -> Counter[int | None]:
     """How many traces or retraces the calls of each cell made, by its execution count."""
     return Counter(row.cell.execution_count for row in rows if row.cell)  # type: ignore[attr-defined]
-
-
-def _statement_lines(cell: protocol.TracedCellRecord) -> list[tuple[int, str, str, str]]:
-    """The lines of a cell in segments: number, text, how it runs, and why it is Python."""
-    found = []
-    for number, text in enumerate(cell.source.splitlines(), 1):
-        if number not in cell.lines:
-            found.append((number, text, "", ""))
-        else:
-            why = cell.lines[number]
-            found.append((number, text, "graph" if why is None else "Python", why or ""))
-    while found and not found[0][1].strip():  # where the magic stood
-        del found[0]
-    return found

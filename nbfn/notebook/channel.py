@@ -134,7 +134,5 @@ class _Client:
                 self._feed.resume(self._send)
             case {"type": "watch"}:
                 self._feed.pause(self._send)
-            case {"type": "request_details", "function": str(function)}:
-                details = self._feed.details(function)
-                if details is not None:
-                    self._send(details)
+            case {"type": "look", "targets": [*targets]}:
+                self._feed.look(self._send, [each for each in targets if type(each) is str])

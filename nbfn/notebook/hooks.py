@@ -86,7 +86,9 @@ class Hooks:
             from nbfn.functions.watching.watch import stop_discovering
             from nbfn.sessions.contents.cells import cells
             from nbfn.sessions.contents.transformed import stop_observing_transformations
+            from nbfn.sessions.feed import feed
 
+            feed().environment.read_values = lambda: None
             stop_discovering()
             stop_observing_transformations()
             cells.clear()
@@ -121,10 +123,12 @@ class Hooks:
         from nbfn.functions.watching.watch import discover
         from nbfn.sessions.contents.cells import cells
         from nbfn.sessions.contents.transformed import observe_transformations
+        from nbfn.sessions.feed import feed
         from nbfn.sessions.session import Session
 
         discover()
         observe_transformations()
+        feed().environment.read_values = self._read_values
         find_cells_that_set_names_by(cells.cell_that_set)
         try:
             Session(self._shell.user_ns).discover()
@@ -238,6 +242,25 @@ class Hooks:
             tell_environment(Session(self._shell.user_ns).named())
         except Exception as error:
             tell_failure("could not look at the models and devices", error)
+
+    def _read_values(self) -> None:
+        """Has the values of variables read on the main thread, between cells."""
+        loop = getattr(getattr(self._shell, "kernel", None), "io_loop", None)
+        if loop is not None:
+            loop.add_callback(self._tell_values)
+
+    def _tell_values(self) -> None:
+        if self._entered or not self._discovering:
+            return  # The end of the cell that runs tells them.
+        from nbfn.sessions.environment import tell_values
+        from nbfn.sessions.feed import feed
+        from nbfn.sessions.session import Session
+
+        try:
+            tell_values(Session(self._shell.user_ns).named())
+            feed().flush()
+        except Exception as error:
+            tell_failure("could not read the values of variables", error)
 
 
 def _note(note: Callable[[Any], None], what: Any) -> None:

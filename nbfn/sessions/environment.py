@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -17,25 +18,26 @@ from nbfn import protocol
 from nbfn.functions import live_functions
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
-from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of
+from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, short_device
 from nbfn.functions.traces.variable_names import named_leaves
-from nbfn.modules.module.rows import Row
 from nbfn.sessions.contents import kinds
-from nbfn.sessions.contents.model import Model, Norms, model_of
+from nbfn.sessions.contents.model import model_of
 from nbfn.sessions.contents.reach import past_captures
-from nbfn.sessions.feed import LIMITS, Environment, everything, feed
+from nbfn.sessions.contents.statistics import glimpsed, statistics_outline
+from nbfn.sessions.contents.tree import model_outline
+from nbfn.sessions.feed import LIMITS, VALUES, Environment, Tree, everything, feed
 from nbfn.sessions.records import functions_of, name_of
 from nbfn.sessions.timeline.records import record_of
-from nbfn.text import tensor_type
-
-MODEL_ROWS = 400
-"""So many rows all trees of a session have together; about 100 kB."""
+from nbfn.text import count
 
 PATIENCE = 50
 """A tree that has taken a second to read is read again when so many have passed."""
 
 FREE = 0.002
 """So many seconds a look at all variables may take after each cell, however often one runs."""
+
+VALUES_TIME = 0.1
+"""So many seconds reading the variables' values may take after each cell, while they are shown."""
 
 _VARIABLES = 0
 """Stands for no model, but for the variables."""
@@ -60,7 +62,9 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
     environment = feed().environment
     if any(function.recorder.traces for function in live_functions()):
         environment.devices = {
-            device.name: protocol.DeviceRecord(id=device.name, kind=device.device_type)
+            device.name: protocol.DeviceRecord(
+                id=device.name, kind=device.device_type, name=short_device(device.name)
+            )
             for device in tf.config.list_logical_devices()
         }
     environment.models = _models(named, environment.models)
@@ -71,6 +75,25 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
         environment.past = past_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
+    tell_values(named)
+
+
+def tell_values(named: Names) -> None:
+    """Tells the feed of the variables' values, if somebody looks at them.
+
+    It reads as many as `VALUES_TIME` allows, and leaves alone from when changes are told.
+    """
+    environment = feed().environment
+    if not feed().is_looked_at(VALUES):
+        environment.values = None
+        return
+    leaves = named_leaves(named).items()
+    variables = [(name, each) for name, each in leaves if isinstance(each, tf.Variable)]
+    read = glimpsed(variables, VALUES_TIME)
+    left = len(variables) - len(read)
+    outline = statistics_outline(read)
+    lines = [f"{count(left, 'other variable')} not read"] if left else []
+    environment.values = replace(outline, lines=lines).record()
 
 
 def tell_variables(environment: Environment, named: Names) -> None:
@@ -149,57 +172,28 @@ def _cell_of(each: Any) -> str:
     return f"In [{cell.execution_count or ' '}]"
 
 
-def _models(
-    named: Names, known: dict[str, protocol.ModelRecord]
-) -> dict[str, protocol.ModelRecord]:
+def _models(named: Names, known: dict[str, Tree]) -> dict[str, Tree]:
     models = models_of(named)
-    left = MODEL_ROWS
-    rows: dict[str, protocol.ModelRecord] = {}
+    trees: dict[str, Tree] = {}
     for name, value in models.items():
         began = time.monotonic()
         if name in known and began < _read_at.get(id(value), 0):
-            rows[name] = known[name]
+            trees[name] = known[name]
         else:
-            rows[name] = model_record(model_of(value, name), max(left, 1))
+            model = model_of(value, name)
+            row = record_of(
+                protocol.ModelRecord, model, id=name, parameters=model.parameters.get(())
+            )
+            trees[name] = row, model_outline(model).record()
             ended = time.monotonic()
             _read_at[id(value)] = ended + PATIENCE * (ended - began)
-        left -= len(rows[name].rows)
     alive = {id(value) for value in models.values()}
     for key in _read_at.keys() - alive - {_VARIABLES}:
         del _read_at[key]
-    return rows
+    return trees
 
 
 def models_of(named: Names) -> dict[str, Any]:
     """The modules, Keras models and layers among some names."""
     modules = {name: value for name, value in named if isinstance(value, tf.Module)}
     return modules | {name: value for name, value in named if kinds.is_layer(value)}
-
-
-def model_record(model: Model, most: int = 1000) -> protocol.ModelRecord:
-    """The record of a model's tree, with so many rows at most."""
-    parameters = model.parameters
-    return record_of(
-        protocol.ModelRecord,
-        model,
-        id=model.name,
-        rows=[_row(row, parameters[row.path], model) for row in model.rows[:most]],
-        total=len(model.rows),
-    )
-
-
-def _row(row: Row, parameters: int | None, model: Model) -> protocol.ModelRow:
-    norms = model.norms.get(row.path, Norms())
-    return record_of(
-        protocol.ModelRow,
-        row,
-        path="/".join(row.path),
-        name=row.name if row.path else model.name,
-        tensor=tensor_type(row.dtype, row.shape) if row.kind == "variable" else "",
-        parameters=parameters,
-        trainable=row.kind == "module" or row.trainable,
-        same_as=None if row.same_as is None else "/".join(row.same_as),
-        unused=row.path in (model.unused or ()),
-        change=norms.relative_change,
-        gradient=norms.gradient_norm,
-    )

@@ -6,8 +6,9 @@ Python values only, never calls TensorFlow, and imports neither it nor the funct
 has.
 
 Of each table the newest rows are told, `LIMITS` of them, so that a page never costs more than a
-person can look at. How many there are is told in the totals, and `Feed.details` tells the rows of
-one function when somebody looks at it.
+person can look at. How many there are is told in the totals. What there is to say about one
+function or cell is its outline: a page that shows some (`Feed.look`) gets them with each patch that
+changes them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,6 +25,8 @@ from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
+from nbfn.outlines.cell import outline_of
+from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.known import Held, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
@@ -46,11 +49,18 @@ SAVED_ROWS = 100
 SAVED_RUNS = 50
 """The most rows that it keeps for the runs of all cells; about 20 kB."""
 
-DETAIL_ROWS = 200
-"""The most rows of each table for somebody who looks at one function."""
+PAGE_ROWS = 100
+"""The most traces and retraces of a function whose outline is shown."""
 
 Subscriber = Callable[[Any], None]
 """Takes a snapshot or a patch; that of a page takes a mark, too."""
+
+
+Tree = tuple[protocol.ModelRecord, protocol.Page]
+"""A model, and the outline of its tree."""
+
+MODEL = "model/"
+"""How the target of a model's outline begins; its name follows."""
 
 
 @dataclass
@@ -60,22 +70,41 @@ class Environment:
     Attributes:
         auto: Whether ``%tf_auto`` is on.
         devices: The devices, once there is a trace.
-        models: The models' trees, by the notebook's names.
+        models: The models and the outlines of their trees, by the notebook's names.
         named: Sizes in bytes of the variables that the notebook's names lead to, by id.
         variables: The rows of the first of these.
         names: What functions are called whose own name others have, too, by their ids.
         past: Ids of captures that are no part of the session any more; they are not listed.
         work: What is under way, by id.
+        values: The outline of the variables' values, as long as somebody looks at it.
+        read_values: Has the values read on the main thread, when it has time.
     """
 
     auto: bool = False
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
-    models: dict[str, protocol.ModelRecord] = field(default_factory=dict)
+    models: dict[str, Tree] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)
     variables: dict[str, protocol.VariableRecord] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     past: frozenset[str] = frozenset()
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
+    values: protocol.Page | None = None
+    read_values: Callable[[], None] = lambda: None
+
+
+VALUES = "values"
+"""The target of the outline of the variables' values."""
+
+UNREAD = protocol.Page(
+    title="values",
+    lines=["read as soon as the kernel has time"],
+    tables=[],
+    groups=[],
+    open=False,
+)
+
+_Pages = dict[str, protocol.Page | None]
+"""Outlines by the ids of functions and cells; None of what is not there any more."""
 
 
 @dataclass
@@ -83,6 +112,8 @@ class _Watcher:
     is_page: bool
     is_paused: bool = False
     is_behind: bool = False
+    pages: _Pages = field(default_factory=dict)
+    """The outlines that it shows, as they were sent last."""
 
 
 class Feed:
@@ -124,21 +155,44 @@ class Feed:
         self._runs: dict[str, Run] = {}
         self._runs_changed = 0
         self._watchers: dict[Subscriber, _Watcher] = {}
+        self._drawn: dict[str, tuple[Any, protocol.Page | None]] = {}
         self._tensorflow: str | None = None
         self._auto = False
         self._lock = threading.RLock()
 
     # Subscribers ------------------------------------------------------------------------
 
-    def subscribe(self, subscriber: Subscriber, *, is_page: bool = False) -> None:
+    def subscribe(
+        self, subscriber: Subscriber, *, is_page: bool = False, targets: Collection[str] = ()
+    ) -> None:
         """Adds a subscriber, which gets a snapshot now and patches that continue it later.
 
-        A page is one that draws nbfn's outputs by itself.
+        A page is one that draws nbfn's outputs by itself. The targets are what it looks at.
         """
         with self._lock:
             self.flush()
-            subscriber(self.snapshot())
-            self._watchers[subscriber] = _Watcher(is_page)
+            watcher = _Watcher(is_page, pages=dict.fromkeys(targets))
+            subscriber(self._snapshot_for(watcher))
+            self._watchers[subscriber] = watcher
+
+    def look(self, subscriber: Subscriber, targets: Collection[str]) -> None:
+        """Sends a subscriber the outlines that it shows now, and from now on when they change."""
+        with self._lock:
+            watcher = self._watchers.get(subscriber)
+            if watcher is None:
+                return
+            new = {target: self._page(target) for target in targets if target not in watcher.pages}
+            kept = {target: page for target, page in watcher.pages.items() if target in targets}
+            watcher.pages = kept | new
+            if new:
+                subscriber(protocol.Pages(epoch=self.epoch, pages=new))
+            if VALUES in new:
+                self.environment.read_values()
+
+    def is_looked_at(self, target: str) -> bool:
+        """Whether somebody sees an outline."""
+        watchers = list(self._watchers.values())
+        return any(target in each.pages and not each.is_paused for each in watchers)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
         """Takes a subscriber out, if it is there."""
@@ -156,9 +210,9 @@ class Feed:
         with self._lock:
             self.pause(subscriber)  # A patch would say what the snapshot says.
             self.flush()
-            if subscriber in self._watchers:
-                self._watchers[subscriber].is_paused = False
-            subscriber(self.snapshot())
+            watcher = self._watchers.get(subscriber, _Watcher(False))
+            watcher.is_paused = False
+            subscriber(self._snapshot_for(watcher))
 
     @property
     def has_page(self) -> bool:
@@ -179,31 +233,96 @@ class Feed:
             state.runs.clear()
             kept = merged(self._runs.values(), SAVED_RUNS, SAVED_RUNS // 2)
             state.runs.update((run.id, run_record(run)) for run in kept)
-            return self._snapshot(state, self._totals)
+            return self._snapshot(state, self._totals, self.pages(SAVED_ROWS))
 
-    def saved_snapshot_of(self, shown: Observed | TracedCell) -> protocol.Snapshot:
-        """The newest rows of one function, or of one cell with its functions, for a notebook."""
+    def pages(self, most: int | None = None) -> _Pages:
+        """The outlines of the newest functions and cells, for a view without a kernel.
+
+        They have at most so many traces together.
+        """
+        models = [MODEL + name for name in self._sent.models]
+        targets = [*SECTIONS, *models, *self._sent.cells, *reversed(self._sent.functions)]
+        pages: _Pages = {}
+        for target in targets:
+            page = self._page(target)
+            if page is not None:
+                pages[target] = page
+                if most is not None:
+                    most -= sum(len(table.rows) for table in page.tables)
+                    if most < 0:
+                        break
+        return pages
+
+    def saved_snapshot_of(self, id: str, page: protocol.Page) -> protocol.Snapshot:
+        """The outline of one function or cell, for a notebook to keep."""
+        with self._lock:
+            return self._snapshot(protocol.State(), None, {id: page})
+
+    def rows_of(self, shown: Observed | TracedCell, most: int | None = PAGE_ROWS) -> protocol.State:
+        """The rows of a function, or of a cell and its functions, under the names of now."""
         from nbfn.functions.segments.cell import TracedCell
         from nbfn.sessions.records import state_of, state_of_cell
 
-        with self._lock:
-            if isinstance(shown, TracedCell):
-                state = state_of_cell(shown, SAVED_ROWS)
-            else:
-                state = state_of([shown], SAVED_ROWS)
-            return self._snapshot(_newest(state), None)
+        if isinstance(shown, TracedCell):
+            rows = state_of_cell(shown, most)
+        else:
+            rows = state_of([shown], most)
+        for id, row in rows.functions.items():
+            name = self.environment.names.get(id, row.name)
+            rows.functions[id] = row if name == row.name else row.model_copy(update={"name": name})
+        rows.variables.update(self._renamed(rows.variables))
+        return rows
 
-    def details(self, function_id: str) -> protocol.Details | None:
-        """The newest rows of one function, also those that pages do not get; None if it is gone."""
-        from nbfn.sessions.records import state_of
+    def _page(self, target: str) -> protocol.Page | None:
+        """The outline of a function, of a cell, or of a part of the session; None if it is gone."""
+        if target in SECTIONS:
+            known, page = self._drawn.get(target, (None, None))
+            if known != self.seq:
+                drawn = SECTIONS[target](self._sent, self._totals).record()
+                page = page if page == drawn else drawn
+                self._drawn[target] = (self.seq, page)
+            return page
+        if target == VALUES:
+            return self.environment.values or UNREAD
+        if target.startswith(MODEL):
+            model = self.environment.models.get(target.removeprefix(MODEL))
+            return None if model is None else model[1]
+        functions, cells = self._scope()
+        both: Iterable[Observed | TracedCell] = chain(functions, cells)
+        shown = next((each for each in both if each.id == target), None)
+        if shown is None:
+            self._drawn.pop(target, None)
+            return None
+        now = (self._changes(shown), self.environment.names.get(target), id(self._shown_as))
+        known, page = self._drawn.get(target, (None, None))
+        if known != now:
+            try:
+                page = outline_of(self.rows_of(shown), target).record()
+                self._drawn[target] = (now, page)
+            except RuntimeError:  # it runs meanwhile on its own thread
+                pass
+            except Exception as error:
+                tell_failure(f"could not show what has changed of `{target}`", error)
+        return page
 
-        for function in self._scope()[0]:
-            if function.id == function_id:
-                state = state_of([function], DETAIL_ROWS)
-                return protocol.Details(epoch=self.epoch, function=function_id, state=state)
-        return None
+    def _changes(self, shown: Observed | TracedCell) -> tuple[int, ...]:
+        from nbfn.functions.segments.cell import TracedCell
+        from nbfn.sessions.records import functions_of
 
-    def _snapshot(self, state: protocol.State, totals: protocol.Totals | None) -> protocol.Snapshot:
+        if not isinstance(shown, TracedCell):
+            return (shown.recorder.changed,)
+        return (shown.changed, *(each.recorder.changed for each in functions_of(shown)))
+
+    def _snapshot_for(self, watcher: _Watcher) -> protocol.Snapshot:
+        watcher.pages = {target: self._page(target) for target in watcher.pages}
+        return self._snapshot(self._sent, self._totals, watcher.pages)
+
+    def _snapshot(
+        self,
+        state: protocol.State,
+        totals: protocol.Totals | None,
+        pages: _Pages | None = None,
+    ) -> protocol.Snapshot:
         return protocol.Snapshot(
             epoch=self.epoch,
             seq=self.seq,
@@ -215,6 +334,7 @@ class Feed:
             state=protocol.State.model_construct(
                 None, **{name: dict(getattr(state, name)) for name in _TABLES}
             ),
+            pages=dict(pages or {}),
         )
 
     # Patches ----------------------------------------------------------------------------
@@ -223,12 +343,17 @@ class Feed:
         """Sends what has changed, if anything has."""
         with self._lock:
             patch = self._advance()
-            if patch is None:
-                return
             for subscriber, watcher in list(self._watchers.items()):
                 if watcher.is_paused:
                     continue
-                self._send(subscriber, watcher, patch)
+                now = {target: self._page(target) for target in watcher.pages}
+                changed = {id: page for id, page in now.items() if page is not watcher.pages[id]}
+                watcher.pages = now
+                if patch is not None:
+                    own = patch.model_copy(update={"pages": changed}) if changed else patch
+                    self._send(subscriber, watcher, own)
+                elif changed:
+                    self._send(subscriber, watcher, protocol.Pages(epoch=self.epoch, pages=changed))
 
     def mark(self) -> None:
         """Sends the pages the number of the last patch, by which they see whether they miss one."""
@@ -239,11 +364,14 @@ class Feed:
                     self._send(subscriber, watcher, mark)
 
     def _send(
-        self, subscriber: Subscriber, watcher: _Watcher, message: protocol.Patch | protocol.Mark
+        self,
+        subscriber: Subscriber,
+        watcher: _Watcher,
+        message: protocol.Patch | protocol.Pages | protocol.Mark,
     ) -> None:
         # Patches follow each other: after a missed one only a snapshot helps.
         try:
-            subscriber(self.snapshot() if watcher.is_behind else message)
+            subscriber(self._snapshot_for(watcher) if watcher.is_behind else message)
             watcher.is_behind = False
         except Exception as error:
             watcher.is_behind = True
@@ -264,7 +392,7 @@ class Feed:
                 self._segments[cell.id] = row.functions
         if self._is_whole:
             put.devices.update(_changed(self.environment.devices, self._sent.devices))
-            models = self.environment.models
+            models = {name: row for name, (row, _) in self.environment.models.items()}
             put.models.update(_changed(models, self._sent.models))
             removed.models.extend(name for name in self._sent.models if name not in models)
             self._put_runs(put, removed)

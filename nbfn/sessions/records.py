@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from nbfn import protocol
@@ -12,6 +12,7 @@ from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
+from nbfn.functions.segments.segment import Segment
 from nbfn.sessions.known import KnownRows
 from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
@@ -42,6 +43,9 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
     """The row of a traced cell."""
     report = cell.report
     seconds, eager_seconds = cell.seconds
+    call = _call_of(cell, report.segments)
+    has_traced = call in ("trace", "retrace") or cell.runs == 1
+    is_compared = report.segments and seconds > 0 and eager_seconds != seconds and not has_traced
     return protocol.TracedCellRecord(
         id=cell.id,
         name=cell.label,
@@ -67,7 +71,26 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
         seconds=seconds,
         eager_seconds=eager_seconds,
         runs=cell.runs,
+        draws=any(segment.draws for segment in report.segments),
+        call=call,
+        speedup=eager_seconds / seconds if is_compared else None,
     )
+
+
+def _call_of(cell: TracedCell, segments: Iterable[Segment]) -> protocol.CallKind:
+    """The most notable that happened in a cell's last run: a retrace, a trace, or hits."""
+    functions = [each.function for each in segments if each.function is not None]
+    count = cell.place.execution_count if cell.place is not None else None
+
+    def is_new(made: Sequence[Retrace | Trace]) -> bool:
+        site = made[-1].site.cell if made else None
+        return count is not None and site is not None and site.execution_count == count
+
+    if not functions:
+        return "idle"
+    if any(is_new(each.retraces) for each in functions):
+        return "retrace"
+    return "trace" if any(is_new(each.traces) for each in functions) else "hit"
 
 
 def functions_of(cell: TracedCell) -> list[TracedFunction]:
@@ -122,9 +145,10 @@ def add_rows(
         )
         is_noted = all(each.last_used for each in changed)
         if most is not None:
-            changed = changed[-most:]
+            served = [each for each in changed[:-most] if each is recorder.last_trace]
+            changed = served + changed[-most:]
         for trace in changed:
-            rows.traces[trace.id] = _trace(function, trace)
+            rows.traces[trace.id] = trace_record(trace, function.id)
             for capture in trace.captures:
                 if capture.id not in rows.variables:
                     rows.variables[capture.id] = record_of(protocol.VariableRecord, capture)
@@ -133,9 +157,9 @@ def add_rows(
         now.retraces = set(ids)
         is_known = known.retraces if is_noted and not settled else set()
         numbers = {trace.number: trace.id for trace in traces}
-        for id, retrace in ids.items():
+        for id, retrace in list(ids.items())[-most if most is not None else 0 :]:
             if id not in is_known:
-                rows.retraces[id] = _retrace(function, retrace, numbers)
+                rows.retraces[id] = retrace_record(retrace, function.id, numbers)
     return now
 
 
@@ -194,12 +218,13 @@ def _cause(cause: Cause) -> protocol.Cause:
     return record_of(protocol.Cause, cause)
 
 
-def _trace(function: Observed, trace: Trace) -> protocol.TraceRecord:
+def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
+    """The row of a trace of the function with an id."""
     leaves = trace.key.shown.items()
     return record_of(
         protocol.TraceRecord,
         trace,
-        function=function.id,
+        function=function,
         signature=[protocol.Leaf(path=path, type=str(leaf)) for path, leaf in leaves],
         cause=_cause(trace.cause),
         cell=cell_of(trace.site),
@@ -211,19 +236,21 @@ def _retrace_id(function: Observed, retrace: Retrace) -> str:
     return f"{function.id}-retrace-{retrace.number}"
 
 
-def _retrace(
-    function: Observed, retrace: Retrace, trace_ids: dict[int, str]
+def retrace_record(
+    retrace: Retrace, function: str = "", trace_ids: Mapping[int, str] | None = None
 ) -> protocol.RetraceRecord:
+    """The row of a retrace; where the traces that are there are known, it may be settled."""
+    ids = {} if trace_ids is None else trace_ids
     remedy = retrace.remedy
     return record_of(
         protocol.RetraceRecord,
         retrace,
-        id=_retrace_id(function, retrace),
-        function=function.id,
-        trace=trace_ids.get(retrace.trace, ""),
-        settled=retrace.trace not in trace_ids,
+        id=f"{function}-retrace-{retrace.number}",
+        function=function,
+        trace=ids.get(retrace.trace, ""),
+        settled=trace_ids is not None and retrace.trace not in ids,
         causes=[_cause(cause) for cause in retrace.causes],
-        nearest=[trace_ids[number] for number in retrace.nearest if number in trace_ids],
+        nearest=[ids[number] for number in retrace.nearest if number in ids],
         cell=cell_of(retrace.site),
         remedy=None if remedy is None else record_of(protocol.Remedy, remedy),
     )

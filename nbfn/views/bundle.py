@@ -21,23 +21,21 @@ from nbfn.functions.traces.cause import Retraces
 from nbfn.functions.traces.trace import EvictedError, Traces
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.modules import Module
+from nbfn.outlines.cell import outline_of
+from nbfn.outlines.outline import Outline
 from nbfn.sessions.contents.model import Model, model_of
-from nbfn.sessions.environment import model_record
+from nbfn.sessions.contents.tree import model_outline
 from nbfn.sessions.export.export import Export
 from nbfn.sessions.feed import feed
 from nbfn.sessions.load import LoadedSession
 from nbfn.sessions.session import Session
-from nbfn.views.cell import cell_outline
 from nbfn.views.export import export_outline
-from nbfn.views.function import function_outline
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.outline import GraphView, graph_view, title_of
 from nbfn.views.graphs.record import graph_record
 from nbfn.views.graphs.spoken import save_line, spoken_trace
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
-from nbfn.views.module import tree_html
-from nbfn.views.outline import Outline
 from nbfn.views.pages import page_of
 from nbfn.views.session import session_outline
 
@@ -46,9 +44,9 @@ def bundle_of(shown: Any) -> dict[str, Any]:
     """The MIME bundle of anything of nbfn's that is displayed; of results, text is their `repr`."""
     match shown:
         case TracedFunction() | WatchedFunction():
-            return _live("function", shown, function_outline(shown))
+            return _live("function", shown, outline_of(feed().rows_of(shown), shown.id))
         case TracedCell():
-            return _live("cell", shown, cell_outline(shown))
+            return _live("cell", shown, outline_of(feed().rows_of(shown), shown.id))
         case LoadedSession():
             return outline_bundle(loaded_outline(shown))
         case Session():
@@ -79,11 +77,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
 
 
 def _model_bundle(model: Model) -> dict[str, Any]:
-    bundle = {"text/plain": str(model), "text/html": tree_html(model)}
-    if not _in_a_kernel():
-        return bundle
-    view = protocol.SavedView(view="model", model=model_record(model), snapshot=_made_by())
-    return bundle | _held(view)
+    return outline_bundle(model_outline(model)) | {"text/plain": str(model)}
 
 
 def graph_bundle(view: GraphView) -> dict[str, Any]:
@@ -138,10 +132,14 @@ def _live(
     """What changes: text and HTML, what the extension draws, live or as it is now, and a widget."""
     bundle = _static(outline)
     if _in_a_kernel():
-        snapshot = feed().saved_snapshot() if shown is None else feed().saved_snapshot_of(shown)
+        now = feed()
         target = None if shown is None else shown.id
-        held = protocol.SavedView(view=view, target=target, snapshot=snapshot)
-        bundle[protocol.MIME_TYPE] = held.model_dump(mode="json")
+        snapshot = (
+            now.saved_snapshot()
+            if target is None
+            else now.saved_snapshot_of(target, outline.record())
+        )
+        bundle |= _held(protocol.SavedView(view=view, target=target, snapshot=snapshot))
     if needs_widget():
         from nbfn.views.widget import live_widget, widget_view
 

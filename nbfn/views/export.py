@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from nbfn.outlines.outline import Outline, Table, Words, judged
 from nbfn.protocol import Phrase
 from nbfn.sessions.export.export import Export
 from nbfn.text import count
-from nbfn.views.outline import Outline, Table, Words, judged
 
 
 def export_outline(export: Export) -> Outline:

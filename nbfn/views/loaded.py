@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nbfn.functions import Trace
 from nbfn.functions.traces.capture import short_device
+from nbfn.outlines.outline import Outline, Table
 from nbfn.sessions.load import LoadedSession
 from nbfn.text import count, data_size, tensor_type
-from nbfn.views.outline import Outline, Table
 
 _MAX_NAMES = 4
 

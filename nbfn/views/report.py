@@ -35,7 +35,8 @@ def report(path: str | os.PathLike[str] = "report.html", title: str = "Session")
     now = feed()
     file = Path(path)
     still = session_outline(shown).html()  # which looks at the session once more
-    page = document(now.snapshot(), title, still)
+    snapshot = now.snapshot().model_copy(update={"pages": now.pages()})
+    page = document(snapshot, title, still)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         partial.write_text(page, encoding="utf-8")

@@ -8,11 +8,11 @@ from typing import Any
 
 from nbfn import protocol
 from nbfn.functions.traces.capture import capture_id, short_device
+from nbfn.outlines.outline import MAX_ROWS, Outline, Table
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 from nbfn.sessions.timeline.runs import Run, runs
 from nbfn.text import count, duration, percent, tensor_type
-from nbfn.views.outline import MAX_ROWS, Outline, Table
 
 AUTO = "`%tf_auto` is on: cells without a magic of their own run in segments"
 

@@ -67,15 +67,15 @@ class View(_Widget):
     def __init__(self, view: str, target: str | None, source: Feed) -> None:
         self._source = source
         super().__init__(view=view, target=target)
-        source.subscribe(self.receive)
+        source.subscribe(self.receive, targets=[] if target is None else [target])
         if source is not feed():
             feed().subscribe(self._flush)
 
-    def receive(self, message: protocol.Snapshot | protocol.Patch) -> None:
+    def receive(self, message: protocol.Snapshot | protocol.Patch | protocol.Pages) -> None:
         """Takes a message of its feed."""
         if isinstance(message, protocol.Snapshot):
             self.snapshot = message.model_dump(mode="json")
-        elif not feed().has_page:
+        elif isinstance(message, protocol.Pages) or not feed().has_page:
             self.send(message.model_dump(mode="json"))
 
     def close(self) -> None:
@@ -88,14 +88,12 @@ class View(_Widget):
         self._source.flush()
 
     def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
-        """Answers a page that has missed a part of the state, or that looks at a function."""
+        """Answers a page that has missed a part of the state, or that shows an outline."""
         match content:
             case {"type": "request_snapshot"}:
                 self._source.resume(self.receive)
-            case {"type": "request_details", "function": str(function)}:
-                details = self._source.details(function)
-                if details is not None:
-                    self.send(details.model_dump(mode="json"))
+            case {"type": "look", "targets": [*targets]}:
+                self._source.look(self.receive, [each for each in targets if type(each) is str])
             case _:
                 super()._asked(widget, content, buffers)
 

@@ -334,6 +334,14 @@ class Lab:
             ".nbfn-Section", has=self.page.locator(f'.nbfn-Section-title:text-is("{title}")')
         )
 
+    def open_section(self, title: str) -> Locator:
+        """Opens a section of the panel, unless it is open."""
+        section = self.section(title)
+        closed = section.locator("xpath=self::details[not(@open)]")
+        if closed.count():
+            section.locator("summary").first.click()
+        return section
+
     def cell(self, index: int) -> Locator:
         return self.notebook.locator(".jp-Cell").nth(index)
 

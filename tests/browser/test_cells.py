@@ -27,7 +27,7 @@ def test_a_cell_shows_what_is_graph_and_how_fast_it_is(lab) -> None:
     lab.run(0)
     for _ in range(3):
         lab.run(1)
-    status = lab.cell(1).locator(".nbfn-CellLine")
+    status = lab.cell(1).locator(".nbfn-PageView")
     expect(status).to_contain_text("1 of 3 statements in 1 graph (line 3)")
     expect(status).to_contain_text("Python: line 4 prints")
     expect(status).to_contain_text(re.compile(r"\d ms, eager \d"))
@@ -51,8 +51,8 @@ def test_a_cell_shows_what_is_graph_and_how_fast_it_is(lab) -> None:
     expect(lab.section("Functions").locator(".nbfn-Row", has_text="train")).to_have_count(0)
     lab.run(2)
     row.locator("summary").first.click(position={"x": 6, "y": 8})
-    expect(row).to_contain_text("train:3(x)")
-    row.get_by_role("button", name="In [4]", exact=True).first.click()
+    expect(row).to_contain_text("x: float32[8, 8]")
+    row.get_by_role("button", name="In [2], line 3", exact=True).first.click()
     expect(lab.cell(1)).to_have_class(re.compile("jp-mod-active"))
 
 

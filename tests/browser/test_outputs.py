@@ -19,7 +19,7 @@ SHOW = "@nbfn.function\ndef f(x):\n    return x * 2\n_ = f(tf.ones([2]))\nf"
 CALL = "_ = f(tf.ones([3]))"
 SESSION = "nbfn.session()"
 GONE = "Last state; its kernel is gone."
-RETRACED = re.compile(r"Retraced\s+f:\s+x\s+\(2,\)\s*.\s*\(3,\)")
+RETRACED = re.compile(r"f\(x\)\s+retraced: x: shape was \[2\], is \[3\]")
 
 
 def run_in(lab: Lab, name: str) -> None:
@@ -27,7 +27,7 @@ def run_in(lab: Lab, name: str) -> None:
     lab.open(name, SETUP, SHOW, SESSION, CALL)
     for index in range(4):
         lab.run(index)
-    expect(lab.cell(1).locator(".nbfn-StatusLine-text")).to_have_text(RETRACED)
+    expect(lab.cell(1).locator(".nbfn-Page-call")).to_contain_text(RETRACED)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def is_gone(lab: Lab, index: int) -> None:
     """The output of a cell is the last state, with nothing to press that acts."""
     cell = lab.cell(index)
     expect(cell.locator(".nbfn-Gone")).to_have_text(GONE)
-    expect(cell).to_contain_text("size of x")
+    expect(cell).to_contain_text("every size of x")
     expect(cell.locator(".nbfn-Remedy button")).to_have_count(0)
 
 
@@ -54,14 +54,14 @@ def test_a_saved_notebook_shows_its_end_without_a_kernel(ran: Lab) -> None:
     gone = ran.open_without_kernel(document)
     for index in (1, 2):
         is_gone(gone, index)
-    expect(gone.cell(1).locator(".nbfn-StatusLine-text")).to_have_text(RETRACED)
+    expect(gone.cell(1).locator(".nbfn-Page-call")).to_contain_text(RETRACED)
     expect(gone.page.get_by_text("model not found")).to_have_count(0)
 
 
 def test_a_page_that_runs_nothing_shows_its_end(ran: Lab, tmp_path: Path) -> None:
     ran.save(NAME)
     page = ran.open_as_html(NAME, tmp_path)
-    expect(page.locator("body")).to_contain_text("retraced: x: shape was (2,), is (3,)")
+    expect(page.locator("body")).to_contain_text("retraced: x: shape was [2], is [3]")
     expect(page.locator("body")).to_contain_text("session: 1 function")
     page.context.close()
 
@@ -75,7 +75,7 @@ def test_notebook_7_draws_the_same(ran: Lab) -> None:
     page.on("pageerror", lambda error: failures.append(error))
     page.goto(f"{ran.server.url}/notebooks/{copied.name}")
     output = page.locator(".jp-Cell").nth(1)
-    expect(output.locator(".nbfn-StatusLine-text")).to_have_text(RETRACED)
+    expect(output.locator(".nbfn-Page-call")).to_contain_text(RETRACED)
     expect(output.locator(".nbfn-Gone")).to_have_text(GONE)
     assert not [each for each in failures if "nbfn" in str(each.stack)]
 
@@ -89,10 +89,10 @@ def test_a_view_whose_kernel_ends_says_so(lab: Lab) -> None:
     for index in (0, 1):
         lab.run(index)
     expect(lab.cell(1).locator(".nbfn-Gone")).to_have_count(0)
-    expect(lab.cell(1)).to_contain_text("Traced f for the first time")
+    expect(lab.cell(1)).to_contain_text("f(x) traced: first call")
     is_gone(lab, 2)
     lab.run(3)
-    expect(lab.cell(1).locator(".nbfn-StatusLine-text")).to_have_text(RETRACED)
+    expect(lab.cell(1).locator(".nbfn-Page-call")).to_contain_text(RETRACED)
     lab.menu("Kernel", "Shut Down Kernel")
     for index in (1, 2):
         is_gone(lab, index)

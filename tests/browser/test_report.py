@@ -31,7 +31,11 @@ def report(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     feed = Feed(lambda: ([step], []))
     feed.flush()
     file = tmp_path / "report.html"
-    file.write_text(standalone.document(feed.snapshot(), "A session", "<p>still</p>"))
+    file.write_text(
+        standalone.document(
+            feed.snapshot().model_copy(update={"pages": feed.pages()}), "A session", "<p>still</p>"
+        )
+    )
     page = browser.new_context(offline=True).new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -41,7 +41,6 @@ def test_an_export_is_the_page_of_the_kernel() -> None:
         "rows": [["f", long, {"text": "computes the <same>", "verdict": "passed"}]],
         "total": 1200,
         "open": True,
-        "compares": False,
     }
     page = {"title": "exported to /a/b", "lines": ["`a<b`"], "tables": [table], "groups": []}
     made = record()

@@ -83,7 +83,7 @@ def test_each_cell_and_each_retrace_has_a_plain_line(trained: Ended) -> None:
     lines = trained.out.splitlines()
     assert lines[0] == "training.ipynb: 5 cells, kernel python3"
     assert re.match(r"\[1/5\] In \[1\] +[\d.]+ m?s  import tensorflow as tf$", lines[1])
-    assert "  predict retraced, In [2], line 5: `x`: shape was (1, 4), is (2, 4)" in lines
+    assert "  predict retraced, In [2], line 5: `x`: shape was [1, 4], is [2, 4]" in lines
     assert sum("step retraced, In [3], line 7" in line for line in lines) == 2
     assert any("KeyError, as its tag allows" in line for line in lines)
     assert any("1 function, 4 traces, 1 retrace and 2 gone (3 allowed)" in line for line in lines)
@@ -125,7 +125,7 @@ def test_the_report_says_what_the_session_was(page: Page) -> None:
     for said in (
         "passed",
         "predict(x) 2 calls",
-        "x : shape was (1, 4), is (2, 4)",
+        "x : shape was [1, 4], is [2, 4]",
         "Remedy Let one trace serve every size of x predict.relax()",
         "x: float32[1, 4]",
         "weight float32[4, 2] variable CPU:0",

@@ -16,9 +16,9 @@ import nbfn
 from nbfn import protocol
 from nbfn.documentation import documentation
 from nbfn.functions.traces.cause import Cause
+from nbfn.outlines.function import function_outline
+from nbfn.outlines.outline import Outline
 from nbfn.sessions.feed import feed
-from nbfn.views.function import function_outline
-from nbfn.views.outline import Outline
 from nbfn.views.pages.explanation import explanation_outline
 from tests.docs.pages import ROOT
 
@@ -52,9 +52,10 @@ def test_the_installed_package_tells_the_address() -> None:
 
 
 def test_a_view_leads_to_the_section_but_its_text_has_no_address() -> None:
-    outline = function_outline(retraced())
-    assert outline.html().count(LINK) == 2  # of the trace and of the retrace
-    assert f"{LINK}<code>x</code>: shape was (2,), is (3,)</a>" in outline.html()
+    f = retraced()
+    outline = function_outline(feed().rows_of(f), f.id)
+    assert outline.html().count(LINK) == 3  # of the last call, the trace and the retrace
+    assert f"{LINK}<code>x</code>: shape was [2], is [3]</a>" in outline.html()
     assert "https:" not in outline.text()
 
 
@@ -63,13 +64,6 @@ def test_an_explanation_leads_to_the_section() -> None:
     assert LINK in outline.html()
     assert "https:" not in outline.text()
     assert outline.record().lines[0].page == SECTION
-
-
-def test_the_page_is_told_the_address_once() -> None:
-    f = retraced()
-    saved = feed().saved_snapshot_of(f)
-    assert saved.documentation == URLS["Documentation"]
-    assert saved.model_dump_json().count("https:") == 1
 
 
 def gone(name: str) -> Any:
@@ -94,8 +88,8 @@ def test_without_an_address_there_are_no_links(found: Any, metadata: Any) -> Non
     metadata(found)
     f = retraced()
     assert f.retraces[-1].causes[0].page is None
-    assert "<a " not in function_outline(f).html()
-    assert feed().saved_snapshot_of(f).documentation is None
+    assert "<a " not in function_outline(feed().rows_of(f), f.id).html()
+    assert feed().snapshot().documentation is None
 
 
 def test_only_https_becomes_a_link() -> None:

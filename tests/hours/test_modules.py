@@ -259,7 +259,7 @@ round(float(error), 3)
                 retraces=1,
                 because=(
                     "7 shapes in `state` differ, such as `state['params']['Dense_0']['kernel']`: "
-                    "shape was (3, 4), is (3, 2)",
+                    "shape was [3, 4], is [3, 2]",
                     "global `block` is another Block",
                     "attribute `Block.__call__` has changed…",
                 ),

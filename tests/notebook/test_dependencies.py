@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nbfn.outlines.outline import Outline
 from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.session import Session
-from nbfn.views.outline import Outline
 from nbfn.views.pages import page_of
 
 CELLS = (

@@ -36,20 +36,28 @@ def saved(data: dict[str, Any]) -> protocol.SavedView:
     return protocol.SavedView.model_validate(data[SAVED])
 
 
+def kept(view: protocol.SavedView) -> protocol.Page:
+    """The outline that a notebook keeps with an output."""
+    page = view.snapshot.pages[view.target or ""]
+    assert page is not None
+    return page
+
+
 def test_an_output_follows_what_it_shows(kernel: Kernel) -> None:
     first = shown(kernel.run(DEFINE.format("follow") + "follow", cell_id="a"))
     assert "not called yet" in first["data"]["text/plain"]
     view = saved(first["data"])
-    assert (view.view, view.snapshot.state.traces) == ("function", {})
+    assert view.view == "function"
+    assert kept(view).call == "idle"
     changed = updates(kernel.run("follow(tf.ones([2])); follow(tf.ones([3]))", cell_id="b"))
     assert list(changed) == [first["transient"]["display_id"]]
     (data,) = changed.values()
     for kind in ("text/plain", HTML):
-        assert "shape was (2,), is (3,)" in data[kind]
+        assert "shape was [2], is [3]" in data[kind]
     now = saved(data)
     assert now.target == view.target
-    assert [each.calls for each in now.snapshot.state.functions.values()] == [2]
-    assert len(now.snapshot.state.traces) == 2
+    assert kept(now).summary == "2 calls, 0 hits, 2 traces, 1 retrace"
+    assert [table.total for table in kept(now).tables] == [2, 1]
     assert updates(kernel.run("1 + 1", cell_id="c")) == {}
 
 
@@ -96,11 +104,9 @@ def test_a_notebook_keeps_the_newest_rows_only(kernel: Kernel) -> None:
     kernel.run(DEFINE.format("many") + "many.max_traces = None")
     kernel.run("import warnings; warnings.simplefilter('ignore')")
     kernel.run("for n in range(1, 151): many(tf.ones([n]))")
-    state = saved(shown(kernel.run("many"))["data"]).snapshot.state
-    assert len(state.traces) == len(state.retraces) == 100
-    assert max(each.number for each in state.traces.values()) == 150
-    (row,) = state.functions.values()
-    assert row.traces == 150
+    traces, retraces = kept(saved(shown(kernel.run("many"))["data"])).tables
+    assert len(traces.rows) == len(retraces.rows) == 100
+    assert (traces.rows[0][0], traces.total) == ("150", 150)
 
 
 def test_what_is_dropped_is_not_kept_alive(kernel: Kernel) -> None:

@@ -114,7 +114,7 @@ def test_a_terminal_with_lazy_magics_sees_each_plain_tf_function(tmp_path) -> No
     assert "early False" in text
     assert "tf.Tensor(4, shape=(), dtype=int32)" in text
     assert text.count("1  x: int32[]") == 2
-    assert text.splitlines()[-2:] == ["plain 2 `x`: shape was (2,), is (3,)", "2 Function"]
+    assert text.splitlines()[-2:] == ["plain 2 `x`: shape was [2], is [3]", "2 Function"]
 
 
 def test_jupyter_execute(tmp_path) -> None:

@@ -112,7 +112,7 @@ def test_patches_arrive_while_a_cell_runs(kernel: Kernel) -> None:
     seconds = patches[-1]["time"] - patches[0]["time"]
     assert len(patches) <= 10 * seconds + 3
     (retrace,) = [row for p in patches for row in p["data"]["put"]["retraces"].values()]
-    assert retrace["causes"][0]["sentence"] == "`x`: shape was (1,), is (2,)"
+    assert retrace["causes"][0]["sentence"] == "`x`: shape was [1], is [2]"
     assert retrace["cell"]["id"] == "calling"
     assert retrace["cell"]["line"] == 2
     kernel.send("comm_msg", comm_id="live", data={"type": "request_snapshot"})

@@ -14,9 +14,10 @@ import tensorflow as tf
 import nbfn
 from nbfn import nn
 from nbfn.functions import live_functions
+from nbfn.outlines.outline import MAX_TREE
 from nbfn.sessions import environment
 from nbfn.sessions import feed as feed_module
-from nbfn.sessions.environment import MODEL_ROWS, tell_environment
+from nbfn.sessions.environment import tell_environment
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 
@@ -29,8 +30,8 @@ def _forget(monkeypatch) -> None:
 
 def names() -> dict[str, list[str]]:
     return {
-        name: [row.path for row in record.rows]
-        for name, record in feed().environment.models.items()
+        name: [str(row[0]) for row in page.tables[0].rows]
+        for name, (_, page) in feed().environment.models.items()
     }
 
 
@@ -38,12 +39,13 @@ def test_models_are_told_and_taken_out_again() -> None:
     spec = nn.Sequential([nn.Dense(2)])
     held: dict[str, Any] = {"spec": spec, "rate": 0.1}
     tell_environment(Session(held).named())
-    assert names() == {"spec": ["", "dense"]}
+    assert names() == {"spec": ["spec", "dense"]}
     held["net"] = spec.bind(spec.init(nn.key(0), tf.ones([1, 3])))
     tell_environment(Session(held).named())
-    assert names()["net"] == ["", "dense", "dense/bias", "dense/kernel"]
-    (whole, *_) = feed().environment.models["net"].rows
-    assert (whole.name, whole.label, whole.parameters) == ("net", "Sequential", 8)
+    assert names()["net"] == ["net", "dense", "bias", "kernel"]
+    row, page = feed().environment.models["net"]
+    assert (row.id, row.label, row.parameters) == ("net", "Sequential", 8)
+    assert page.tables[0].depths == [0, 1, 2, 2]
     feed().flush()
     assert set(feed().snapshot().state.models) == {"spec", "net"}
     del held["spec"]
@@ -61,18 +63,68 @@ def test_devices_are_told_once_there_is_a_trace() -> None:
 
 def test_large_models_are_cut_and_read_rarely(monkeypatch) -> None:
     large = tf.Module()
-    large.all = [tf.Variable(float(n)) for n in range(MODEL_ROWS + 50)]
+    large.all = [tf.Variable(float(n)) for n in range(MAX_TREE + 50)]
     small = tf.Module()
     held = {"large": large, "small": small}
     tell_environment(Session(held).named())
-    record = feed().environment.models["large"]
-    assert (len(record.rows), record.total) == (MODEL_ROWS, MODEL_ROWS + 51)
-    assert len(feed().environment.models["small"].rows) == 1
+    assert (len(names()["large"]), total("large")) == (MAX_TREE, MAX_TREE + 51)
+    assert len(names()["small"]) == 1
     monkeypatch.setattr(environment, "_read_at", {id(large): float("inf")})
     large.more, small.more = tf.Variable(1.0), tf.Variable(1.0)
     tell_environment(Session(held).named())
-    assert feed().environment.models["large"].total == MODEL_ROWS + 51
-    assert feed().environment.models["small"].total == 2
+    assert total("large") == MAX_TREE + 51
+    assert total("small") == 2
+
+
+def total(name: str) -> int:
+    """How many rows the tree of a model has."""
+    _, page = feed().environment.models[name]
+    return page.tables[0].total
+
+
+def test_the_tree_of_a_model_is_sent_while_it_is_looked_at() -> None:
+    held: dict[str, Any] = {"net": tf.Module()}
+    tell_environment(Session(held).named())
+    messages: list[Any] = []
+    feed().subscribe(messages.append)
+    feed().look(messages.append, ["model/net"])
+    assert messages[-1].pages["model/net"].title == "net: Module"
+    held["net"].scale = tf.Variable(1.0)
+    environment._read_at.clear()
+    tell_environment(Session(held).named())
+    feed().flush()
+    (table,) = messages[-1].pages["model/net"].tables
+    assert [row[0] for row in table.rows] == ["net", "scale"]
+    tell_environment([])
+    feed().flush()
+    assert messages[-1].pages["model/net"] is None
+    feed().unsubscribe(messages.append)
+
+
+def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> None:
+    rate = tf.Variable([1.0, 3.0])
+    named = Session({"rate": rate}).named()
+    tell_environment(named)
+    assert feed().environment.values is None
+    messages: list[Any] = []
+    asked: list[int] = []
+    feed().environment.read_values = lambda: asked.append(1)
+    feed().subscribe(messages.append)
+    feed().look(messages.append, ["values"])
+    assert messages[-1].pages["values"].lines == ["read as soon as the kernel has time"]
+    assert asked == [1]
+    for value in (2.0, 4.0):
+        rate.assign([value, value])
+        tell_environment(named)
+        feed().flush()
+        (table,) = messages[-1].pages["values"].tables
+        assert table.rows[0][:2] == ["rate", "float32[2]"]
+        assert table.rows[0][3] == f"{value:.4g} ± 0"
+    first = Session({"rate": rate}).statistics("rate")
+    assert first[0].change is None  # what is only shown is no look
+    feed().unsubscribe(messages.append)
+    tell_environment(named)
+    assert feed().environment.values is None
 
 
 def made(width: int) -> keras.Model:

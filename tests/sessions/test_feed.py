@@ -34,10 +34,15 @@ class Client:
 
     def __init__(self, feed: Feed) -> None:
         self.patches: list[protocol.Patch] = []
+        self.pages: list[dict[str, protocol.Page | None]] = []
         feed.subscribe(self.receive)
 
-    def receive(self, patch: protocol.Snapshot | protocol.Patch) -> None:
+    def receive(self, patch: protocol.Snapshot | protocol.Patch | protocol.Pages) -> None:
+        if isinstance(patch, protocol.Pages):
+            self.pages.append(patch.pages)
+            return
         if isinstance(patch, protocol.Snapshot):
+            self.snapshot = patch
             self.seq = patch.seq
             self.state = patch.state.model_dump()
             return
@@ -333,15 +338,6 @@ def test_a_cell_that_cannot_be_shown_now_is_sent_later(feed, monkeypatch) -> Non
     assert client.state["cells"][cell.id]["runs"] == 1
 
 
-def test_a_snapshot_of_a_cell_holds_its_functions_only(feed) -> None:
-    cell = traced_cell("y = x + 1")
-    cell()
-    state = feed.saved_snapshot_of(cell).state
-    assert list(state.cells) == [cell.id]
-    assert list(state.functions) == state.cells[cell.id].functions
-    assert {row.function for row in state.traces.values()} == set(state.functions)
-
-
 def _changes_size(_: object) -> None:
     raise RuntimeError("dictionary changed size during iteration")
 
@@ -453,19 +449,54 @@ def test_what_a_page_has_is_what_a_look_at_everything_finds(seed, limits) -> Non
     assert ours == pytest.approx(theirs)
 
 
-def test_who_looks_at_one_function_gets_its_rows() -> None:
+def test_who_looks_at_a_function_gets_its_outline_when_it_changes() -> None:
     f = nbfn.function(lambda x, n: x * n, max_traces=None)
     feed = Feed(lambda: ([f], []), {"traces": 2})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for n in range(5):
             f(tf.ones([1]), n)
-    assert len(Client(feed).state["traces"]) == 2
-    details = feed.details(f.id)
-    assert details is not None
-    assert list(details.state.traces) == [trace.id for trace in f.traces]
-    assert len(details.state.retraces) == 4
-    assert feed.details("function-0") is None
+    client, other = Client(feed), Client(feed)
+    assert len(client.state["traces"]) == 2
+    feed.look(client.receive, [f.id, "function-0"])
+    (pages,) = client.pages
+    assert pages["function-0"] is None
+    assert [row[0] for row in pages[f.id].tables[0].rows] == ["5", "4", "3", "2", "1"]
+    feed.flush()
+    feed.look(client.receive, [f.id])
+    assert len(client.pages) == 1  # nothing is new
+    f(tf.ones([1]), 0)
+    feed.flush()
+    assert client.patches[-1].pages[f.id].summary.startswith("6 calls, 1 hit, 5 traces")
+    assert other.patches[-1].pages == {}
+    feed.look(client.receive, [])
+    f(tf.ones([1]), 0)
+    feed.flush()
+    assert client.patches[-1].pages == {}
+
+
+def test_outlines_come_again_with_the_snapshot_of_who_was_paused() -> None:
+    f = nbfn.function(lambda x: x + 1)
+    feed = Feed(lambda: ([f], []))
+    client = Client(feed)
+    feed.look(client.receive, [f.id])
+    feed.pause(client.receive)
+    f(tf.ones([1]))
+    feed.flush()
+    feed.resume(client.receive)
+    assert client.snapshot.pages[f.id].call == "trace"
+
+
+def test_the_outline_of_a_cell_follows_its_segments(feed) -> None:
+    cell = traced_cell("y = x + 1")
+    cell()
+    client = Client(feed)
+    feed.look(client.receive, [cell.id])
+    assert client.pages[-1][cell.id].title.endswith("1 of 1 statements in 1 graph (line 1)")
+    cell()
+    feed.flush()
+    page = client.patches[-1].pages[cell.id]
+    assert (page.call, page.summary) == ("hit", "2 runs")
 
 
 def test_nothing_is_sent_to_whom_nobody_looks_at(feed) -> None:

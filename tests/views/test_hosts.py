@@ -75,7 +75,7 @@ def test_each_form_of_a_view_stands_alone(replies: list[Reply]) -> None:
 def test_a_kernel_without_pages_says_the_same_in_html_and_text(replies: list[Reply]) -> None:
     (output,) = replies[2].outputs
     for form in ("text/html", "text/plain"):
-        assert "shape was (1,), is (2,)" in output["data"][form]
+        assert "shape was [1], is [2]" in output["data"][form]
         assert "x: float32[2]" in output["data"][form]
 
 

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.retraces import definitions
+from nbfn.outlines.outline import Outline, Table
 from nbfn.sessions.export.verification import Verification
 from nbfn.views import bundle_of
 from nbfn.views.export import export_outline
-from nbfn.views.outline import Outline, Table
 
 
 def plain(html: str) -> str:
@@ -44,7 +44,7 @@ def test_a_function_in_text_and_html() -> None:
     bundle = bundle_of(f)
     assert set(bundle) == {"text/plain", "text/html"}
     for sentence in (
-        "retraced: `images`: shape was (3, 2), is (4, 2)",
+        "retraced: `images`: shape was [3, 2], is [4, 2]",
         "2 calls, 0 hits, 2 traces, 1 retrace",
         "Let one trace serve every size of `images`: f.relax()",
         "weight float32[2] CPU:0 variable",

@@ -16,11 +16,12 @@ from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.retraces.diff import Change
 from nbfn.functions.traces.capture import Captures
+from nbfn.outlines.function import traces_outline
+from nbfn.outlines.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
 from nbfn.protocol import Page, Phrase
 from nbfn.sessions.export.resources import ExportError
+from nbfn.sessions.feed import feed
 from nbfn.views import bundle_of
-from nbfn.views.function import traces_outline
-from nbfn.views.outline import MAX_CELL, MAX_OPEN, MAX_ROWS, Outline, Table
 from nbfn.views.pages import page_of
 
 HOSTILE = "<img src=x onerror=alert(1)>&"
@@ -78,7 +79,7 @@ def test_what_is_long_is_folded_and_counted() -> None:
 def test_sides_that_differ_are_marked() -> None:
     table = Table("t", ("what", "a", "b"), [("x", "1", "2"), ("y", "3", "3"), ("z", "", "4")])
     assert "background" not in table.html()
-    compared = Table(table.title, table.header, table.rows, compares=True).html()
+    compared = Table(table.title, table.header, table.rows, kind="sides").html()
     assert compared.count("background-color") == 3
 
 
@@ -112,7 +113,7 @@ def test_an_explanation_has_its_remedy_as_code(step: Any) -> None:
     assert page.title == "would retrace"
     assert page.lines[-1].code == "step.relax()"
     assert rows(page, "differences") == [
-        ["x", "shape", "(4, 2)", "(9, 2)"],
+        ["x", "shape", "[4, 2]", "[9, 2]"],
         ["n", "python value", "2", "5"],
     ]
     assert page_of(step.explain(tf.ones([9, 2]))).tables == ()
@@ -124,7 +125,7 @@ def test_a_diff_stands_side_by_side(step: Any) -> None:
     step(tf.ones([4, 2]), n=3)
     page = page_of(nbfn.diff(step.traces[1], step.traces[2])).record()
     assert page.title == "trace 2 → trace 3"
-    assert all(table.compares for table in page.tables)
+    assert all(table.kind == "sides" for table in page.tables)
     assert page.tables[0].header == ["what", "trace 2", "trace 3"]
     assert rows(page, "made for") == [["n", "2", "3"]]
     assert rows(page, "constants")[0][1:] == ["2.0", "3.0"]
@@ -190,7 +191,8 @@ def test_captures_are_a_tuple_with_a_page(step: Any) -> None:
     ]
     page = page_of(captures).record()
     assert page.title == "1 capture, 8 B"
-    assert rows(page, "captures") == [["weight", "float32[2]", "CPU:0", "variable"]]
+    assert rows(page, "captures") == [["weight", "float32[2]", "CPU:0", "variable", "8 B"]]
+    assert "8 B  " not in page_of(captures).text()  # sizes are for pages
 
 
 def test_a_suggestion_can_be_put_to_use(step: Any) -> None:
@@ -204,12 +206,14 @@ def test_a_suggestion_can_be_put_to_use(step: Any) -> None:
 
 
 def test_what_is_settled_needs_no_remedy(step: Any) -> None:
-    page = traces_outline(step).record()
+    page = traces_outline(feed().rows_of(step, None), step.id).record()
     (retrace,) = rows(page, "retraces")
     assert retrace[2].code == "step.relax()"
     assert rows(page, "traces")[0][-1].text.startswith("test_pages.py, line ")
     step.relax()
-    ((*_, remedy),) = rows(traces_outline(step).record(), "retraces")
+    ((_, _, remedy, *_),) = rows(
+        traces_outline(feed().rows_of(step, None), step.id).record(), "retraces"
+    )
     assert remedy == ""
 
 
@@ -266,7 +270,7 @@ def test_text_is_what_the_result_says_of_itself(step: Any) -> None:
 def test_traces_and_retraces_are_tuples_with_pages(step: Any) -> None:
     for found, title, columns in (
         (step.traces, "2 traces", ["#", "signature", "hits", "cause", "where"]),
-        (step.retraces, "1 retrace", ["#", "cause", "remedy"]),
+        (step.retraces, "1 retrace", ["#", "cause", "remedy", "to trace", "where"]),
     ):
         assert isinstance(found, tuple)
         assert found == tuple(found)

@@ -11,10 +11,10 @@ import tensorflow as tf
 import nbfn
 from nbfn import protocol
 from nbfn.functions.graphs.operations import graph_of
+from nbfn.outlines.outline import Outline
 from nbfn.sessions.feed import feed
 from nbfn.views import widget as widgets
 from nbfn.views.graphs.record import graph_record
-from nbfn.views.outline import Outline
 from nbfn.views.widget import View, graph_widget, live_widget
 
 
@@ -42,6 +42,7 @@ def test_a_widget_gets_patches_of_its_own_function(sent) -> None:
     assert target == shown.id
     assert protocol.Patch(**patch).put.functions[shown.id].calls == 2
     assert patch["seq"] == before["seq"] + 1
+    assert "2 calls" in patch["pages"][shown.id]["summary"]
     assert widget.snapshot is before
 
 
@@ -70,10 +71,13 @@ def test_who_has_missed_something_asks_and_gets_it(sent) -> None:
     shown(tf.ones([1]), 1)
     widget._handle_custom_msg({"type": "request_snapshot"}, [])
     assert widget.snapshot["state"]["functions"][shown.id]["calls"] == 4
-    widget._handle_custom_msg({"type": "request_details", "function": shown.id}, [])
-    assert [content["type"] for _, content in sent] == ["details"]
-    assert len(sent[-1][1]["state"]["traces"]) == 3
-    for nonsense in (None, 3, {}, {"type": "request_details", "function": "x"}):
+    assert widget.snapshot["pages"][shown.id]["summary"].startswith("4 calls, 1 hit, 3 traces")
+    widget._handle_custom_msg({"type": "look", "targets": []}, [])
+    widget._handle_custom_msg({"type": "look", "targets": [shown.id]}, [])
+    assert [content["type"] for _, content in sent] == ["pages"]
+    (traces, *_) = sent[-1][1]["pages"][shown.id]["tables"]
+    assert [row[0] for row in traces["rows"]] == ["3", "2", "1"]
+    for nonsense in (None, 3, {}, {"type": "look"}, {"type": "look", "targets": [[], shown.id]}):
         widget._handle_custom_msg(nonsense, [])
     assert len(sent) == 1
 

@@ -48,11 +48,14 @@ export class Kept implements Source {
     return this._listeners.add(listener);
   }
 
-  /** Asks the kernel, if it is there, for the rows of a function. */
-  requestDetails(functionId: string): void {
-    if (this.presence === 'live') {
-      this._session?.store.requestDetails(functionId);
-    }
+  /** Looks at an outline of whichever session is followed, until the returned function is called. */
+  look(target: string): () => void {
+    const look = { target, stop: this._session?.store.look(target) };
+    this._looks.add(look);
+    return () => {
+      this._looks.delete(look);
+      look.stop?.();
+    };
   }
 
   /** Takes what the notebook keeps now. */
@@ -72,6 +75,10 @@ export class Kept implements Source {
     }
     this._stop();
     this._session = session;
+    this._looks.forEach(look => {
+      look.stop?.();
+      look.stop = session?.store.look(look.target);
+    });
     if (session) {
       const stops = [
         session.store.subscribe(() => this._update()),
@@ -94,7 +101,9 @@ export class Kept implements Source {
   private _update(): void {
     const now = this._session?.store.state;
     if (now && now.epoch === this._state?.epoch) {
-      this._state = this._isAheadOf(now) ? this._state : now;
+      // What the notebook has kept is shown until the kernel has told.
+      const pages = new Map([...this._state.pages, ...now.pages]);
+      this._state = { ...now, pages };
       this._wasLive = true;
     } else if (this._wasLive) {
       this._ended = true; // A kernel that starts anew is another one.
@@ -103,24 +112,14 @@ export class Kept implements Source {
     this._listeners.tell();
   }
 
-  /**
-   * Whether what the notebook has kept is newer than what the kernel has told: a function is in
-   * its output as soon as it is displayed, and in the kernel's messages a moment later.
-   */
-  private _isAheadOf(told: KernelState): boolean {
-    const saved = this._saved.state;
-    if (!saved || told.seq > saved.seq) {
-      return false;
-    }
-    const isMissing = (name: 'functions' | 'cells') =>
-      [...saved[name].keys()].some(id => !told[name].has(id));
-    return isMissing('functions') || isMissing('cells');
-  }
-
   private readonly _saved = new Store();
   private readonly _listeners = new Listeners();
   private _state: KernelState | null;
   private _session: Session | null = null;
+  private readonly _looks = new Set<{
+    target: string;
+    stop: (() => void) | undefined;
+  }>();
   private _stop: () => void = () => undefined;
   private _wasLive = false;
   private _ended = false;

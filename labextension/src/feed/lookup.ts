@@ -2,43 +2,11 @@ import type {
   FunctionRecord,
   RetraceRecord,
   TraceRecord,
-  TracedCellRecord,
-  VariableRecord
+  TracedCellRecord
 } from '../protocol';
 import type { KernelState } from './store';
 
 const NONE: readonly never[] = [];
-
-/** The traces of a function that are known, oldest first. */
-export function tracesOf(
-  state: KernelState,
-  functionId: string
-): readonly TraceRecord[] {
-  const told = tracesByFunction(state.traces).get(functionId) ?? NONE;
-  return withDetails(state.details.get(functionId)?.traces, told);
-}
-
-/** The retraces of a function that are known, oldest first. */
-export function retracesOf(
-  state: KernelState,
-  functionId: string
-): readonly RetraceRecord[] {
-  const told = retracesByFunction(state.retraces).get(functionId) ?? NONE;
-  return withDetails(state.details.get(functionId)?.retraces, told);
-}
-
-/** The variables that traces capture, each once, in the order of capture. */
-export function capturesOf(
-  state: KernelState,
-  traces: readonly TraceRecord[]
-): readonly VariableRecord[] {
-  const ids = new Set(traces.flatMap(trace => trace.captures));
-  const functions = new Set(traces.map(trace => trace.function));
-  const details = [...functions].map(id => state.details.get(id)?.variables);
-  return [...ids].flatMap(
-    id => state.variables.get(id) ?? details.find(rows => rows?.[id])?.[id] ?? []
-  );
-}
 
 /** The functions of a cell's segments, in the order of its text. */
 export function functionsOf(
@@ -59,21 +27,6 @@ export function lastRetrace(state: KernelState): RetraceRecord | null {
   return last;
 }
 
-/** What was told when somebody looked, and what has been told since, in the order of numbers. */
-function withDetails<T extends { id: string; number: number }>(
-  details: Record<string, T> | undefined,
-  told: readonly T[]
-): readonly T[] {
-  if (!details) {
-    return told;
-  }
-  const all = new Map(Object.entries(details));
-  for (const row of told) {
-    all.set(row.id, row);
-  }
-  return [...all.values()].sort((a, b) => a.number - b.number);
-}
-
 /** The names of the functions whose traces capture a variable. */
 export function usersOf(state: KernelState, variableId: string): readonly string[] {
   const traces = tracesByCapture(state.traces).get(variableId) ?? NONE;
@@ -81,8 +34,6 @@ export function usersOf(state: KernelState, variableId: string): readonly string
   return [...ids].flatMap(id => state.functions.get(id)?.name ?? []);
 }
 
-const tracesByFunction = indexed<TraceRecord>(trace => [trace.function]);
-const retracesByFunction = indexed<RetraceRecord>(retrace => [retrace.function]);
 const tracesByCapture = indexed<TraceRecord>(trace => trace.captures);
 
 /** Computes something of a table once per table: tables never change, so they can be keys. */

@@ -1,7 +1,7 @@
 import type { Messages } from '../protocol';
 import type { MessageLike } from './kernel';
 
-const TYPES: readonly string[] = ['snapshot', 'patch', 'details', 'mark', 'refused'];
+const TYPES: readonly string[] = ['snapshot', 'patch', 'pages', 'mark', 'refused'];
 
 /** The message of nbfn that a comm message carries, or null if it carries none. */
 export function messageIn({ content }: MessageLike): Messages['to_client'] | null {

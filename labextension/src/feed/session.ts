@@ -1,4 +1,4 @@
-import type { Messages, Refused, RequestDetails, RequestSnapshot } from '../protocol';
+import type { Look, Messages, Refused, RequestSnapshot } from '../protocol';
 import { PROTOCOL } from '../protocol';
 import { Attachments } from './attachment';
 import type { AnyMessage, KernelLike, SessionStatus } from './kernel';
@@ -27,7 +27,7 @@ export class KernelSession {
     this.kernel = kernel;
     this.store = new Store({
       requestSnapshot: () => this._request({ type: 'request_snapshot' }),
-      requestDetails: id => this._request({ type: 'request_details', function: id })
+      look: targets => this._request({ type: 'look', targets })
     });
     this._attachments = new Attachments(kernel, {
       onMessage: (message, isFirst) => this._receive(message, isFirst),
@@ -171,7 +171,7 @@ export class KernelSession {
   }
 
   /** Asks a question about the state, which is asked again in some way if it gets lost. */
-  private _request(question: RequestSnapshot | RequestDetails): void {
+  private _request(question: RequestSnapshot | Look): void {
     this._attachments.ask(question);
     this._retry.watch();
   }

@@ -1,6 +1,7 @@
 import type {
-  Details,
   Mark,
+  Page,
+  Pages,
   Patch,
   Removed,
   Snapshot,
@@ -28,8 +29,8 @@ export interface KernelState extends Tables {
   readonly documentation: string | null;
   /** How much there is of everything, also of what the tables leave out. */
   readonly totals: Totals;
-  /** The rows of functions that somebody has looked at, by the function's id. */
-  readonly details: ReadonlyMap<string, State>;
+  /** The outlines of functions and cells that were looked at, by id; null of what is no more. */
+  readonly pages: ReadonlyMap<string, Page | null>;
 }
 
 /** Whether the kernel behind a view is there: to be seen, not yet known, or for good not. */
@@ -41,8 +42,8 @@ export interface StoreOptions {
   presence?: Presence;
   /** Called once when messages were lost; the answer should be a snapshot. */
   requestSnapshot?: () => void;
-  /** Called when somebody looks at a function of which the tables leave something out. */
-  requestDetails?: (functionId: string) => void;
+  /** Called when other outlines are looked at than before, with the ids of all. */
+  look?: (targets: string[]) => void;
 }
 
 /**
@@ -67,11 +68,9 @@ export class Store {
     return this._state;
   }
 
-  /** Whether something was asked for that has not come: a snapshot, or the rows of a function. */
+  /** Whether something was asked for that has not come: a snapshot, or an outline. */
   get isWaiting(): boolean {
-    return (
-      this._awaiting || [...this._asked].some(id => this._state?.functions.has(id))
-    );
+    return this._awaiting || [...this._looks.keys()].some(id => !this._current.has(id));
   }
 
   /** Calls the listener after each change, until the returned function is called. */
@@ -79,22 +78,40 @@ export class Store {
     return this._listeners.add(listener);
   }
 
-  /** Asks for the rows of a function, which come later, if at all. */
-  requestDetails(functionId: string): void {
-    if (!this._asked.has(functionId)) {
-      this._asked.add(functionId);
-      this._options.requestDetails?.(functionId);
+  /** Has an outline sent, now and when it changes, until the returned function is called. */
+  look(target: string): () => void {
+    const number = this._looks.get(target) ?? 0;
+    this._looks.set(target, number + 1);
+    if (number === 0) {
+      this._tellLooks();
     }
+    let isOver = false;
+    return () => {
+      const left = (this._looks.get(target) ?? 0) - 1;
+      if (isOver) {
+        return;
+      }
+      isOver = true;
+      if (left > 0) {
+        this._looks.set(target, left);
+      } else {
+        this._looks.delete(target);
+        this._current.delete(target);
+        this._tellLooks();
+      }
+    };
   }
 
   /** Applies a message of the kernel, if it is the one that comes next. */
-  receive(message: Snapshot | Patch | Details | Mark): void {
+  receive(message: Snapshot | Patch | Pages | Mark): void {
     switch (message.type) {
       case 'snapshot':
         this._take(message);
         break;
-      case 'details':
-        this._fill(message);
+      case 'pages':
+        if (message.epoch === this._state?.epoch) {
+          this._set({ ...this._state, pages: this._withPages(message.pages) });
+        }
         break;
       case 'mark':
         if (message.epoch !== this._state?.epoch || message.seq > this._state.seq) {
@@ -117,7 +134,7 @@ export class Store {
   /** Forgets the state; the same kernel may tell it again. */
   forget(): void {
     this._awaiting = false;
-    this._asked.clear();
+    this._current.clear();
     if (this._state) {
       this._set(null);
     }
@@ -129,8 +146,10 @@ export class Store {
       return;
     }
     this._awaiting = false;
+    this._current.clear();
+    const isSame = old?.epoch === snapshot.epoch;
     this._set({
-      details: new Map(),
+      pages: this._withPages(snapshot.pages, isSame ? old.pages : undefined),
       totals: snapshot.totals ?? {},
       epoch: snapshot.epoch,
       seq: snapshot.seq,
@@ -140,24 +159,37 @@ export class Store {
       documentation: snapshot.documentation ?? null,
       ...patchedTables({}, snapshot.state)
     });
-    // What was asked before may have been lost with whatever made a snapshot necessary.
-    const asked = [...this._asked];
-    this._asked.clear();
-    asked.forEach(id => this.requestDetails(id));
+    // Over another comm, the kernel does not know yet what is looked at.
+    if (this.isWaiting) {
+      this._tellLooks();
+    }
   }
 
-  private _fill({ epoch, function: id, state }: Details): void {
-    this._asked.delete(id);
-    if (this._state?.epoch === epoch) {
-      this._set({
-        ...this._state,
-        details: new Map(this._state.details).set(id, state)
+  /** The outlines with some that have come. */
+  private _withPages(
+    pages: Record<string, Page | null> | undefined,
+    old: KernelState['pages'] = this._state?.pages ?? new Map<string, Page | null>()
+  ): KernelState['pages'] {
+    const come = Object.entries(pages ?? {});
+    come.forEach(([id]) => this._current.add(id));
+    return come.length === 0 ? old : new Map([...old, ...come]);
+  }
+
+  /** Says what is looked at; once, however much of it changes together. */
+  private _tellLooks(): void {
+    if (!this._isTelling) {
+      this._isTelling = true;
+      queueMicrotask(() => {
+        this._isTelling = false;
+        if (this._state) {
+          this._options.look?.([...this._looks.keys()]);
+        }
       });
     }
   }
 
   private _apply(patch: Patch): void {
-    const { epoch, seq, tensorflow, auto, totals, put, removed } = patch;
+    const { epoch, seq, tensorflow, auto, totals, put, removed, pages } = patch;
     const old = this._state;
     if (old?.epoch === epoch && seq <= old.seq) {
       return;
@@ -172,6 +204,7 @@ export class Store {
       tensorflow: tensorflow ?? old.tensorflow,
       auto: auto ?? old.auto,
       totals,
+      pages: this._withPages(pages),
       ...patchedTables(old, put, removed)
     });
   }
@@ -184,7 +217,11 @@ export class Store {
   private _state: KernelState | null = null;
   private _awaiting = false;
   private readonly _listeners = new Listeners();
-  private readonly _asked = new Set<string>();
+  private _isTelling = false;
+  /** How often each outline is looked at. */
+  private readonly _looks = new Map<string, number>();
+  /** Those that have come since. */
+  private readonly _current = new Set<string>();
   private readonly _options: StoreOptions;
 }
 

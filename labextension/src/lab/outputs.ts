@@ -125,14 +125,12 @@ class OutputView extends Widget implements IRenderMime.IRenderer {
 }
 
 /** Which view an entry asks for; null if what it needs is not there. */
-function choiceOf({ view, target, page, model, graph }: SavedView): ViewChoice | null {
+function choiceOf({ view, target, page, graph }: SavedView): ViewChoice | null {
   switch (view) {
     case 'session':
       return { view };
     case 'page':
       return isPage(page) ? { view, page, ...(isGraph(graph) ? { graph } : {}) } : null;
-    case 'model':
-      return Array.isArray(model?.rows) ? { view, model } : null;
     case 'graph':
       return isGraph(graph) ? { view, graph } : null;
     default:
@@ -152,9 +150,7 @@ function isGraph(graph: SavedView['graph']): graph is GraphRecord {
 function isSavedView(value: unknown): value is SavedView {
   const { view, snapshot } = (value ?? {}) as Partial<SavedView>;
   return (
-    ['function', 'cell', 'session', 'page', 'model', 'graph'].includes(
-      view as string
-    ) &&
+    ['function', 'cell', 'session', 'page', 'graph'].includes(view as string) &&
     snapshot?.protocol === PROTOCOL &&
     typeof snapshot.state === 'object'
   );

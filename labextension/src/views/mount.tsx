@@ -1,15 +1,14 @@
 import type { VNode } from 'preact';
 import { render } from 'preact';
 import type { Source } from '../feed/source';
+import { Looks } from '../feed/source';
 import type { KernelState } from '../feed/store';
-import type { GraphRecord, ModelRecord, Page } from '../protocol';
-import { CellView } from './cellView';
-import { FunctionView } from './functionView';
-import { GraphView } from './graphView';
-import { ModelTree } from './models/modelTree';
-import { PageView } from './pageView';
-import type { LoadPictures } from './picture';
-import { PicturesContext } from './picture';
+import type { GraphRecord, Page } from '../protocol';
+import { GraphView } from './outlines/graphView';
+import { OutlineView } from './outlines/outlineView';
+import { PageView } from './outlines/pageView';
+import type { LoadPictures } from './outlines/picture';
+import { PicturesContext } from './outlines/picture';
 import { Gone, SurroundingsContext } from './parts/presence';
 import { SessionView } from './sessionView';
 
@@ -18,11 +17,10 @@ export type ViewChoice =
   | { view: 'function' | 'cell'; target: string | null }
   | { view: 'session' }
   | { view: 'page'; page: Page; graph?: GraphRecord }
-  | { view: 'model'; model: ModelRecord }
   | { view: 'graph'; graph: GraphRecord };
 
 /** Views of what does not change any more, with or without a kernel. */
-const RESULTS: ReadonlySet<ViewChoice['view']> = new Set(['page', 'model', 'graph']);
+const RESULTS: ReadonlySet<ViewChoice['view']> = new Set(['page', 'graph']);
 
 /** A view on the page. */
 export interface Mounted {
@@ -59,7 +57,7 @@ export function mount(
     const { state, presence } = source;
     const documentation = state?.documentation ?? null;
     render(
-      <SurroundingsContext.Provider value={{ presence, hasCells, documentation, ask }}>
+      <SurroundingsContext.Provider value={{ presence, hasCells, documentation, look }}>
         <PicturesContext.Provider value={loadPictures}>
           {presence === 'gone' && !RESULTS.has(choice.view) && <Gone />}
           {drawn(state)}
@@ -68,19 +66,21 @@ export function mount(
       element
     );
   };
-  const ask = (functionId: string): void => source.requestDetails(functionId);
+  const looks = new Looks(target => source.look(target));
+  const look = looks.add;
   const drawn = (state: KernelState | null): VNode => {
     switch (choice.view) {
       case 'function':
-        return <FunctionView state={state} target={choice.target} />;
       case 'cell':
-        return <CellView state={state} target={choice.target} />;
+        return state && choice.target ? (
+          <OutlineView state={state} target={choice.target} />
+        ) : (
+          <></>
+        );
       case 'session':
         return <SessionView state={state} />;
       case 'page':
         return <PageView page={choice.page} graph={choice.graph} />;
-      case 'model':
-        return <ModelTree model={choice.model} />;
       case 'graph':
         return <GraphView graph={choice.graph} />;
     }
@@ -102,6 +102,7 @@ export function mount(
     },
     setActive(next) {
       active = next;
+      looks.setActive(active);
       if (!active) {
         cancelAnimationFrame(frame);
         frame = 0;

@@ -1,23 +1,21 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { lastRetrace } from '../feed/lookup';
 import type { KernelState } from '../feed/store';
-import type { DeviceRecord, Totals } from '../protocol';
+import type { Totals } from '../protocol';
 import { MEANINGS } from '../protocol';
 import { trans } from '../words';
 import { CellList } from './lists/cellList';
 import { FunctionList } from './lists/functionList';
-import { ModelList } from './models/modelList';
+import { ModelList } from './lists/modelList';
 import { Question } from './lists/question';
-import { RetraceGroups } from './lists/retraceGroups';
-import { LastRetrace } from './lists/retraceList';
 import { CaptureTree, otherCaptures, VariableTree } from './lists/variableTree';
-import { WorkList } from './lists/workList';
-import { counts, device, duration, integer, size } from './parts/format';
-import { LeftOut, Limited } from './parts/limited';
+import { OutlineDetails } from './outlines/outlineView';
+import { WorkList } from './outlines/workList';
+import { counts, duration, integer, size } from './parts/format';
+import { LeftOut } from './parts/limited';
 import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
-import { Fact, seen, Sentence } from './parts/texts';
+import { Fact, Sentence } from './parts/texts';
 import { Timeline, timelineNote } from './timeline';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
@@ -35,13 +33,21 @@ function Session({ state }: { state: KernelState }): VNode {
     return [...state.functions.values()].filter(fn => !inCells.has(fn.id));
   }, [state.functions, state.cells]);
   const { totals } = state;
-  const retrace = lastRetrace(state);
   const others = otherCaptures(state.variables).length;
   return (
     <div class="nbfn-SessionView">
       <WorkList work={[...state.work.values()]} />
       {state.auto && <Auto />}
       <TotalsLine totals={totals} />
+      {(totals.retraces ?? 0) > 0 && (
+        <Part
+          title={trans.__('Retraces')}
+          note={integer(totals.retraces ?? 0)}
+          hint={MEANINGS.retraces}
+        >
+          {() => <OutlineDetails state={state} target="retraces" />}
+        </Part>
+      )}
       {state.cells.size > 0 && (
         <Part
           title={trans.__('Cells')}
@@ -76,28 +82,11 @@ function Session({ state }: { state: KernelState }): VNode {
           </>
         )}
       </Part>
-      <Part
-        title={trans.__('Last retrace')}
-        note={
-          retrace ? seen(state.functions.get(retrace.function)?.name ?? '') : 'none'
-        }
-      >
-        {() => <LastRetrace state={state} retrace={retrace} />}
-      </Part>
-      {state.retraces.size > 1 && (
-        <Part
-          title={trans.__('Retraces by cause')}
-          note={integer(totals.retraces ?? 0)}
-          hint={MEANINGS.retraces}
-        >
-          {() => <RetraceGroups state={state} />}
-        </Part>
-      )}
       <Part title={trans.__('Timeline')} note={timelineNote(state)} open={false}>
         {() => <Timeline state={state} />}
       </Part>
       {state.models.size > 0 && (
-        <Part title={trans.__('Models')} note={integer(state.models.size)}>
+        <Part title={trans.__('Models')} note={integer(state.models.size)} open={false}>
           {() => <ModelList state={state} />}
         </Part>
       )}
@@ -105,18 +94,32 @@ function Session({ state }: { state: KernelState }): VNode {
         title={trans.__('Variables')}
         note={integer(totals.variables ?? 0)}
         hint={MEANINGS.variables}
+        open={false}
       >
-        {() => <VariableTree state={state} />}
+        {() => (
+          <>
+            <VariableTree state={state} />
+            {(totals.variables ?? 0) > 0 && (
+              <Section
+                class="nbfn-Row"
+                title={trans.__('values')}
+                note={trans.__('mean, extremes, histogram')}
+              >
+                {() => <OutlineDetails state={state} target="values" />}
+              </Section>
+            )}
+          </>
+        )}
       </Part>
       {others > 0 && (
         <Part title={trans.__('Other captures')} note={integer(others)} open={false}>
           {() => <CaptureTree state={state} />}
         </Part>
       )}
-      <Part title={trans.__('Devices')} note={integer(state.devices.size)}>
+      <Part title={trans.__('Devices')} note={integer(state.devices.size)} open={false}>
         {() => (
           <>
-            <DeviceList devices={state.devices} hasTraces={state.traces.size > 0} />
+            <OutlineDetails state={state} target="devices" />
             {state.devices.size > 0 && (
               <Question
                 code={'import nbfn\nnbfn.session().placement'}
@@ -181,38 +184,5 @@ function TotalsLine({ totals }: { totals: Totals }): VNode | null {
         {size(trace_nbytes + variable_nbytes)}
       </Fact>
     </div>
-  );
-}
-
-/** The devices that TensorFlow can place operations on. */
-function DeviceList({
-  devices,
-  hasTraces
-}: {
-  devices: ReadonlyMap<string, DeviceRecord>;
-  hasTraces: boolean;
-}): VNode {
-  const all = useMemo(() => [...devices.values()], [devices]);
-  if (all.length === 0) {
-    return (
-      <p class="nbfn-Empty">
-        {hasTraces
-          ? trans.__('Listed when the cell has ended.')
-          : trans.__('Listed once a function has been traced.')}
-      </p>
-    );
-  }
-  return (
-    <Limited items={all} step={50}>
-      {visible => (
-        <ul class="nbfn-Devices">
-          {visible.map(one => (
-            <li key={one.id} class="nbfn-Device" title={one.id}>
-              <code>{device(one.id)}</code>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Limited>
   );
 }

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { KernelState } from '../feed/store';
 import { trans } from '../words';
 import { counts, duration } from './parts/format';
-import { Picture } from './picture';
+import { Picture } from './outlines/picture';
 
 /** What ran when, and where the time went; in words until the picture is there. */
 export function Timeline({ state }: { state: KernelState }): VNode {

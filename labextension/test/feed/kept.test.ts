@@ -2,10 +2,11 @@ import { describe, expect, it, vi } from 'vitest';
 import { Kept } from '../../src/feed/kept';
 import { Store } from '../../src/feed/store';
 import type { Snapshot } from '../../src/protocol';
-import { fn, snapshot, table } from '../records';
+import { fn, outline, snapshot } from '../records';
 
 function saved(calls: number, values: Partial<Snapshot> = {}) {
-  const kept = snapshot({ functions: table(fn({ calls })) }, values);
+  const pages = { f1: outline({ summary: String(calls) }) };
+  const kept = snapshot({}, { pages, ...values });
   return { view: 'function' as const, target: fn().id, snapshot: kept };
 }
 
@@ -25,7 +26,10 @@ function session(kind: string) {
   };
 }
 
-const calls = (kept: Kept) => kept.state?.functions.get(fn().id)?.calls;
+const calls = (kept: Kept) => {
+  const page = kept.state?.pages.get(fn().id);
+  return page && Number(page.summary);
+};
 
 describe('Kept', () => {
   it('shows what the notebook has kept if there is no kernel', () => {
@@ -50,16 +54,38 @@ describe('Kept', () => {
     expect(calls(kept)).toBe(5);
   });
 
-  it('shows a function that the kernel has not told of yet', () => {
+  it('shows what the notebook has kept until the kernel has told', () => {
     const kept = new Kept(saved(0, { seq: 4 }));
     const own = session('attached');
-    own.store.receive(snapshot({ functions: {} }, { seq: 4 }));
+    own.store.receive(snapshot({}, { seq: 4 }));
     kept.follow(own);
     expect([calls(kept), kept.presence]).toEqual([0, 'live']);
     own.store.receive(saved(2, { seq: 5 }).snapshot);
     expect(calls(kept)).toBe(2);
-    own.store.receive(snapshot({ functions: {} }, { seq: 6 }));
-    expect(calls(kept)).toBeUndefined();
+    own.store.receive({ type: 'pages', epoch: 'epoch-1', pages: { f1: null } });
+    expect(calls(kept)).toBeNull();
+  });
+
+  it('looks at the outlines of whichever session it follows', async () => {
+    const looks: string[][] = [];
+    const [one, other] = [session('attached'), session('attached')].map(each => ({
+      ...each,
+      store: new Store({ look: targets => looks.push(targets) })
+    }));
+    if (!one || !other) throw new Error('no sessions');
+    one.store.receive(snapshot());
+    other.store.receive(snapshot());
+    const kept = new Kept(saved(3));
+    const stop = kept.look('f1');
+    kept.follow(one);
+    await Promise.resolve();
+    expect(looks).toEqual([['f1']]);
+    kept.follow(other);
+    await Promise.resolve();
+    expect(looks).toEqual([['f1'], [], ['f1']]);
+    stop();
+    await Promise.resolve();
+    expect(looks.at(-1)).toEqual([]);
   });
 
   it('keeps the last state when the kernel is restarted', () => {

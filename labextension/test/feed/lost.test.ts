@@ -139,13 +139,15 @@ describe('whatever gets lost,', () => {
     expect(session.store.state?.functions.get('f1')?.calls).toBe(8);
   });
 
-  it('asks for the rows of a function over the comm that answers', async () => {
+  it('asks for an outline over the comm that answers', async () => {
     const { kernel, session, comm } = await attached();
-    const question = { how: 'send', type: 'request_details', function: 'f1' };
-    session.store.requestDetails('f1');
+    const question = { how: 'send', type: 'look', targets: ['f1'] };
+    session.store.look('f1');
+    await seconds(0);
     expect(comm.sent.at(-1)).toEqual(question);
     await seconds(2);
     kernel.comm.deliver(snapshot({ functions: table(fn()) }));
+    await seconds(0);
     expect(kernel.comm.sent.at(-1)).toEqual(question);
   });
 

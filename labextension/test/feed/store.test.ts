@@ -1,8 +1,17 @@
 import { describe, expect, it, vi } from 'vitest';
-import { lastRetrace, retracesOf, tracesOf } from '../../src/feed/lookup';
+import { lastRetrace } from '../../src/feed/lookup';
 import { Store } from '../../src/feed/store';
 import type { Patch } from '../../src/protocol';
-import { fn, retrace, snapshot, table, trace, variable, work } from '../records';
+import {
+  fn,
+  outline,
+  retrace,
+  snapshot,
+  table,
+  trace,
+  variable,
+  work
+} from '../records';
 
 function patch(values: Partial<Patch> = {}): Patch {
   return {
@@ -155,21 +164,36 @@ describe('Store', () => {
     expect(requestSnapshot).toHaveBeenCalledTimes(2);
   });
 
-  it('asks once more for the rows of a function that a snapshot has overtaken', () => {
-    const requestDetails = vi.fn();
-    const store = new Store({ requestDetails });
+  it('asks for an outline once, and again over another comm, until nobody looks', async () => {
+    const look = vi.fn();
+    const store = new Store({ look });
     store.receive(snapshot({ functions: table(fn()) }));
-    store.requestDetails('f1');
-    store.requestDetails('f1');
-    expect(requestDetails).toHaveBeenCalledTimes(1);
+    const stops = [store.look('f1'), store.look('f1'), store.look('f2')];
+    await Promise.resolve();
+    expect(look.mock.calls).toEqual([[['f1', 'f2']]]);
     expect(store.isWaiting).toBe(true);
     store.receive(snapshot({ functions: table(fn()) }, { seq: 2 }));
-    expect(requestDetails).toHaveBeenCalledTimes(2);
-    const state = { traces: table(trace()) };
-    store.receive({ type: 'details', epoch: 'epoch-1', function: 'f1', state });
+    await Promise.resolve();
+    expect(look).toHaveBeenCalledTimes(2);
+    const pages = { f1: outline(), f2: null };
+    store.receive({ type: 'pages', epoch: 'epoch-1', pages });
     expect(store.isWaiting).toBe(false);
-    store.requestDetails('gone');
+    expect(store.state?.pages.get('f1')).toEqual(outline());
+    store.receive(snapshot({ functions: table(fn()) }, { seq: 3, pages }));
     expect(store.isWaiting).toBe(false);
+    stops.forEach(stop => stop());
+    await Promise.resolve();
+    expect(look).toHaveBeenCalledTimes(3);
+    expect(look).toHaveBeenLastCalledWith([]);
+  });
+
+  it('takes the outlines of a patch, and keeps the others', () => {
+    const store = new Store();
+    const pages = { f1: outline(), f2: outline() };
+    store.receive(snapshot({ functions: table(fn()) }, { pages }));
+    store.receive({ ...patch(), seq: 2, pages: { f1: outline({ summary: 'now' }) } });
+    const summaries = [...(store.state?.pages.values() ?? [])].map(one => one?.summary);
+    expect(summaries).toEqual(['now', outline().summary]);
   });
 
   it('tells listeners of changes until they leave', () => {
@@ -185,25 +209,9 @@ describe('Store', () => {
   });
 });
 
-describe('lookup', () => {
-  it('finds the traces and retraces of a function in the order of creation', () => {
-    const store = new Store();
-    store.receive(
-      snapshot({
-        functions: table(fn(), fn({ id: 'f2' })),
-        traces: table(
-          trace(),
-          trace({ id: 't2', function: 'f2' }),
-          trace({ id: 't3', number: 2 })
-        ),
-        retraces: table(retrace(), retrace({ id: 'r2', function: 'f2' }))
-      })
-    );
-    const { state } = store;
-    if (!state) throw new Error('no state');
-    expect(tracesOf(state, 'f1').map(row => row.id)).toEqual(['t1', 't3']);
-    expect(tracesOf(state, 'gone')).toEqual([]);
-    expect(retracesOf(state, 'f2').map(row => row.id)).toEqual(['r2']);
-    expect(lastRetrace(state)?.id).toBe('r2');
-  });
+it('finds the newest retrace of all functions', () => {
+  const store = new Store();
+  const rows = table(retrace(), retrace({ id: 'r2', function: 'f2' }));
+  store.receive(snapshot({ functions: table(fn()), retraces: rows }));
+  expect(store.state && lastRetrace(store.state)?.id).toBe('r2');
 });

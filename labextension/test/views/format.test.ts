@@ -45,7 +45,7 @@ describe('format', () => {
   it('counts with the noun', () => {
     expect(counts.traces(1)).toBe('1 trace');
     expect(counts.traces(1200)).toBe('1,200 traces');
-    expect(counts.hits(0)).toBe('0 hits');
+    expect(counts.calls(0)).toBe('0 calls');
     expect(integer(12345.0)).toBe('12,345');
   });
 

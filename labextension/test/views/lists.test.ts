@@ -2,18 +2,21 @@ import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
 import {
-  button,
   asked,
+  button,
   drawn,
   one,
   open,
+  opened,
   page,
   press,
-  words,
   rows,
-  section
+  section,
+  words
 } from '../page';
-import { cause, fn, retrace, snapshot, table, trace, variable } from '../records';
+import { fn, outline, snapshot, table, trace, variable } from '../records';
+
+const [NET, PARTS] = ['Sequential', 'parts'];
 
 const CHOICE = { view: 'session' } as const;
 
@@ -32,102 +35,60 @@ describe('the lists of a session', () => {
         variable({ id: 'v3', name: 'model/out/kernel' })
       )
     });
-    const captured = section(element, 'Variables');
-    const titles = [...captured.querySelectorAll('.nbfn-Row > summary')].map(words);
-    expect(titles.map(title => title.split(' ')[0])).toEqual([
+    const captured = await opened(element, 'Variables');
+    const names = () => [...captured.querySelectorAll('tbody th')].map(words);
+    expect(names()).toEqual([
       'model',
       'block',
       'dense',
+      'kernel',
       'norm',
-      'out'
+      'scale',
+      'out',
+      'kernel'
     ]);
-    expect(titles[0]).toBe('model 3 variables, 1.2 MB');
-    expect(words(captured)).toContain(
-      'kernel float32[784, 128] CPU:0 401 kB in train_step, predict'
+    expect(words(captured)).toContain('3 variables');
+    const texts = [...captured.querySelectorAll('tr')].map(row =>
+      [...row.children].map(words).join(' ')
     );
-    const [values] = captured.querySelectorAll<HTMLElement>('.nbfn-Variable button');
-    const cells = await asked(INSERT_CELL, () => press(values ?? element));
-    expect(cells).toEqual([
-      { code: '%tf_session model/block/dense/kernel', run: true }
-    ]);
+    expect(texts).toContain(
+      'kernel float32[784, 128] 401 kB CPU:0 train_step, predict'
+    );
+    await press(button(captured, 'block'));
+    expect(names()).toEqual(['model', 'block', 'out', 'kernel']);
   });
 
-  it('lead from each cause to the page on it, which opens in a tab of its own', async () => {
-    const state = { functions: table(fn()), retraces: table(retrace()) };
-    const told = snapshot(state, { documentation: 'https://docs.example/nbfn' });
-    const last = section(page(told, CHOICE).element, 'Last retrace');
-    await drawn();
-    const link = one(last, '.nbfn-Causes a') as HTMLAnchorElement;
-    expect(link.href).toBe('https://docs.example/nbfn/causes.html#shape');
-    expect([link.target, link.rel]).toEqual(['_blank', 'noopener']);
-    expect(link.getAttribute('aria-label')).toBe('How this comes about');
-  });
-
-  it.each([null, 'javascript:alert(1)', 'http://docs.example'])(
-    'have no links where the address is %s',
-    documentation => {
-      const state = { functions: table(fn()), retraces: table(retrace()) };
-      const { element } = page(snapshot(state, { documentation }), CHOICE);
-      const last = section(element, 'Last retrace');
-      expect(words(last)).toContain('float32[64, 784]');
-      expect(last.querySelector('a')).toBeNull();
-      expect(words(last)).not.toContain('?');
-    }
-  );
-
-  it('groups all retraces by cause, the most expensive first', async () => {
-    const dtype = cause({
-      code: 'dtype',
-      path: 'labels',
-      old: 'int32[8]',
-      new: 'int64[8]'
-    });
-    const { element } = shown({
-      functions: table(fn(), fn({ id: 'f2', name: 'predict' })),
-      retraces: table(
-        retrace({ id: 'r1', time: 1 }),
-        retrace({
-          id: 'r2',
-          function: 'f2',
-          causes: [dtype],
-          trace_seconds: 3,
-          time: 2
-        }),
-        retrace({
-          id: 'r3',
-          number: 2,
-          time: 3,
-          cell: { id: 'cell-9', execution_count: 9, line: 1 }
-        })
-      )
-    });
-    const groups = section(element, 'Retraces by cause');
-    expect(rows(groups).map(row => words(one(row, 'summary')))).toEqual([
-      'in predict: dtype of labels 1 × · 3 s',
-      'in train_step: shape of images 2 × · 420 ms'
-    ]);
-    expect(words(groups)).not.toContain('`');
-    const [, shapes] = rows(groups);
-    await open(shapes ?? element);
-    expect(words(groups)).toContain('In [5], line 3 In [9], line 1');
-    expect(words(groups)).toContain('Leave the batch size open');
-    expect(words(groups)).toContain('It would have saved 420 ms of tracing.');
-    expect(words(section(element, 'Last retrace'))).toContain('In [9], line 1');
-  });
-
-  it.each([
-    ['alias', 'target', 'in move: the same tensor twice'],
-    ['stale', 'margin', 'in move: margin has changed'],
-    ['python_value', 'n', 'in move: value of n'],
-    ['xla_compile', null, 'in move: compiled by XLA']
-  ] as const)('says in a sentence what kind of cause %s is', (code, path, said) => {
-    const causes = [cause({ code, path })];
-    const { element } = shown({
-      functions: table(fn({ name: 'move' })),
-      retraces: table(retrace({ causes }), retrace({ id: 'r2', number: 2, causes }))
-    });
-    const groups = section(element, 'Retraces by cause');
-    expect(words(one(groups, '.nbfn-Row summary'))).toBe(`${said} 2 × · 420 ms`);
+  it('lists models, and their trees when they are opened', async () => {
+    const net = { id: 'net', label: NET, sizes: '', parameters: 40 };
+    const tree = {
+      title: PARTS,
+      header: ['part', 'what', 'parameters'],
+      rows: [
+        ['net', 'Sequential', '40'],
+        ['wide', 'Dense', '20'],
+        ['kernel', 'float32[4, 5]', '20']
+      ],
+      total: 500,
+      open: true,
+      kind: 'tree' as const,
+      depths: [0, 1, 2]
+    };
+    const values = { call: null, status: null, facts: [], summary: null, lines: [] };
+    const pages = { 'model/net': outline({ ...values, tables: [tree] }) };
+    const { element } = page(snapshot({ models: table(net) }, { pages }), CHOICE);
+    const models = await opened(element, 'Models');
+    const row = one(models, '.nbfn-Row');
+    expect(words(row)).toBe('net Sequential, 40 parameters');
+    await open(row);
+    const names = () => [...models.querySelectorAll('tbody th')].map(words);
+    expect(names()).toEqual(['net', 'wide', 'kernel']);
+    expect(words(models)).toContain('497 more not listed.');
+    await press(button(models, 'wide'));
+    expect(names()).toEqual(['net', 'wide']);
+    const cells = await asked(INSERT_CELL, () =>
+      press(button(models, 'what training has changed'))
+    );
+    expect(cells).toEqual([{ code: 'nbfn.session().tabulate("net")', run: true }]);
   });
 
   it('offers all rows where one more step shows them', async () => {
@@ -141,25 +102,17 @@ describe('the lists of a session', () => {
     expect(rows(list)).toHaveLength(61);
   });
 
-  it('shows controls of direction as their codes, and long or hostile names as text', () => {
+  it('shows controls of direction as their codes, and long or hostile names as text', async () => {
     const name = `a\u202egnp.exe<img src=x>${'x'.repeat(5000)}`;
     const { element } = shown({
       functions: table(fn({ name })),
-      variables: table(variable({ name: 'model/\u2067evil\u2069' })),
-      retraces: table(
-        retrace({
-          causes: [cause({ sentence: 'the key `\u202ex` is new', path: null })]
-        })
-      )
+      variables: table(variable({ name: 'model/\u2067evil\u2069' }))
     });
     expect(element.querySelector('img')).toBeNull();
     expect(words(section(element, 'Functions'))).toContain(
       'a\\u202egnp.exe<img src=x>'
     );
-    expect(words(section(element, 'Variables'))).toContain('\\u2067evil\\u2069');
-    expect(words(section(element, 'Last retrace'))).toContain(
-      'the key \\u202ex is new'
-    );
+    expect(words(await opened(element, 'Variables'))).toContain('\\u2067evil\\u2069');
     expect(element.textContent).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
   });
 
@@ -181,40 +134,5 @@ describe('the lists of a session', () => {
       'second(images, labels) 9 calls',
       'first(images, labels) 2 calls'
     ]);
-  });
-
-  it('asks for the rows of a function that is opened, if some are not told', async () => {
-    const functions: string[] = [];
-    const { element, store } = page(
-      snapshot(
-        {
-          functions: table(fn({ traces: 3 })),
-          traces: table(trace({ id: 't3', number: 3 }))
-        },
-        { totals: { functions: 1, traces: 3 } }
-      ),
-      { view: 'session' },
-      { requestDetails: id => functions.push(id) }
-    );
-    const row = one(section(element, 'Functions'), '.nbfn-Row');
-    await open(row);
-    expect(functions).toEqual(['f1']);
-    expect(words(row)).toContain('2 older traces not listed.');
-    store.receive({
-      type: 'details',
-      epoch: 'epoch-1',
-      function: 'f1',
-      state: {
-        traces: table(
-          trace(),
-          trace({ id: 't2', number: 2 }),
-          trace({ id: 't3', number: 3 })
-        )
-      }
-    });
-    await drawn();
-    expect(row.querySelectorAll('.nbfn-Trace')).toHaveLength(3);
-    expect(words(row)).not.toContain('not listed');
-    expect(functions).toEqual(['f1']);
   });
 });

@@ -15,7 +15,6 @@ function table(values: Partial<PageTable> = {}): PageTable {
     rows: [['a', '1', '2']],
     total: 1,
     open: true,
-    compares: false,
     ...values
   };
 }
@@ -43,7 +42,7 @@ describe('a page', () => {
       'https://docs.example/#a',
       '_blank',
       'noopener',
-      'why'
+      '?'
     ]);
     const hostile = shown({ lines: [{ text: 'why', page: 'javascript:alert(1)' }] });
     expect(hostile.querySelector('a')).toBeNull();
@@ -70,7 +69,7 @@ describe('a page', () => {
       open: false
     };
     const element = shown({ groups: [group] });
-    expect(words(element)).toBe('titleCPU:0');
+    expect(words(element)).toBe('title CPU:0');
     await open(one(element, 'details.nbfn-PageGroup'));
     expect(words(one(element, 'tbody'))).toBe('a12');
   });
@@ -107,17 +106,17 @@ describe('a page', () => {
       ['c', '', '4'],
       ['d', '5', '']
     ];
-    const marked = (compares: boolean): string[][] => {
-      const element = shown({ tables: [table({ rows, compares })] });
+    const marked = (kind: 'plain' | 'sides'): string[][] => {
+      const element = shown({ tables: [table({ rows, kind })] });
       return ['before', 'after'].map(side =>
         [...element.querySelectorAll(`td.nbfn-mod-${side}`)].map(words)
       );
     };
-    expect(marked(true)).toEqual([
+    expect(marked('sides')).toEqual([
       ['1', '5'],
       ['2', '4']
     ]);
-    expect(marked(false)).toEqual([[], []]);
+    expect(marked('plain')).toEqual([[], []]);
   });
 
   it('shows a long table in steps, finds rows, and counts those that are not there', async () => {

@@ -1,14 +1,38 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Store } from '../../src/feed/store';
-import type { State } from '../../src/protocol';
+import type { Cause, State } from '../../src/protocol';
 import { mount } from '../../src/views';
-import { drawn, one, open, page, type, words, rows, section } from '../page';
-import { fn, retraced, snapshot, table, trace, variable, work } from '../records';
+import {
+  button,
+  drawn,
+  one,
+  open,
+  opened,
+  page,
+  press,
+  rows,
+  section,
+  type,
+  words
+} from '../page';
+import {
+  fn,
+  outline,
+  retrace,
+  retraced,
+  snapshot,
+  table,
+  trace,
+  tracedCell,
+  variable,
+  work
+} from '../records';
 
+const RETRACES = 'retraces';
 const CHOICE = { view: 'session' } as const;
 
 function shown(state: State) {
-  return page(snapshot(state), CHOICE);
+  return page(snapshot(state, { pages: { f1: outline() } }), CHOICE);
 }
 
 describe('SessionView', () => {
@@ -18,24 +42,67 @@ describe('SessionView', () => {
     const row = one(functions, '.nbfn-Row');
     expect(words(row)).toBe('train_step(images, labels) 2 traces');
     await open(row);
-    expect(words(row)).toContain(
-      '2 calls 1 hit 1 retrace 312 ms to trace 20.5 kB In [2], line 1'
-    );
-    const traces = [...row.querySelectorAll('.nbfn-Trace')].map(words);
-    expect(traces).toHaveLength(2);
-    expect(traces[1]).toContain(
-      'float32[64, 784] 1 hit 312 ms to trace In [3], line 1'
+    expect(words(row)).toContain('retraced: images: shape was [32], is [64]');
+    expect(row.querySelectorAll('tbody tr')).toHaveLength(2);
+  });
+
+  it('lists cells, and their functions under them only', () => {
+    const functions = table(fn({ name: 'train:4' }), fn({ id: 'f2', name: 'other' }));
+    const cells = table(tracedCell({ call: 'hit', speedup: 3.95 }));
+    const { element } = shown({ functions, cells });
+    const list = section(element, 'Cells');
+    expect(words(one(list, '.nbfn-Row'))).toBe('train In [6] 4.1 ms · 4×');
+    expect(words(one(section(element, 'Functions'), '.nbfn-Row'))).toBe(
+      'other(images, labels) 1 trace'
     );
   });
 
-  it('shows the last retrace of all functions with its remedy', () => {
-    const { element } = shown(retraced());
-    const last = section(element, 'Last retrace');
-    expect(words(last)).toContain('images float32[32, 784] → float32[64, 784]');
-    expect(words(one(last, '.nbfn-Remedy button'))).toBe('Leave the batch size open');
+  it('says of functions that there is no other', () => {
+    const { element } = shown({ functions: table(fn()), cells: table(tracedCell()) });
+    expect(words(element)).toContain('No other function has been traced yet.');
   });
 
-  it('groups the captured variables by owner', () => {
+  it('shows what users wrote only ever as text', async () => {
+    const evil = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+    const cause = { code: 'unknown', sentence: evil, path: evil, old: evil, new: evil };
+    const state = {
+      cells: table(tracedCell({ name: evil, source: evil, python: [evil] })),
+      functions: table(fn({ id: 'f2', name: evil, parameters: evil })),
+      retraces: table(
+        retrace({
+          causes: [cause as Cause],
+          remedy: { sentence: evil, code: evil },
+          cell: { id: evil, file: evil }
+        })
+      ),
+      variables: table(variable({ name: evil, dtype: evil, device: evil }))
+    };
+    const { element } = page(snapshot(state, { nbfn: evil }), CHOICE);
+    for (const details of element.querySelectorAll<HTMLElement>('details')) {
+      await open(details);
+    }
+    expect(element.querySelectorAll('img, script')).toHaveLength(0);
+    expect(element.textContent).toContain(evil);
+  });
+
+  it('has the outlines of retraces and devices, which it looks at while they are open', async () => {
+    const look = vi.fn();
+    const pages = {
+      retraces: outline({ title: RETRACES, facts: ['9 ms to trace'] }),
+      devices: outline({ status: null, facts: [], summary: null })
+    };
+    const { element } = page(snapshot(retraced(), { pages }), CHOICE, { look });
+    await drawn();
+    expect(look).toHaveBeenLastCalledWith(['retraces']);
+    const retraces = section(element, 'Retraces');
+    expect(words(retraces)).toContain('retraced: images: shape was [32], is [64]');
+    expect(words(one(retraces, '.nbfn-Remedy button'))).toBe(
+      'Leave the batch size open'
+    );
+    expect(words(await opened(element, 'Devices'))).toContain('float32[64]');
+  });
+
+  it('groups the captured variables by owner', async () => {
     const { element } = shown({
       variables: table(
         variable(),
@@ -43,14 +110,37 @@ describe('SessionView', () => {
         variable({ id: 'v3', name: 'step', shape: [], nbytes: 8, trainable: false })
       )
     });
-    const captured = section(element, 'Variables');
-    const group = one(captured, '.nbfn-Row');
-    expect(words(one(group, 'summary'))).toBe('model/hidden 2 variables, 402 kB');
-    expect([...group.querySelectorAll('.nbfn-Variable')].map(words)).toEqual([
-      'kernel float32[784, 128] CPU:0 401 kB values',
-      'bias float32[128] CPU:0 512 B values'
+    const captured = await opened(element, 'Variables');
+    const rows = [...captured.querySelectorAll('tbody tr')].map(row =>
+      [...row.children].map(words).join(' ').trim()
+    );
+    expect(rows).toEqual([
+      'model/hidden 2 variables 402 kB',
+      'kernel float32[784, 128] 401 kB CPU:0',
+      'bias float32[128] 512 B CPU:0',
+      'step float32[], not trainable 8 B CPU:0'
     ]);
-    expect(words(captured)).toContain('step float32[] CPU:0 8 B not trainable');
+  });
+
+  it('has the values of variables, which are read while they are open', async () => {
+    const look = vi.fn();
+    const { element } = page(snapshot({ variables: table(variable()) }), CHOICE, {
+      look
+    });
+    const row = one(await opened(element, 'Variables'), '.nbfn-Row');
+    await drawn();
+    expect(look.mock.lastCall).toBeUndefined();
+    await open(row);
+    expect(look).toHaveBeenLastCalledWith(['values']);
+  });
+
+  it('closes what nobody trains, such as the variables of an optimizer', async () => {
+    const own = { name: 'optimizer/momentum', trainable: false };
+    const { element } = shown({ variables: table(variable(own)) });
+    const captured = await opened(element, 'Variables');
+    expect(captured.querySelectorAll('tbody tr')).toHaveLength(1);
+    await press(button(captured, 'optimizer'));
+    expect(captured.querySelectorAll('tbody tr')).toHaveLength(2);
   });
 
   it('begins with the totals', () => {
@@ -75,10 +165,8 @@ describe('SessionView', () => {
     );
   });
 
-  it('lists the devices and the versions', () => {
-    const id = '/job:localhost/replica:0/task:0/device:GPU:0';
-    const { element } = shown({ devices: table({ id, kind: 'GPU' }) });
-    expect(words(one(section(element, 'Devices'), 'li'))).toBe('GPU:0');
+  it('ends with the versions', () => {
+    const { element } = shown({});
     expect(words(one(element, '.nbfn-Footer'))).toBe('nbfn 0.1.0, TensorFlow 2.21.0');
   });
 
@@ -92,21 +180,13 @@ describe('SessionView', () => {
     expect(view.firstElementChild?.querySelector('b')).toBeNull();
   });
 
-  it('says in each section when there is nothing', () => {
+  it('says in each section when there is nothing', async () => {
     const { element } = shown({});
+    await opened(element, 'Variables');
     expect([...element.querySelectorAll('.nbfn-Empty')].map(words)).toEqual([
       'No function has been traced yet.',
-      'No call has retraced.',
-      'The notebook has no variables.',
-      'Listed once a function has been traced.'
+      'The notebook has no variables.'
     ]);
-  });
-
-  it('says that devices are still to be listed where something has been traced', () => {
-    const { element } = shown(retraced());
-    expect(words(section(element, 'Devices'))).toContain(
-      'Listed when the cell has ended.'
-    );
   });
 
   it('says so as long as %tf_auto is on', async () => {
@@ -141,11 +221,10 @@ describe('SessionView', () => {
     expect(element.querySelectorAll('*').length).toBeLessThan(1500);
     expect(rows(section(element, 'Functions'))).toHaveLength(50);
 
-    const captured = section(element, 'Variables');
+    const captured = await opened(element, 'Variables');
     await type(one(captured, 'input[type=search]'), 'layer_4321 kernel_94321');
     expect(words(one(captured, '[role=status]'))).toBe('1 found');
-    await open(one(captured, '.nbfn-Row'));
-    expect(words(one(captured, '.nbfn-Variable-name'))).toBe('kernel_94321');
+    expect(words(one(captured, 'tbody th'))).toBe('model/layer_4321/kernel_94321');
 
     store.receive({
       type: 'patch',

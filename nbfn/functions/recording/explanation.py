@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from nbfn import _tensorflow
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.traces.cause import Cause, Remedy, reasons
+from nbfn.functions.traces.cause import Cause, Remedy
 from nbfn.site import call_site
+from nbfn.text import reasons
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace

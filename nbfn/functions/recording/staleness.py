@@ -5,9 +5,10 @@ from __future__ import annotations
 from nbfn.functions.guards import Guards, Objects
 from nbfn.functions.recording.refusal import StaleTraceError
 from nbfn.functions.retraces.explain import stale
-from nbfn.functions.traces.cause import Cause, reasons
+from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
+from nbfn.text import reasons
 
 
 class Staleness:

@@ -10,8 +10,9 @@ from typing import Any, Literal, get_args
 from nbfn.functions.recording.refusal import RetraceError, RunEagerly
 from nbfn.functions.recording.with_block import WithBlock
 from nbfn.functions.retraces.explain import explain
-from nbfn.functions.traces.cause import Cause, Remedy, Wanted, reasons
+from nbfn.functions.traces.cause import Cause, Remedy, Wanted
 from nbfn.functions.traces.trace import Trace
+from nbfn.text import reasons
 
 Stance = Literal["default", "fail_on_retrace", "eager", "eager_on_retrace", "check_numerics"]
 

@@ -27,7 +27,7 @@ from nbfn.functions.traces.key import (
 from nbfn.site import cell_that_set, reached_from_cells
 from nbfn.state.state import Change, Source
 from nbfn.state.values.fingerprints import ABSENT, UNDEFINED, another
-from nbfn.text import INTERNAL, apart, shorten, with_article
+from nbfn.text import INTERNAL, apart, shorten, sizes, with_article
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -245,9 +245,12 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         if code == "dtype":
             return _cause(code, path, "dtype", str(before.dtype), str(after.dtype))
         if code == "shape":
-            return _cause(code, path, "shape", str(before.shape), str(after.shape))
+            return _cause(code, path, "shape", sizes(before.shape), sizes(after.shape))
         if code == "rank":
-            was, now = (f"{len(s or ())} {s}" for s in (before.shape, after.shape))
+            was, now = (
+                "unknown" if s is None else f"{len(s)} {sizes(s)}"
+                for s in (before.shape, after.shape)
+            )
             return _cause(code, path, "rank", was, now)
         if code == "structure":
             return _cause(code, path, *_of_specs(before.spec, after.spec))
@@ -317,7 +320,7 @@ def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
         if of_values and isinstance(leaf, ValueLeaf):
             seen[leaf.text] = None
         elif not of_values and isinstance(leaf, TensorLeaf):
-            seen[str(leaf.shape)] = None
+            seen[sizes(leaf.shape)] = None
     if len(seen) < 3:
         return cause
     values = list(seen)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nbfn.functions.retraces.call_text import rewritten_call
-from nbfn.functions.traces.cause import MAX_CAUSES, Cause, Remedy
+from nbfn.functions.traces.cause import Cause, Remedy
 from nbfn.site import Site, reached_from_cells
-from nbfn.text import count, join
+from nbfn.text import MAX_CAUSES, count, join
 
 _MAX_SENTENCES = 2
 _OF_ARGUMENTS = frozenset({"shape", "rank", "dtype", "structure", "python_type"})

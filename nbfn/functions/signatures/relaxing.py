@@ -17,9 +17,9 @@ from nbfn.functions.signatures.cover import (
     with_objects,
 )
 from nbfn.functions.signatures.sizes import advice_on_sizes
-from nbfn.functions.traces.cause import Cause, reasons
+from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.key import TensorLeaf, ValueLeaf
-from nbfn.text import numbered
+from nbfn.text import numbered, reasons
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace

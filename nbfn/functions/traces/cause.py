@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,10 +12,7 @@ from nbfn.functions.traces.key import Key
 from nbfn.site import Site
 from nbfn.state.guarded import GuardedState
 from nbfn.state.values.fingerprints import Kind as KindOfState
-from nbfn.text import duration, listed
-
-MAX_CAUSES = 3
-"""So many causes of one retrace are shown in a line; the others are counted."""
+from nbfn.text import duration, listed, reasons
 
 Kind = KindOfState | Literal["sequence", "field"]
 
@@ -72,13 +68,6 @@ class Cause:
 
     def __str__(self) -> str:
         return self.sentence
-
-
-def reasons(causes: Sequence[Cause]) -> str:
-    """Why, in one sentence; of many causes, such as those of a long tuple, the first."""
-    more = len(causes) - MAX_CAUSES
-    said = "; ".join(cause.sentence for cause in causes[:MAX_CAUSES])
-    return f"{said}; and {more} more" if more > 0 else said
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from nbfn.functions.effects.remarks import remarks
 from nbfn.notebook.cells.options import CellOptions
 from nbfn.notebook.cells.parse import ParsedCell
 from nbfn.notebook.cells.unchanged import is_unchanged, note_options
-from nbfn.views.outline import Outline
+from nbfn.outlines.outline import Outline
 
 
 def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> list[TracedFunction]:

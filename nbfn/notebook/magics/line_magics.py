@@ -72,10 +72,11 @@ class LineMagics(RequiresTensorFlowMagics):
 
             %tf_traces train_step
         """
-        from nbfn.views.function import traces_outline
+        from nbfn.outlines.function import traces_outline
+        from nbfn.sessions.feed import feed
 
         for function in functions_of(self.shell, parsed_line(self.tf_traces, line).function):
-            show(traces_outline(function))
+            show(traces_outline(feed().rows_of(function, None), function.id))
 
     @magic_arguments()
     @argument("call", nargs="+", help="a call, such as train_step(images, labels), or a function")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from nbfn.text import count
+from nbfn.outlines.outline import Outline, Table
+from nbfn.text import count, tensor_type
 
 BINS = 12
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -85,14 +87,27 @@ def statistics_of(named: Iterable[tuple[str, tf.Variable]]) -> Statistics:
     return Statistics(_look(name, variable) for name, variable in named)
 
 
-def _look(name: str, variable: tf.Variable) -> VariableStatistics:
+def glimpsed(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statistics:
+    """Looks at as many as some seconds allow, which is no look from which a change is told."""
+    end = time.monotonic() + seconds
+    found = []
+    for name, variable in named:
+        if time.monotonic() > end:
+            break
+        found.append(_look(name, variable, is_noted=False))
+    return Statistics(found)
+
+
+def _look(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
     values = np.asarray(variable.numpy())  # of a string it is bytes
     known: dict[str, Any] = {"shape": values.shape, "dtype": variable.dtype.name}
     if values.dtype.kind not in "biufV" or not values.size:
         return VariableStatistics(name, **known)
     values = values.astype(np.float64).ravel()
     finite = values[np.isfinite(values)]
-    known |= {"not_finite": values.size - finite.size, "change": _change(variable, values)}
+    known["not_finite"] = values.size - finite.size
+    if is_noted:
+        known["change"] = _change(variable, values)
     if finite.size:
         histogram, _ = np.histogram(finite, BINS)
         known |= {
@@ -131,3 +146,49 @@ def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[flo
         distance = np.linalg.norm(values.astype(np.float32) - before)
         length = np.linalg.norm(before)
     return (float(distance), float(length)) if np.isfinite(distance) else None
+
+
+_HEADER = (
+    "name",
+    "dtype and shape",
+    "values",
+    "mean ± deviation",
+    "from",
+    "to",
+    "not finite",
+    "change",
+)
+
+
+def statistics_outline(statistics: Statistics) -> Outline:
+    """Returns what is shown of the values of variables."""
+    rows = [_row(each) for each in statistics]
+    return Outline(
+        f"values of {count(len(statistics), 'variable')}",
+        (),
+        (Table("variables", _HEADER, rows, open=True),),
+    )
+
+
+def _row(each: VariableStatistics) -> tuple[str, ...]:
+    shape = tensor_type(each.dtype, each.shape)
+    if each.mean is None:
+        return (each.name, shape, "", "", "", "", _counted(each.not_finite), _share(each.change))
+    return (
+        each.name,
+        shape,
+        each.bars,
+        f"{each.mean:.4g} ± {each.deviation:.3g}",
+        f"{each.minimum:.4g}",
+        f"{each.maximum:.4g}",
+        _counted(each.not_finite),
+        _share(each.change),
+    )
+
+
+def _counted(number: int) -> str:
+    return f"{number:,}" if number else ""
+
+
+def _share(change: float | None) -> str:
+    return "" if change is None else "none" if change == 0 else f"{change:.2%}"

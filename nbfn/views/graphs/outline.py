@@ -9,8 +9,8 @@ from html import escape
 
 from nbfn.functions import Trace
 from nbfn.functions.graphs.operations import Graph, NameScope, Operation, graph_of, scopes_of
+from nbfn.outlines.outline import Outline, Table
 from nbfn.text import count, cut
-from nbfn.views.outline import Outline, Table
 
 MAX_ROWS = 200
 """The most lines of the text; deeper scopes are left closed until it fits."""

@@ -6,10 +6,10 @@ from nbfn import protocol
 from nbfn.functions.calls.times import Times
 from nbfn.functions.graphs.operations import graph_of, graph_of_concrete
 from nbfn.functions.graphs.times import graph_times
+from nbfn.outlines.outline import Outline
 from nbfn.views.graphs.outline import title_of
 from nbfn.views.graphs.record import graph_record
 from nbfn.views.graphs.spoken import save_line, spoken_trace, trace_of
-from nbfn.views.outline import Outline
 from nbfn.views.pages.times import times_outline
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nbfn import protocol
+from nbfn.outlines.outline import Outline, Table, Words, place
 from nbfn.sessions.dependencies import (
     CellReads,
     Dependencies,
@@ -13,9 +14,8 @@ from nbfn.sessions.dependencies import (
     root_of,
     shown,
 )
-from nbfn.site import Cell, Site
+from nbfn.site import Cell
 from nbfn.text import count, join
-from nbfn.views.outline import Outline, Table, Words, place
 
 MAX_NODES = 150
 """A diagram with more boxes than this is left out: nobody could read it."""
@@ -65,7 +65,7 @@ def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
         leading.setdefault(edge.target, []).append(said or f"{edge.label} of {label}")
     return [
         (
-            node.label if node.cell is None or node.kind != "cell" else _place(node.cell),
+            node.label if node.cell is None or node.kind != "cell" else place(node.cell),
             ", ".join(shown(leading[node.id], _SHOWN)),
             "; ".join(node.lines) if node.marked else "",
         )
@@ -74,12 +74,8 @@ def _rows(diagram: protocol.Diagram) -> list[tuple[Words, str, str]]:
     ]
 
 
-def _place(cell: protocol.Cell) -> Words:
-    return _at(Cell(cell.id, cell.execution_count))
-
-
 def _at(cell: Cell) -> Words:
-    return place(Site(None, None, cell))
+    return place(protocol.Cell(id=cell.id, execution_count=cell.execution_count))
 
 
 def _diagram(found: Dependencies) -> protocol.Diagram:

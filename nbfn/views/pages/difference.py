@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from nbfn.functions.retraces.diff import TraceDiff
 from nbfn.functions.traces.capture import Capture
+from nbfn.outlines.outline import MAX_CELL, Outline, Table
 from nbfn.text import apart
-from nbfn.views.outline import MAX_CELL, Outline, Table
 
 _Rows = list[tuple[str, str, str]]
 
@@ -46,7 +46,7 @@ def difference_outline(diff: TraceDiff) -> Outline:
         f"{sides[0]} → {sides[1]}",
         lines,
         [
-            Table(title, (what, *sides), rows, open=True, compares=True)
+            Table(title, (what, *sides), rows, open=True, kind="sides")
             for (title, what), rows in tables.items()
         ],
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbfn.functions.recording.explanation import Explanation
-from nbfn.functions.traces.cause import Cause, Retrace, reasons
+from nbfn.functions.traces.cause import Cause, Retrace
+from nbfn.outlines.outline import Outline, Table, Words, advice
 from nbfn.protocol import Phrase
-from nbfn.text import duration
-from nbfn.views.outline import Outline, Table, Words, advice
+from nbfn.text import duration, reasons
 
 
 def explanation_outline(explanation: Explanation, call: str | None = None) -> Outline:
@@ -54,4 +54,4 @@ def _sides(causes: Sequence[Cause], nearest: Sequence[int]) -> tuple[Table, ...]
         return ()
     first, *others = nearest
     header = ("what", "differs in", "nearest" if others else f"trace {first}", "this call")
-    return (Table("differences", header, rows, open=True, compares=True),)
+    return (Table("differences", header, rows, open=True, kind="sides"),)

@@ -7,8 +7,9 @@ from nbfn.functions.inside.failure import Failure
 from nbfn.functions.inside.numerics import Numerics
 from nbfn.functions.inside.origin import Origin
 from nbfn.functions.inside.values import Values
+from nbfn.outlines.outline import Outline, Table, place
+from nbfn.sessions.records import cell_of
 from nbfn.text import percent
-from nbfn.views.outline import Outline, Table, place
 from nbfn.views.pages.times import milliseconds
 
 
@@ -21,7 +22,7 @@ def _code(origin: Origin) -> str:
 def numerics_outline(numerics: Numerics) -> Outline:
     """What the page of the operations that went wrong says."""
     rows = [
-        (place(each.site), _code(each.origin), each.result, each.source)
+        (place(cell_of(each.site)), _code(each.origin), each.result, each.source)
         for each in numerics.findings
     ]
     return Outline(
@@ -47,7 +48,7 @@ def values_outline(values: Values) -> Outline:
     """What the page of the intermediate values of a call says."""
     rows = [
         (
-            place(each.site),
+            place(cell_of(each.site)),
             f"`{each.name}`",
             each.extent.type if each.extent else "",
             each.extent.range if each.extent else "",
@@ -70,7 +71,7 @@ def lines_outline(times: LineTimes) -> Outline:
             percent(each.seconds / whole),
             milliseconds(each.gradient_seconds) if each.gradient_seconds else "",
             f"{each.executions:,}",
-            place(each.site),
+            place(cell_of(each.site)),
             f"`{each.text}`",
             ", ".join(each.ran_as),
         )

@@ -19,11 +19,11 @@ from nbfn.functions.traces.capture import Captures
 from nbfn.functions.traces.cause import Retrace, Retraces
 from nbfn.functions.traces.trace import Traces
 from nbfn.functions.watching.watched_object import WatchedObject
-from nbfn.sessions.contents.statistics import Statistics
+from nbfn.outlines.outline import Outline
+from nbfn.sessions.contents.statistics import Statistics, statistics_outline
 from nbfn.sessions.dependencies import Dependencies
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.placement import SessionPlacement
-from nbfn.views.outline import Outline
 from nbfn.views.pages.dependencies import dependencies_outline
 from nbfn.views.pages.difference import difference_outline
 from nbfn.views.pages.explanation import explanation_outline, retrace_outline
@@ -35,7 +35,6 @@ from nbfn.views.pages.results import (
     preflight_outline,
     retraces_outline,
     run_outline,
-    statistics_outline,
     suggestion_outline,
     traces_outline,
     watched_outline,

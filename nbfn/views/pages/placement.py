@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from nbfn import protocol
 from nbfn.functions.calls.placement import Copy, PlacedOperation, Placement
 from nbfn.functions.traces.capture import short_device
+from nbfn.outlines.outline import Outline, Table, Words
 from nbfn.sessions.placement import Memory, SessionPlacement
 from nbfn.text import count, data_size
-from nbfn.views.outline import Outline, Table, Words
 
 _TEXT_ROWS = 20
 _NAMES = 10

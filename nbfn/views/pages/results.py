@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nbfn import protocol
 from nbfn.functions.calls.glimpse import glimpse
 from nbfn.functions.calls.placement import Run
 from nbfn.functions.checking.check import Check
@@ -12,16 +13,18 @@ from nbfn.functions.traces.capture import Captures
 from nbfn.functions.traces.cause import Remedy, Retraces
 from nbfn.functions.traces.trace import Traces
 from nbfn.functions.watching.watched_object import WatchedObject
-from nbfn.sessions.contents.statistics import Statistics, VariableStatistics
-from nbfn.sessions.export.preflight import Preflight
-from nbfn.text import count, data_size, join, tensor_type
-from nbfn.views.function import (
+from nbfn.outlines.function import (
     all_traces_table,
     captures_table,
     function_outline,
     retraces_table,
 )
-from nbfn.views.outline import Outline, Table, advice, place
+from nbfn.outlines.outline import Outline, Table, advice, place
+from nbfn.sessions.export.preflight import Preflight
+from nbfn.sessions.feed import feed
+from nbfn.sessions.records import cell_of, retrace_record, trace_record
+from nbfn.sessions.timeline.records import record_of
+from nbfn.text import count, data_size, join
 from nbfn.views.pages.inside import numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline
 
@@ -37,7 +40,8 @@ def captures_outline(captures: Captures, title: str | None = None) -> Outline:
         for each in captures
         if not each.is_alive
     ]
-    table = captures_table(captures, open=True)
+    rows = [record_of(protocol.VariableRecord, each) for each in captures]
+    table = captures_table(rows, open=True)
     if title is None:
         return Outline(said, lines, (table,))
     return Outline(title, [said, *lines], (table,))
@@ -45,12 +49,14 @@ def captures_outline(captures: Captures, title: str | None = None) -> Outline:
 
 def traces_outline(traces: Traces) -> Outline:
     """What the page of a function's traces says."""
-    return Outline(count(len(traces), "trace"), (), (all_traces_table(traces),))
+    return Outline(
+        count(len(traces), "trace"), (), (all_traces_table([*map(trace_record, traces)]),)
+    )
 
 
 def retraces_outline(retraces: Retraces) -> Outline:
     """What the page of a function's retraces says."""
-    table = replace(retraces_table(retraces), open=True, newest=None)
+    table = retraces_table([*map(retrace_record, retraces)], newest=None)
     return Outline(count(len(retraces), "retrace"), (), (table,))
 
 
@@ -76,7 +82,7 @@ def check_outline(check: Check) -> Outline:
     else:
         number = count(len(check.differences), "thing")
         title = f"`{check.function}` does {number} differently when it is traced"
-    rows = [(place(each.site), each.kind, each.sentence) for each in check.differences]
+    rows = [(place(cell_of(each.site)), each.kind, each.sentence) for each in check.differences]
     return Outline(
         title,
         [compared, *(f"note: {note}" for note in check.notes)],
@@ -107,52 +113,6 @@ def preflight_outline(found: Preflight) -> Outline:
     )
 
 
-_HEADER = (
-    "name",
-    "dtype and shape",
-    "values",
-    "mean ± deviation",
-    "from",
-    "to",
-    "not finite",
-    "change",
-)
-
-
-def statistics_outline(statistics: Statistics) -> Outline:
-    """What the view of the values of variables says."""
-    rows = [_row(each) for each in statistics]
-    return Outline(
-        f"values of {count(len(statistics), 'variable')}",
-        (),
-        (Table("variables", _HEADER, rows, open=True),),
-    )
-
-
-def _row(each: VariableStatistics) -> tuple[str, ...]:
-    shape = tensor_type(each.dtype, each.shape)
-    if each.mean is None:
-        return (each.name, shape, "", "", "", "", _counted(each.not_finite), _change(each.change))
-    return (
-        each.name,
-        shape,
-        each.bars,
-        f"{each.mean:.4g} ± {each.deviation:.3g}",
-        f"{each.minimum:.4g}",
-        f"{each.maximum:.4g}",
-        _counted(each.not_finite),
-        _change(each.change),
-    )
-
-
-def _counted(number: int) -> str:
-    return f"{number:,}" if number else ""
-
-
-def _change(change: float | None) -> str:
-    return "" if change is None else "none" if change == 0 else f"{change:.2%}"
-
-
 def suggestion_outline(cover: Cover) -> Outline:
     """What the page of a suggestion says."""
     numbers = [str(number) for number in cover.numbers]
@@ -177,5 +137,6 @@ def watched_outline(watched: WatchedObject) -> Outline:
             if watched.is_late
             else "it has no tf.function"
         )
-    groups = [function_outline(each, open=len(functions) == 1) for each in functions]
+    is_only = len(functions) == 1
+    groups = [function_outline(feed().rows_of(f), f.id, open=is_only) for f in functions]
     return Outline(f"{watched.label}: {count(len(functions), 'function')}", lines, (), groups)

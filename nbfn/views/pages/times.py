@@ -5,11 +5,11 @@ from __future__ import annotations
 from nbfn.functions.calls.times import Times
 from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.times import GraphTimes, graph_times
+from nbfn.outlines.outline import Outline, Table, Words
 from nbfn.protocol import Phrase
 from nbfn.sessions.records import cell_of
 from nbfn.site import site_of
 from nbfn.text import count, percent
-from nbfn.views.outline import Outline, Table, Words
 
 _TEXT_ROWS = 20
 

@@ -23,7 +23,7 @@ def test_fail_on_retrace_lets_first_traces_and_hits_pass() -> None:
         f(tf.ones([1])), g(tf.ones([1]))
         with pytest.raises(
             nbfn.RetraceError,
-            match=r"`square` would retrace.*shape was \(1,\), is \(2,\)\. .*relax\(\)",
+            match=r"`square` would retrace.*shape was \[1\], is \[2\]\. .*relax\(\)",
         ):
             f(tf.ones([2]))
     assert (len(f.traces), f.calls) == (1, 2)
@@ -125,7 +125,7 @@ def test_expect_traces_names_the_causes() -> None:
     assert text.startswith(
         "`square` made 2 new traces, expected at most 1:\n  trace 2 (test_stance"
     )
-    assert "`x`: shape was (1,), is (2,) [x: float32[2]]" in text
+    assert "`x`: shape was [1], is [2] [x: float32[2]]" in text
     f(tf.ones([9]))
     assert f.recorder.listeners == []
 

@@ -28,8 +28,8 @@ def twice(f: Any, *calls: Any) -> Any:
 @pytest.mark.parametrize(
     ("first", "second", "code", "old", "new"),
     [
-        (tf.ones([2, 3]), tf.ones([2, 4]), "shape", "(2, 3)", "(2, 4)"),
-        (tf.ones([2]), tf.ones([2, 1]), "rank", "1 (2,)", "2 (2, 1)"),
+        (tf.ones([2, 3]), tf.ones([2, 4]), "shape", "[2, 3]", "[2, 4]"),
+        (tf.ones([2]), tf.ones([2, 1]), "rank", "1 [2]", "2 [2, 1]"),
         (tf.ones([2]), tf.ones([2], tf.int32), "dtype", "float32", "int32"),
         ([tf.ones([2])], [tf.ones([2])] * 2, "structure", "list of 1", "list of 2"),
         ({"a": tf.ones([])}, {"b": tf.ones([])}, "structure", "dict with 'a'", "dict with 'b'"),
@@ -41,7 +41,7 @@ def twice(f: Any, *calls: Any) -> Any:
         (0.0, -0.0, "python_value", "0.0", "-0.0"),
         (None, "a", "python_type", "None", "str 'a'"),
         (tf.ones([]), 3, "python_type", "float32[]", "int 3"),
-        (np.ones([2]), np.ones([3]), "shape", "(2,)", "(3,)"),
+        (np.ones([2]), np.ones([3]), "shape", "[2]", "[3]"),
         (tf.ones([2]), tf.sparse.eye(2), "python_type", "float32[2]", "SparseTensor float32[2, 2]"),
     ],
 )
@@ -70,22 +70,22 @@ def numbers(size: int, short: bool = False, as_dict: bool = False) -> tf.data.Da
 @pytest.mark.parametrize(
     ("first", "second", "code", "path", "old", "new"),
     [
-        (numbers(2, True), numbers(2), "shape", "x.element_spec", "(2,)", "(None,)"),
-        (numbers(2, True, True), numbers(3, True, True), "shape", "['a']", "(2,)", "(3,)"),
-        (iter(numbers(2, True)), iter(numbers(2)), "shape", "x.element_spec", "(2,)", "(None,)"),
+        (numbers(2, True), numbers(2), "shape", "x.element_spec", "[2]", "[None]"),
+        (numbers(2, True, True), numbers(3, True, True), "shape", "['a']", "[2]", "[3]"),
+        (iter(numbers(2, True)), iter(numbers(2)), "shape", "x.element_spec", "[2]", "[None]"),
         (numbers(2), iter(numbers(2)), "structure", "x", "Dataset", "Iterator"),
-        (Point(tf.ones([2])), Point(tf.ones([3])), "shape", "x.at", "(2,)", "(3,)"),
+        (Point(tf.ones([2])), Point(tf.ones([3])), "shape", "x.at", "[2]", "[3]"),
         (Point(1, ("a",)), Point(1, ("b",)), "python_value", "x.names[0]", "'a'", "'b'"),
         ([Point(1.0)], [Point(1)], "dtype", "x[0].at", "float32", "int32"),
         (
             {"a": [1, Pair(tf.ones([3]), 1)]},
             {"a": [1, Pair(tf.ones([4]), 1)]},
-            *("shape", "x['a'][1].left", "(3,)", "(4,)"),
+            *("shape", "x['a'][1].left", "[3]", "[4]"),
         ),
         (
             tf.experimental.Optional.from_value(tf.ones([2])),
             tf.experimental.Optional.from_value(tf.ones([3])),
-            *("shape", "x.element_spec", "(2,)", "(3,)"),
+            *("shape", "x.element_spec", "[2]", "[3]"),
         ),
         (
             tf.ragged.constant([[1]]),
@@ -166,7 +166,7 @@ def test_widened_by_reduce_retracing() -> None:
     twice(f, (tf.ones([2]),), (tf.ones([3]),), (tf.ones([4]),))
     shape, widened = f.retraces[0].causes
     assert (shape.code, widened.code) == ("shape", "widened")
-    assert (widened.old, widened.new) == ("(3,)", "(None,)")
+    assert (widened.old, widened.new) == ("[3]", "[None]")
     assert f.retraces[0].remedy is None
     assert f.hits == 1
 

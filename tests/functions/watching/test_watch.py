@@ -39,7 +39,7 @@ def test_hits_traces_and_retraces_of_a_plain_function() -> None:
     ]
     assert all(trace.trace_seconds > 0 for trace in watched.traces)
     first, second = watched.retraces
-    assert str(first.causes[0]) == "`x`: shape was (1,), is (2,)"
+    assert str(first.causes[0]) == "`x`: shape was [1], is [2]"
     assert "reduce_retracing=True" in first.remedy.sentence
     assert (second.causes[0].old, second.causes[0].new) == ("1", "5")
     assert first.site.line == line_of("for length in")
@@ -116,7 +116,7 @@ def test_traces_from_before_are_listed_and_serve() -> None:
     f(tf.ones([3]))
     assert (watched.calls, watched.hits) == (2, 1)
     assert [trace.hits for trace in watched.traces] == [0, 1, 0]
-    assert watched.traces[2].cause.sentence.startswith("`x`: shape was (2,), is (3,)")
+    assert watched.traces[2].cause.sentence.startswith("`x`: shape was [2], is [3]")
     assert f.experimental_get_tracing_count() == 3
 
 

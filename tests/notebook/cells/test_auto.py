@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nbfn.functions.segments.cell import live_cells
+from nbfn.outlines.cell import cell_outline
 from nbfn.sessions.feed import feed
 from nbfn.sessions.records import cell_record
 from nbfn.sessions.session import Session
-from nbfn.views.cell import cell_outline
 from nbfn.views.session import session_outline
 
 
@@ -110,7 +110,7 @@ def test_its_cells_are_called_by_it(run, auto) -> None:
         run(CELL)
     (cell,) = auto()
     assert repr(cell).startswith("<TracedCell %tf_auto: ")
-    assert cell_outline(cell).title.startswith("%tf_auto: ")
+    assert cell_outline(feed().rows_of(cell), cell.id).title.startswith("%tf_auto: ")
     assert cell_record(cell).name == "%tf_auto"
     assert [each.label for each in cell.functions] == ["cell:1", "cell:3"]
     run("%%tf_function\n" + CELL)

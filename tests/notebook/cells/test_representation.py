@@ -52,12 +52,12 @@ def test_what_it_counts(ready, shell) -> None:
 def test_a_retrace_has_its_cause_and_remedy(ready, shell) -> None:
     ready("x = tf.ones([1, 2])")
     text = ready(CELL).text
-    assert "step:2 retraced: `x`: rank was 1 (2,), is 2 (1, 2)" in text
+    assert "step:2 retraced: `x`: rank was 1 [2], is 2 [1, 2]" in text
     (retrace, *_) = shell.user_ns["step"].retraces
     assert "In [" in str(retrace.site)
     ready("x = tf.ones([3, 2])")
     text = ready(CELL).text
-    assert "step:2 retraced: `x`: shape was (1, 2), is (3, 2)" in text
+    assert "step:2 retraced: `x`: shape was [1, 2], is [3, 2]" in text
     assert "Let one trace serve every size of `x`" in text
 
 

@@ -123,7 +123,7 @@ def test_the_remedy_of_a_cell_works_when_pasted(run, shell, always_traced) -> No
         run(f"x = tf.ones([{length}])")
         text = run("%%tf_function total\ny = tf.reduce_sum(x)").text
         unnamed = run("%%tf_function\nz = tf.reduce_sum(x)").text
-    assert "retraced: `x`: shape was (2,), is (3,)" in text
+    assert "retraced: `x`: shape was [2], is [3]" in text
     remedy = shell.user_ns["total"].retraces[0].remedy
     assert f"{remedy.sentence}: {remedy.code}" in text
     for length in (4, 5, 6, 7):

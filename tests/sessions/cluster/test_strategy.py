@@ -105,8 +105,8 @@ def test_what_is_no_strategy_is_refused(runs: Runs) -> None:
 @pytest.mark.parametrize("how", SPREAD)
 def test_retraces_are_explained(runs: Runs, how: str) -> None:
     assert runs[how]["causes"] == [
-        "`images`: shape was (64, 64), is (29, 64)",
-        "`labels`: shape was (64,), is (29,)",
+        "`images`: shape was [64, 64], is [29, 64]",
+        "`labels`: shape was [64], is [29]",
     ]
     assert runs[how]["calls"] == [5, 3, 2]
 

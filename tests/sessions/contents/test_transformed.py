@@ -62,7 +62,7 @@ def test_traces_hits_and_causes_of_a_jitted_class(monkeypatch: pytest.MonkeyPatc
     other.apply(other.init(nn.key(0), X), X)
     causes = [[cause.sentence for cause in each.causes] for each in f.retraces]
     assert causes == [
-        ["`x`: shape was (2, 3), is (4, 3)"],
+        ["`x`: shape was [2, 3], is [4, 3]"],
         ["`scale`: Python value was 1.0, is 2.0"],
         ["closure `rate` was 1.0, is 2.0"],
         ["`self`: Python value was Net(units=2), is Net(units=4)"],

@@ -4,17 +4,13 @@ import { functionsOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
 import type { FunctionRecord, TracedCellRecord } from '../../protocol';
 import { trans } from '../../words';
-import { CellFact, cellText } from '../parts/cellReference';
-import { Fact } from '../parts/texts';
+import { OutlineDetails } from '../outlines/outlineView';
+import { cellText } from '../parts/cellReference';
 import { useFilter } from '../parts/filter';
 import { counts, duration, ratio, size } from '../parts/format';
 import { Icon } from '../parts/icons';
 import { Limited } from '../parts/limited';
 import { Section } from '../parts/section';
-import { CellLines } from './cellLines';
-import type { CallIcon } from './cellRun';
-import { cellIcon, cellTimes, speedup } from './cellRun';
-import { FunctionRow } from './functionList';
 import type { Order } from './sorting';
 import { useSorting } from './sorting';
 
@@ -43,7 +39,7 @@ export function CellList({ state }: { state: KernelState }): VNode {
   );
 }
 
-const last = (): Record<CallIcon, string> => ({
+const last = (): Record<NonNullable<TracedCellRecord['call']>, string> => ({
   hit: trans.__('last run: hits only'),
   trace: trans.__('last run: traced'),
   retrace: trans.__('last run: retraced'),
@@ -76,34 +72,20 @@ function CellRow({
   cell: TracedCellRecord;
   note: string;
 }): VNode {
-  const faster = speedup(state, cell);
-  const icon = cellIcon(state, cell);
+  const { call = 'idle', speedup } = cell;
   return (
     <Section
       class="nbfn-Row"
       title={
         <>
-          <Icon name={icon} label={last()[icon]} />
+          <Icon name={call} label={last()[call]} />
           <code class="nbfn-Row-name">{cell.name}</code>{' '}
           {cell.cell && <span class="nbfn-Muted">{cellText(cell.cell)}</span>}
         </>
       }
-      note={note + (faster === null ? '' : ` · ${ratio(faster)}`)}
+      note={note + (speedup == null ? '' : ` · ${ratio(speedup)}`)}
     >
-      {() => (
-        <>
-          <div class="nbfn-Facts">
-            <CellFact cell={cell.cell} />
-            <Fact>{cell.sentence}</Fact>
-            <Fact>{counts.runs(cell.runs)}</Fact>
-            <Fact>{cellTimes(state, cell)}</Fact>
-          </div>
-          <CellLines cell={cell} />
-          {functionsOf(state, cell).map(fn => (
-            <FunctionRow key={fn.id} state={state} fn={fn} />
-          ))}
-        </>
-      )}
+      {() => <OutlineDetails state={state} target={cell.id} />}
     </Section>
   );
 }

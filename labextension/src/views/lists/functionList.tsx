@@ -1,19 +1,15 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { tracesOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
-import type { FunctionRecord, TraceRecord } from '../../protocol';
+import type { FunctionRecord } from '../../protocol';
 import { trans } from '../../words';
-import { CellFact } from '../parts/cellReference';
-import { Fact, seen } from '../parts/texts';
+import { OutlineDetails } from '../outlines/outlineView';
+import { seen } from '../parts/texts';
 import { useFilter } from '../parts/filter';
-import { counts, duration, integer, size } from '../parts/format';
+import { counts, duration, size } from '../parts/format';
 import { Icon } from '../parts/icons';
-import { LeftOut, Limited } from '../parts/limited';
-import type { FunctionProps } from '../parts/presence';
-import { useDetails } from '../parts/presence';
+import { Limited } from '../parts/limited';
 import { Section } from '../parts/section';
-import { Signature } from '../parts/signature';
 import type { Order } from './sorting';
 import { useSorting } from './sorting';
 
@@ -76,12 +72,16 @@ const last = () => ({
   idle: trans.__('not called yet')
 });
 
-/** A function, and its traces when it is opened. */
-export function FunctionRow({
+/** A function, and its outline when it is opened. */
+function FunctionRow({
   state,
   fn,
-  note = counts.traces(fn.traces)
-}: FunctionProps & { note?: string }): VNode {
+  note
+}: {
+  state: KernelState;
+  fn: FunctionRecord;
+  note: string;
+}): VNode {
   return (
     <Section
       class="nbfn-Row"
@@ -96,55 +96,7 @@ export function FunctionRow({
       }
       note={note}
     >
-      {() => <FunctionSummary state={state} fn={fn} />}
+      {() => <OutlineDetails state={state} target={fn.id} />}
     </Section>
-  );
-}
-
-function FunctionSummary({ state, fn }: FunctionProps): VNode {
-  useDetails({ state, fn });
-  const traces = tracesOf(state, fn.id);
-  return (
-    <>
-      <div class="nbfn-Facts">
-        <Fact>{counts.calls(fn.calls)}</Fact>
-        <Fact>{counts.hits(fn.hits)}</Fact>
-        <Fact>{counts.retraces(fn.retraces)}</Fact>
-        <Fact>{trans.__('%1 to trace', duration(fn.trace_seconds))}</Fact>
-        <Fact title={trans.__('Size of its graphs')}>{size(fn.nbytes)}</Fact>
-        <CellFact cell={fn.cell} />
-      </div>
-      <Limited items={traces} step={20}>
-        {visible => (
-          <ul class="nbfn-Traces" aria-label={trans.__('Traces')}>
-            {visible.map(trace => (
-              <TraceItem key={trace.id} trace={trace} />
-            ))}
-          </ul>
-        )}
-      </Limited>
-      <LeftOut number={fn.traces - traces.length} of={counts.olderTraces} />
-    </>
-  );
-}
-
-function TraceItem({ trace }: { trace: TraceRecord }): VNode {
-  return (
-    <li class="nbfn-Trace" title={trace.cause.sentence}>
-      <span
-        class="nbfn-Trace-number"
-        aria-label={trans.__('Trace %1', integer(trace.number))}
-      >
-        {integer(trace.number)}
-      </span>{' '}
-      <div class="nbfn-Trace-body">
-        <Signature leaves={trace.signature} />
-        <div class="nbfn-Facts">
-          <Fact>{counts.hits(trace.hits)}</Fact>
-          <Fact>{trans.__('%1 to trace', duration(trace.trace_seconds))}</Fact>
-          <CellFact cell={trace.cell} />
-        </div>
-      </div>
-    </li>
   );
 }

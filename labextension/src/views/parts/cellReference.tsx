@@ -4,7 +4,6 @@ import type { Cell } from '../../protocol';
 import { trans } from '../../words';
 import { revealCell } from './actions';
 import { SurroundingsContext } from './presence';
-import { Fact } from './texts';
 
 /** A place in the user's code as text, such as "In [5], line 3" or "train.py, line 7". */
 export function cellText(cell: Cell): string {
@@ -32,15 +31,6 @@ export function revealPlace(from: Element, cell: Cell): boolean {
 /** Properties of a reference to a place. */
 export interface PlaceProps {
   cell: Cell | null | undefined;
-}
-
-/** A reference to a place among facts; nothing where none is known. */
-export function CellFact({ cell }: PlaceProps): VNode | null {
-  return cell ? (
-    <Fact>
-      <CellReference cell={cell} />
-    </Fact>
-  ) : null;
 }
 
 /** A reference to a place in the user's code; a button where the host can go there. */

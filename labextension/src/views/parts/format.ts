@@ -13,17 +13,9 @@ export const counts = {
   watchedCalls: (n: number) =>
     trans._n('%2 watched call', '%2 watched calls', n, integer(n)),
   calls: (n: number) => trans._n('%2 call', '%2 calls', n, integer(n)),
-  hits: (n: number) => trans._n('%2 hit', '%2 hits', n, integer(n)),
-  moreCauses: (n: number) => trans._n('%2 more cause', '%2 more causes', n, integer(n)),
-  morePlaces: (n: number) => trans._n('%2 more place', '%2 more places', n, integer(n)),
-  olderRetraces: (n: number) =>
-    trans._n('%2 older retrace', '%2 older retraces', n, integer(n)),
   olderTraces: (n: number) =>
     trans._n('%2 older trace', '%2 older traces', n, integer(n)),
   operations: (n: number) => trans._n('%2 operation', '%2 operations', n, integer(n)),
-  otherRows: (n: number) => trans._n('%2 other row', '%2 other rows', n, integer(n)),
-  otherVariables: (n: number) =>
-    trans._n('%2 other variable', '%2 other variables', n, integer(n)),
   parameters: (n: number) => trans._n('%2 parameter', '%2 parameters', n, integer(n)),
   retraces: (n: number) => trans._n('%2 retrace', '%2 retraces', n, integer(n)),
   runs: (n: number) => trans._n('%2 run', '%2 runs', n, integer(n)),

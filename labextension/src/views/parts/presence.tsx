@@ -1,9 +1,8 @@
 import type { VNode } from 'preact';
 import { createContext } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
-import { retracesOf, tracesOf } from '../../feed/lookup';
 import type { KernelState, Presence } from '../../feed/store';
-import type { FunctionRecord } from '../../protocol';
+import type { Page } from '../../protocol';
 import { trans } from '../../words';
 
 /** What a view has around it. */
@@ -14,8 +13,8 @@ export interface Surroundings {
   hasCells: boolean;
   /** The address of the documentation, if the kernel has told it. */
   documentation: string | null;
-  /** Asks for the rows of a function. */
-  ask: (functionId: string) => void;
+  /** Has an outline sent, now and when it changes, until the returned function is called. */
+  look: (target: string) => () => void;
 }
 
 /** What a view has around it, told by whoever mounts it. */
@@ -23,26 +22,17 @@ export const SurroundingsContext = createContext<Surroundings>({
   presence: 'live',
   hasCells: true,
   documentation: null,
-  ask: () => undefined
+  look: () => () => undefined
 });
 
-/** A function, and the state that it is a part of. */
-export interface FunctionProps {
-  state: KernelState;
-  fn: FunctionRecord;
-}
-
-/** Asks for the traces and retraces of a function that are not known, while it is looked at. */
-export function useDetails({ state, fn }: FunctionProps): void {
-  const { ask } = useContext(SurroundingsContext);
-  const isWhole =
-    tracesOf(state, fn.id).length >= fn.traces &&
-    retracesOf(state, fn.id).length >= fn.retraces;
-  useEffect(() => {
-    if (!isWhole) {
-      ask(fn.id);
-    }
-  }, [isWhole, fn.id, fn.traces, fn.retraces, ask]);
+/** The outline of a function or a cell, live while it is shown; undefined until it has come. */
+export function useOutline(
+  state: KernelState,
+  target: string
+): Page | null | undefined {
+  const { look } = useContext(SurroundingsContext);
+  useEffect(() => look(target), [look, target]);
+  return state.pages.get(target);
 }
 
 /** What stands above a view whose kernel is not there any more. */

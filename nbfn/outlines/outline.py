@@ -1,7 +1,7 @@
 """What a view says, before it becomes text, HTML or a record for the page: they never disagree.
 
-Everything here is deterministic: no ids, addresses, or times but where the session's time went, so
-that a saved notebook stays the same when nothing has changed.
+Text and HTML are deterministic: no ids, addresses, or times but where the session's time went, so
+that a saved notebook stays the same when nothing has changed. Times and sizes are for pages only.
 """
 
 from __future__ import annotations
@@ -10,19 +10,27 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import Literal, Protocol
 
 from nbfn import protocol
-from nbfn.functions.traces.cause import Cause, Remedy, reasons
+from nbfn.documentation import page_of_cause
 from nbfn.protocol import Phrase
-from nbfn.sessions.records import cell_of
-from nbfn.site import Site
-from nbfn.text import cut, visible
+from nbfn.text import CauseLike, cut, reasons, visible
 
 MAX_ROWS = 200
 """How many rows of a table are shown; the others are counted."""
 
 MAX_NEWEST = 10
 """How many rows are shown of a table that grows with each run: the newest."""
+
+PAGE_NEWEST = 100
+"""How many of them a page gets, which shows them in steps."""
+
+MAX_TREE = 1000
+"""How many rows of a tree are shown."""
+
+OPEN_TREE = 40
+"""Trees with more rows than this are folded at first, but for the outermost part."""
 
 MAX_OPEN = 50
 """Where it cannot be shown in steps, a table with more rows than this is folded at first."""
@@ -33,6 +41,8 @@ MAX_CELL = 300
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _HANGING = "padding-left:1.5em;text-indent:-1.5em"
 _INSIDE = "margin-left:1.2em"
+_BRANCH = ' style="margin-left:1.2em"'
+_MUTED = "color:var(--jp-ui-font-color2,inherit);opacity:0.85"
 _SIDES = "width:100%;max-width:72em;table-layout:fixed;overflow-wrap:anywhere"
 # Colours that let a light and a dark page, and its text, shine through.
 _BEFORE = ";background-color:rgba(255,80,70,0.16)"
@@ -52,9 +62,13 @@ class Table:
         rows: The cells of each row.
         total: How many rows there are, if `rows` are only the first of them.
         open: Whether it is unfolded at first.
-        compares: Whether the last two columns are two sides of the same, to be compared.
+        kind: ``"sides"``: the last two columns are two sides of the same, to be compared.
+            ``"code"``: the lines of a cell. ``"tree"``: rows may be parts of the row above.
         text_rows: How many rows the text has, which cannot fold.
         newest: How many rows are shown of one that grows with each run: the last; None for all.
+        page_only: Columns that only pages have, from 0: times, sizes, what takes much room.
+        page_rows: What pages have instead of the rows, if they show more.
+        depths: How deep each row of a tree is.
     """
 
     title: str
@@ -62,9 +76,12 @@ class Table:
     rows: Sequence[Sequence[Words]]
     total: int | None = None
     open: bool = False
-    compares: bool = False
+    kind: Literal["plain", "sides", "code", "tree"] = "plain"
     text_rows: int = MAX_ROWS
     newest: int | None = None
+    page_only: frozenset[int] = frozenset()
+    page_rows: Sequence[Sequence[Words]] | None = None
+    depths: Sequence[int] = ()
 
     @property
     def count(self) -> int:
@@ -73,14 +90,12 @@ class Table:
 
     @property
     def shown(self) -> list[list[Words]]:
-        """The rows to show."""
+        """The rows of text and HTML."""
         rows = self.rows[:MAX_ROWS] if self.newest is None else self.rows[-self.newest :]
-        return [[_clipped(cell) for cell in row] for row in rows]
+        return [[_clipped(cell) for cell in self._stored(row)] for row in rows]
 
-    @property
-    def rest(self) -> str:
-        """The rows that are not shown, in words; empty if all are."""
-        return self._rest(len(self.shown))
+    def _stored(self, row: Sequence[Words]) -> list[Words]:
+        return [cell for column, cell in enumerate(row) if column not in self.page_only]
 
     def _rest(self, shown: int) -> str:
         left = self.count - shown
@@ -89,8 +104,9 @@ class Table:
     def text(self) -> list[str]:
         """As lines of plain text."""
         shown = self.shown[: self.text_rows]
-        rows = [self.header, *([_text(cell) for cell in row] for row in shown)]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(self.header))]
+        header = [_text(name) for name in self._stored(self.header)]
+        rows = [header, *([_text(cell) for cell in row] for row in shown)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
         aligned = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
@@ -100,32 +116,69 @@ class Table:
 
     def html(self) -> str:
         """As HTML that folds."""
-        style = f' style="{_SIDES}"' if self.compares else ""
-        head = "".join(f'<th style="{_CELL}">{escape(cell)}</th>' for cell in self.header)
-        body = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in self.shown)
+        if self.kind == "tree":
+            return "".join(self._branches())
+        style = f' style="{_SIDES}"' if self.kind == "sides" else ""
+        head = "".join(
+            f'<th style="{_CELL}">{_html(name)}</th>' for name in self._stored(self.header)
+        )
+        shown = self.shown
+        body = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in shown)
+        table = f"<table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return _folding(
             f"{escape(self.title)} ({self.count:,})",
-            f"<table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{self.rest}",
+            table + self._rest(len(shown)),
             self.open and self.count <= MAX_OPEN,
         )
 
     def _cells(self, row: Sequence[Words]) -> Iterator[str]:
         styles = [_CELL] * len(row)
-        if self.compares and row[-2] != row[-1]:
+        if self.kind == "sides" and row[-2] != row[-1]:
             styles[-2] += _BEFORE if row[-2] else ""
             styles[-1] += _AFTER if row[-1] else ""
         for cell, style in zip(row, styles, strict=True):
             yield f'<td style="{style}">{_html(cell)}</td>'
 
+    def _branches(self) -> Iterator[str]:
+        """The rows of a tree within each other: name, what it is, and what more there is."""
+        shown, is_folded = self.rows[:MAX_TREE], len(self.rows) > OPEN_TREE
+        path: list[str] = []
+        for number, (row, depth) in enumerate(zip(shown, self.depths, strict=False)):
+            while len(path) > depth:
+                path.pop()
+                yield "</details>"
+            name, what, *more = [_text(cell) for cell in self._stored(row)]
+            title = escape("/".join([*path[1:], name] if depth else ["/"]), quote=True)
+            text = escape(": ".join(part for part in (name, what) if part))
+            text += "".join(
+                f' <span style="{_MUTED}">{escape(each)}</span>' for each in more if each
+            )
+            is_part = [*self.depths, 0][number + 1] > depth
+            if is_part:
+                is_open = "" if is_folded and depth else " open"
+                yield f'<details{is_open}{_BRANCH * bool(depth)}><summary title="{title}">'
+                yield f"{text}</summary>"
+                path.append(name)
+            else:
+                yield f'<div{_BRANCH} title="{title}">{text}</div>'
+        yield "</details>" * len(path)
+        yield self._rest(len(shown))
+
     def record(self) -> protocol.PageTable:
         """What the page gets of it."""
+        grows = self.newest is not None
+        every = self.rows if self.page_rows is None else self.page_rows
+        most = MAX_ROWS if self.kind != "tree" else MAX_TREE
+        rows = every[-PAGE_NEWEST:][::-1] if grows else every[:most]
         return protocol.PageTable(
             title=self.title,
             header=list(self.header),
-            rows=self.shown,
-            total=self.count,
+            rows=[[_clipped(cell) for cell in row] for row in rows],
+            total=self.count if self.page_rows is None else len(self.page_rows),
             open=self.open,
-            compares=self.compares,
+            kind=self.kind,
+            depths=list(self.depths[: len(rows)]),
+            newest=grows,
         )
 
 
@@ -141,6 +194,10 @@ class Outline:
         open: Whether it is unfolded at first, within another.
         diagram: A picture of what the tables say, for pages.
         verdict: What came of a check, if it is of one.
+        call: What the last call was, of a function or a cell.
+        status: A sentence that stands beside the title on pages, and below it in text.
+        facts: Times and sizes, for pages.
+        summary: Where all but the sentences is folded, what stands on the fold.
     """
 
     title: str
@@ -150,10 +207,15 @@ class Outline:
     open: bool = False
     diagram: protocol.Diagram | None = None
     verdict: protocol.Verdict | None = None
+    call: protocol.CallKind | None = None
+    status: Words = ""
+    facts: Sequence[Words] = ()
+    summary: str = ""
 
     def text(self) -> str:
         """As plain text."""
-        parts = [_sign(self.verdict) + self.title, *(f"  {_text(line)}" for line in self.lines)]
+        lines = [line for line in (self.status, *self.lines, self.summary) if line]
+        parts = [_sign(self.verdict) + self.title, *(f"  {_text(line)}" for line in lines)]
         for table in self.tables:
             if table.rows:
                 parts += ["", *table.text()]
@@ -166,8 +228,9 @@ class Outline:
         return visible(f"<div>{_title(self)}{self._inner()}</div>")
 
     def _inner(self) -> str:
-        parts = [f'<div style="{_HANGING}">{_html(line)}</div>' for line in self.lines]
-        parts += [table.html() for table in self.tables if table.rows]
+        lines = [line for line in (self.status, *self.lines) if line]
+        said = "".join(f'<div style="{_HANGING}">{_html(line)}</div>' for line in lines)
+        parts = [table.html() for table in self.tables if table.rows]
         parts += [
             _folding(
                 _title(group),
@@ -176,13 +239,22 @@ class Outline:
             )
             for group in self.groups
         ]
-        return "".join(parts)
+        inner = "".join(parts)
+        if not self.summary:
+            return said + inner
+        return said + (
+            _folding(self.summary, inner, False) if inner else f"<div>{self.summary}</div>"
+        )
 
     def record(self) -> protocol.Page:
         """What the page gets of it."""
         return protocol.Page(
             title=self.title,
+            call=self.call,
+            status=self.status or None,
             lines=list(self.lines),
+            facts=list(self.facts),
+            summary=self.summary or None,
             tables=[table.record() for table in self.tables if table.rows],
             groups=[group.record() for group in self.groups],
             open=self.open,
@@ -191,18 +263,27 @@ class Outline:
         )
 
 
-def advice(remedy: Remedy | None, site: Site | None = None) -> Words:
+class RemedyLike(Protocol):
+    """A remedy, as the functions have it or as a record."""
+
+    @property
+    def sentence(self) -> str:
+        """The advice."""
+
+    @property
+    def code(self) -> str | None:
+        """Python that works when pasted into a cell."""
+
+
+def advice(remedy: RemedyLike | None, cell: protocol.Cell | None = None) -> Words:
     """A remedy as words that can be put to use, beside the cell that needs it; empty for none."""
-    if remedy is None:
-        return ""
-    return Phrase(
-        text=remedy.sentence, code=remedy.code, cell=None if site is None else cell_of(site)
-    )
+    return "" if remedy is None else Phrase(text=remedy.sentence, code=remedy.code, cell=cell)
 
 
-def reason(causes: Sequence[Cause]) -> Phrase:
+def reason(causes: Sequence[CauseLike], before: str = "", after: str = "") -> Phrase:
     """Causes as words that lead to the page on how the first of them comes about."""
-    return Phrase(text=reasons(causes), page=causes[0].page if causes else None)
+    text = before + reasons(causes) + after
+    return Phrase(text=text, page=page_of_cause(causes[0].code) if causes else None)
 
 
 def judged(text: str, verdict: protocol.Verdict) -> Phrase:
@@ -210,9 +291,20 @@ def judged(text: str, verdict: protocol.Verdict) -> Phrase:
     return Phrase(text=text, verdict=verdict)
 
 
-def place(site: Site) -> Phrase:
+def place(cell: protocol.Cell | None) -> Words:
     """A place in the user's code as words that lead there."""
-    return Phrase(text=str(site), cell=cell_of(site))
+    return place_text(cell) if cell is None else Phrase(text=place_text(cell), cell=cell)
+
+
+def place_text(cell: protocol.Cell | None) -> str:
+    """A place in the user's code, such as ``In [3], line 2``."""
+    if cell is not None and cell.execution_count is not None:
+        name = f"In [{cell.execution_count}]"
+    elif cell is not None and (cell.file or cell.id):
+        name = cell.file or "this cell"
+    else:
+        return "unknown place"
+    return name if cell.line is None else f"{name}, line {cell.line}"
 
 
 def _title(outline: Outline) -> str:

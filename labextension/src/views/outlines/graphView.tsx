@@ -1,9 +1,9 @@
 import type { VNode } from 'preact';
 import { useContext, useMemo } from 'preact/hooks';
-import type { GraphRecord } from '../protocol';
-import { counts } from './parts/format';
-import { SurroundingsContext } from './parts/presence';
-import { Sentence } from './parts/texts';
+import type { GraphRecord } from '../../protocol';
+import { counts } from '../parts/format';
+import { SurroundingsContext } from '../parts/presence';
+import { Sentence } from '../parts/texts';
 import { Picture } from './picture';
 
 /** The graph of a trace. */

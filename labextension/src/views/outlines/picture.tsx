@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { createContext } from 'preact';
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
-import type { PictureData, PictureName, Pictures } from '../pictures';
+import type { PictureData, PictureName, Pictures } from '../../pictures';
 
 /** How a host loads the bundle of the pictures. */
 export type LoadPictures = () => Promise<Pictures>;

@@ -1,0 +1,126 @@
+"""A cell in segments as an outline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nbfn import protocol
+from nbfn.outlines.function import (
+    MEASURES,
+    captures_of,
+    captures_table,
+    function_outline,
+    measures,
+    retraces_of,
+    retraces_table,
+    signature,
+    traces_of,
+)
+from nbfn.outlines.outline import Outline, Table, Words, advice, reason
+from nbfn.text import count, duration
+
+GRAPH = "graph"
+MAX_REASONS = 6
+MAX_TRACES = 3
+"""So many traces of a segment, and retraces of the cell, are shown: the newest."""
+
+
+def cell_outline(rows: protocol.State, id: str) -> Outline:
+    """Returns what is shown of a cell in segments whose rows are known."""
+    cell = rows.cells[id]
+    said = cell.python
+    if len(said) > MAX_REASONS:
+        said = [*said[: MAX_REASONS - 1], f"{len(said) - MAX_REASONS + 1} more places"]
+    lines: list[Words] = [f"Python: {', '.join(said)}"] if said else []
+    for id in cell.functions:
+        function = rows.functions.get(id)
+        retrace = rows.retraces.get(function.last_retrace or "") if function else None
+        if function is not None and retrace is not None and function.last == "retrace":
+            lines.append(reason(retrace.causes, f"{function.name} retraced: "))
+            if retrace.remedy is not None and not retrace.settled:
+                lines.append(advice(retrace.remedy, retrace.cell))
+    if cell.draws:
+        lines.append("functions in a graph draw another sequence of random numbers than eagerly")
+    made = [(segment, traces_of(rows, segment.function)) for segment in cell.segments]
+    newest = [(segment, trace) for segment, traces in made for trace in traces[-MAX_TRACES:]]
+    traces = [
+        (_lines(segment), signature(trace), reason([trace.cause]), *measures(trace))
+        for segment, trace in newest
+    ]
+    header = ("lines", "signature", "cause", *MEASURES)
+    total = sum(len(traces) for _, traces in made)
+    retraces = sorted(
+        (each for id in cell.functions for each in retraces_of(rows, id)),
+        key=lambda one: one.time,
+    )
+    return Outline(
+        f"{cell.name}: {cell.sentence}",
+        lines,
+        (
+            _lines_table(cell),
+            Table(
+                "traces",
+                header,
+                traces,
+                total,
+                open=True,
+                newest=len(traces),
+                page_only=frozenset(range(3, len(header))),
+            ),
+            replace(retraces_table(retraces), newest=MAX_TRACES),
+            captures_table(captures_of(rows, [trace for _, trace in newest])),
+        ),
+        call=cell.call,
+        facts=[_times(cell)],
+        summary=count(cell.runs, "run"),
+    )
+
+
+def outline_of(rows: protocol.State, id: str) -> Outline:
+    """Returns what is shown of the cell or the function with an id."""
+    return cell_outline(rows, id) if id in rows.cells else function_outline(rows, id)
+
+
+def _lines_table(cell: protocol.TracedCellRecord) -> Table:
+    """The lines with code and how each runs; on pages the text of the cell."""
+    texts = cell.source.splitlines()
+    times = {segment.first: _segment_times(segment) for segment in cell.segments}
+
+    def row(line: int) -> tuple[str, ...]:
+        why = cell.lines.get(line)
+        runs = "" if line not in cell.lines else GRAPH if why is None else "Python"
+        text = texts[line - 1] if line <= len(texts) else ""
+        return (str(line), runs, why or "", text, times.get(line, ""))
+
+    lines = sorted(cell.lines)
+    return Table(
+        "lines",
+        ("line", "runs as", "why", "text", "time"),
+        [row(line) for line in lines],
+        open=True,
+        kind="code",
+        page_only=frozenset((3, 4)),
+        page_rows=[row(line) for line in range(lines[0], lines[-1] + 1)] if lines else (),
+    )
+
+
+def _times(cell: protocol.TracedCellRecord) -> str:
+    """How long the last run took, and how long it would have taken as Python."""
+    took = duration(cell.seconds)
+    if cell.speedup is not None:
+        return f"{took}, eager {duration(cell.eager_seconds)}"
+    has_traced = cell.call in ("trace", "retrace") or (cell.call == "hit" and cell.runs == 1)
+    return f"{took} with tracing" if has_traced else took
+
+
+def _segment_times(segment: protocol.Segment) -> str:
+    if segment.seconds is None:
+        return ""
+    took = duration(segment.seconds)
+    eager = segment.eager_seconds
+    return took if eager is None else f"{took}, eager {duration(eager)}"
+
+
+def _lines(segment: protocol.Segment) -> str:
+    one = segment.first == segment.last
+    return str(segment.first) if one else f"{segment.first}-{segment.last}"

@@ -1,0 +1,201 @@
+"""A traced function as an outline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nbfn import protocol
+from nbfn.outlines.outline import MAX_NEWEST, Outline, Table, Words, advice, place, reason
+from nbfn.text import count, data_size, duration, tensor_type
+
+_FEW = 6
+"""Tables with no more rows than this are unfolded at first."""
+
+
+def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Outline:
+    """Returns what is shown of a function whose rows are known."""
+    function = rows.functions[id]
+    traces, retraces = traces_of(rows, id), retraces_of(rows, id)
+    lines: list[Words] = []
+    newest = rows.retraces.get(function.last_retrace or "")
+    if newest is not None and newest.remedy is not None and not newest.settled:
+        if function.last != "retrace":
+            lines.append(reason(newest.causes, "retraced before: "))
+        lines.append(advice(newest.remedy, newest.cell))
+    summary = ", ".join(
+        count(number, noun)
+        for number, noun in (
+            (function.calls, "call"),
+            (function.hits, "hit"),
+            (function.traces, "trace"),
+            (function.retraces, "retrace"),
+        )
+    )
+    return Outline(
+        function.name + function.parameters,
+        lines,
+        (
+            traces_table(traces, function.traces),
+            retraces_table(retraces),
+            captures_table(captures_of(rows, traces[-MAX_NEWEST:])),
+        ),
+        open=open,
+        call=function.last or "idle",
+        status=status(rows, function),
+        facts=_facts(function),
+        summary=summary,
+    )
+
+
+def traces_outline(rows: protocol.State, id: str) -> Outline:
+    """Returns what ``%tf_traces`` shows: all traces and retraces, unfolded."""
+    function = rows.functions[id]
+    return Outline(
+        function.name + function.parameters,
+        (),
+        (
+            all_traces_table(traces_of(rows, id)),
+            retraces_table(retraces_of(rows, id), newest=None),
+        ),
+        call=function.last or "idle",
+        status=status(rows, function),
+    )
+
+
+def status(rows: protocol.State, function: protocol.FunctionRecord) -> Words:
+    """One sentence on the last call."""
+    trace = rows.traces.get(function.last_trace or "")
+    if trace is None or function.last is None:
+        return "not called yet"
+    arguments = signature(trace) or "no arguments"
+    if function.last == "hit":
+        return f"hit: trace {trace.number} served ({arguments})"
+    retrace = rows.retraces.get(function.last_retrace or "")
+    if function.last == "retrace" and retrace is not None:
+        return reason(retrace.causes, "retraced: ")
+    return reason([trace.cause], "traced: ", f" ({arguments})")
+
+
+def signature(trace: protocol.TraceRecord) -> str:
+    """The leaves that a trace was made for, such as ``images: float32[64, 10]``."""
+    return ", ".join(f"{leaf.path}: {leaf.type}" for leaf in trace.signature)
+
+
+def traces_of(rows: protocol.State, id: str) -> list[protocol.TraceRecord]:
+    """The traces of a function, oldest first."""
+    return sorted(
+        (each for each in rows.traces.values() if each.function == id), key=lambda one: one.number
+    )
+
+
+def retraces_of(rows: protocol.State, id: str) -> list[protocol.RetraceRecord]:
+    """The retraces of a function, oldest first."""
+    return sorted(
+        (each for each in rows.retraces.values() if each.function == id),
+        key=lambda one: one.number,
+    )
+
+
+def captures_of(
+    rows: protocol.State, traces: Iterable[protocol.TraceRecord]
+) -> list[protocol.VariableRecord]:
+    """What some traces captured, each thing once."""
+    ids = dict.fromkeys(id for trace in traces for id in trace.captures)
+    return [rows.variables[id] for id in ids if id in rows.variables]
+
+
+def traces_table(traces: Sequence[protocol.TraceRecord], total: int | None = None) -> Table:
+    """The traces, one row each."""
+    rows = [
+        (
+            f"{each.number:,}",
+            signature(each),
+            f"{each.hits:,}",
+            reason([each.cause]),
+            *measures(each),
+        )
+        for each in traces
+    ]
+    header = ("#", "signature", "hits", "cause", *MEASURES)
+    return Table(
+        "traces",
+        header,
+        rows,
+        total=total,
+        open=True,
+        newest=MAX_NEWEST,
+        page_only=frozenset(range(4, len(header))),
+    )
+
+
+MEASURES = ("to trace", "running", "operations", "size", "where")
+"""What pages have of each trace besides."""
+
+
+def measures(trace: protocol.TraceRecord) -> tuple[Words, ...]:
+    """Times and sizes of a trace, and the call that made it."""
+    return (
+        duration(trace.trace_seconds),
+        duration(trace.run_seconds),
+        f"{trace.operations:,}",
+        data_size(trace.nbytes),
+        place(trace.cell),
+    )
+
+
+def all_traces_table(traces: Sequence[protocol.TraceRecord]) -> Table:
+    """The traces, all of them and unfolded, with the calls that made them."""
+    rows = [
+        (f"{t.number:,}", signature(t), f"{t.hits:,}", reason([t.cause]), place(t.cell))
+        for t in traces
+    ]
+    return Table("traces", ("#", "signature", "hits", "cause", "where"), rows, open=True)
+
+
+def retraces_table(
+    retraces: Sequence[protocol.RetraceRecord], newest: int | None = MAX_NEWEST
+) -> Table:
+    """The retraces, one row each; one whose trace has been replaced has no remedy any more."""
+    rows = [
+        (
+            f"{each.number:,}",
+            reason(each.causes),
+            "" if each.settled else advice(each.remedy, each.cell),
+            duration(each.trace_seconds),
+            place(each.cell),
+        )
+        for each in retraces
+    ]
+    header = ("#", "cause", "remedy", "to trace", "where")
+    return Table("retraces", header, rows, open=True, newest=newest, page_only=frozenset((3, 4)))
+
+
+def captures_table(captures: Sequence[protocol.VariableRecord], *, open: bool = False) -> Table:
+    """The captured variables and tensors, one row each."""
+    rows = [
+        (
+            each.name,
+            tensor_type(each.dtype, each.shape),
+            each.device,
+            each.kind,
+            "" if each.nbytes is None else data_size(each.nbytes),
+        )
+        for each in captures
+    ]
+    return Table(
+        "captures",
+        ("name", "dtype and shape", "device", "kind", "size"),
+        rows,
+        open=open or len(rows) <= _FEW,
+        page_only=frozenset((4,)),
+    )
+
+
+def _facts(function: protocol.FunctionRecord) -> list[Words]:
+    if not function.traces:
+        return []
+    facts: list[Words] = [f"{duration(function.trace_seconds)} to trace"]
+    if function.run_seconds:
+        facts.append(f"{duration(function.run_seconds)} running")
+    facts.append(data_size(function.nbytes))
+    return facts if function.cell is None else [*facts, place(function.cell)]

@@ -1,0 +1,100 @@
+"""The parts of the session that are outlines of rows: retraces by cause, and devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbfn import protocol
+from nbfn.outlines.outline import Outline
+from nbfn.outlines.session import devices_outline, retraces_outline
+
+TOTALS = protocol.Totals(traces=1)
+
+
+def function(id: str, name: str) -> protocol.FunctionRecord:
+    return protocol.FunctionRecord(
+        id=id,
+        name=name,
+        parameters="(x)",
+        calls=3,
+        hits=0,
+        traces=3,
+        retraces=2,
+        trace_seconds=1,
+        run_seconds=1,
+        nbytes=9,
+    )
+
+
+def retrace(number: int, code: Any, path: str | None, **values: Any) -> protocol.RetraceRecord:
+    cause = protocol.Cause(code=code, path=path, sentence=f"why {number}")
+    given: dict[str, Any] = {"function": "f", "trace_seconds": 0.2, "time": number} | values
+    return protocol.RetraceRecord(
+        id=f"r{number}", trace="t", number=number, causes=[cause], nearest=[], **given
+    )
+
+
+def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
+    rows = protocol.State(
+        functions={"f": function("f", "step"), "g": function("g", "predict")},
+        retraces={each.id: each for each in retraces},
+    )
+    return retraces_outline(rows, protocol.Totals(retraces=total))
+
+
+def test_retraces_are_counted_by_function_and_cause_the_dearest_first() -> None:
+    found = outline(
+        retrace(1, "shape", "images"),
+        retrace(2, "dtype", "labels", function="g", trace_seconds=3),
+        retrace(3, "shape", "images", cell=protocol.Cell(id="c", execution_count=9, line=2)),
+    )
+    (table,) = found.record().tables
+    rows = [[getattr(cell, "text", cell) for cell in row] for row in table.rows]
+    assert rows == [
+        ["1", "predict", "dtype of `labels`", "3 s", "unknown place", ""],
+        ["2", "step", "shape of `images`", "400 ms", "In [9], line 2", ""],
+    ]
+    assert getattr(found.status, "text", "") == "`step` retraced last: why 3"
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "says"),
+    [
+        ("alias", "target", "the same tensor twice"),
+        ("stale", "margin", "`margin` has changed"),
+        ("python_value", "n", "value of `n`"),
+        ("xla_compile", None, "compiled by XLA"),
+        ("export", None, "export"),
+    ],
+)
+def test_a_kind_of_cause_is_words(code: Any, path: str | None, says: str) -> None:
+    (table,) = outline(retrace(1, code, path)).tables
+    assert getattr(table.rows[0][2], "text", "") == says
+
+
+def test_the_newest_says_what_to_do_until_it_is_settled() -> None:
+    remedy = protocol.Remedy(sentence="Relax it", code="f.relax()")
+    newest = outline(retrace(1, "shape", "x", remedy=remedy))
+    assert getattr(newest.lines[0], "code", None) == "f.relax()"
+    settled = outline(retrace(1, "shape", "x", remedy=remedy, settled=True))
+    assert settled.lines == ["settled: its trace has been replaced"]
+    assert outline(retrace(1, "shape", "x"), total=5).lines == ["4 older retraces not listed"]
+    assert outline().lines == ["no call has retraced"]
+
+
+def test_devices_say_what_they_hold() -> None:
+    assert devices_outline(protocol.State(), TOTALS).lines == ["listed when the cell has ended"]
+    none = devices_outline(protocol.State(), protocol.Totals())
+    assert none.lines == ["listed once a function has been traced"]
+    variable = protocol.VariableRecord(
+        id="v", name="w", shape=[250], dtype="float32", device="CPU:0", nbytes=1000, trainable=True
+    )
+    devices = {
+        name: protocol.DeviceRecord(id=f"/device:{name}", kind=name[:3], name=name)
+        for name in ("CPU:0", "GPU:0")
+    }
+    state = protocol.State(devices=devices, variables={"v": variable})
+    (table,) = devices_outline(state, TOTALS).tables
+    assert table.rows == [("CPU:0", "CPU", "1", "1 kB"), ("GPU:0", "GPU", "0", "")]
