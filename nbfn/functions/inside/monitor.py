@@ -77,7 +77,7 @@ class Finding:
 
     @property
     def source(self) -> str:
-        """What it came of: each operand by the user's name, with the value that is to blame."""
+        """Each operand by the user's name, with the value that is to blame."""
         return ", ".join(map(_given, self.inputs))
 
     def __str__(self) -> str:

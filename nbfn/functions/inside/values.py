@@ -58,7 +58,7 @@ class Value:
     name: str
     site: Site
     extent: Extent | None = None
-    arrays: list[np.ndarray] = field(default_factory=list, repr=False)
+    arrays: list[Any] = field(default_factory=list, repr=False)
     turns: int = 0
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Value:
         return f"{self.site}: {self.extent}{times}"
 
 
-class Values(Mapping[str, np.ndarray]):
+class Values(Mapping[str, Any]):
     """Intermediate values of one call, by the user's names.
 
     Attributes:
@@ -80,7 +80,7 @@ class Values(Mapping[str, np.ndarray]):
         self.all = tuple(found)
         self.notes = tuple(notes)
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Any:
         for each in reversed(self.all):
             if each.name == name and each.arrays:
                 return each.arrays[-1]
