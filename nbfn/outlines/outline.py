@@ -276,8 +276,12 @@ class RemedyLike(Protocol):
 
 
 def advice(remedy: RemedyLike | None, cell: protocol.Cell | None = None) -> Words:
-    """A remedy as words that can be put to use, beside the cell that needs it; empty for none."""
-    return "" if remedy is None else Phrase(text=remedy.sentence, code=remedy.code, cell=cell)
+    """Returns a remedy as words: with code for the cell that needs it, or a sentence; or none."""
+    if remedy is None:
+        return ""
+    if remedy.code is None:  # with a cell it would be drawn as a link to that cell
+        return remedy.sentence
+    return Phrase(text=remedy.sentence, code=remedy.code, cell=cell)
 
 
 def reason(causes: Sequence[CauseLike], before: str = "", after: str = "") -> Phrase:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbfn import protocol
-from nbfn.outlines.outline import Outline
+from nbfn.outlines.outline import Outline, advice
 from nbfn.outlines.session import devices_outline, retraces_outline
 
 TOTALS = protocol.Totals(traces=1)
@@ -98,3 +98,12 @@ def test_devices_say_what_they_hold() -> None:
     state = protocol.State(devices=devices, variables={"v": variable})
     (table,) = devices_outline(state, TOTALS).tables
     assert table.rows == [("CPU:0", "CPU", "1", "1 kB"), ("GPU:0", "GPU", "0", "")]
+
+
+def test_a_remedy_without_code_is_a_sentence_and_no_link() -> None:
+    cell = protocol.Cell(id="c", execution_count=1)
+    plain = protocol.Remedy(sentence="pass a tensor", code=None)
+    assert advice(plain, cell) == "pass a tensor"
+    put = advice(protocol.Remedy(sentence="pass a tensor", code="f(x)"), cell)
+    assert isinstance(put, protocol.Phrase)
+    assert put.cell == cell
