@@ -75,9 +75,10 @@ bench: setup
 		--benchmark-group-by=group --benchmark-columns=min,median,iqr,rounds --benchmark-json=.make/speeds.json
 	$(BIN)/python -m tests.programs.speeds .make/speeds.json docs/speed-table.md
 
-# TensorFlow's own tests for tf.function, with nbfn in its place; tests/README.md says where they are.
+# Others' own tests, with nbfn in the place of tf.function; tests/README.md says where they are:
+# make tf-tests TF_TESTS="tensorflow=<folder> keras gpflow=<folder> probability=<folder>"
 tf-tests: setup
-	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.in_tensorflows_tests $(TF_TESTS)
+	PATH="$(BIN):$$PATH" $(TESTING) $(BIN)/python -m tests.programs.in_others_tests $(TF_TESTS)
 
 # The cells of a folder of notebooks in segments and plainly: make cells-tests FOLDER=…
 cells-tests: setup
