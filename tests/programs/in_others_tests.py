@@ -101,6 +101,7 @@ EXPECTED = {
     "test_frequent_retracing_warning_on_reinstantiation": OWN_WARNING,
     "test_frequent_retracing_warning_two_independent_tf_functions": OWN_WARNING,
     "test_retracing_warning_limits": OWN_WARNING,
+    "testNoHash": "the error names the argument that has no hash, and says what to pass",
     "testMultipleWhileLoopsWithVarsDeps": ORDERED,
     "testFuncCondWithVariable": ORDERED,
     "testFuncCondFuncWithVariable": ORDERED,
