@@ -111,7 +111,7 @@ def _notes(
         yield (
             "it ran without XLA, which is not seen into: compiled, numbers may be rounded otherwise"
         )
-    for name in instrument.hidden:
+    for name in instrument.hidden_in(concrete.graph):
         yield f"`{name}` was traced before, and nbfn could not trace it again to look into it"
     random = _tensorflow.stateful_random_operations(concrete.graph)
     if random:
