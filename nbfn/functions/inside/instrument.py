@@ -94,7 +94,8 @@ class Instrument:
 
     def hidden_in(self, graph: Any) -> list[str]:
         """The names of functions that a graph calls, and to which nothing is attached."""
-        called = [str(each.name) for each in _tensorflow.graphs_in(graph) if each is not graph]
+        graphs = (each for each in _tensorflow.graphs_in(graph) if each is not graph)
+        called = [str(each.name).removesuffix("_rewritten") for each in graphs]
         return [name for name in dict.fromkeys(called) if name not in self._heard_of]
 
     def _heard(self, made: _tensorflow.NewOperation) -> Any:
