@@ -34,6 +34,7 @@ from nbfn._tensorflow.graphs.captures import (
     draws,
     graphs_in,
     line_in,
+    operations_outside,
     reached,
     stateful_random_operations,
     trackable_children,

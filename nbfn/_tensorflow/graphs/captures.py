@@ -73,6 +73,17 @@ def changing_resource_operations(graph: Any) -> list[str]:
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
 
 
+LOOKS = "nbfn_looks"
+"""Is in the name of operations that only look at values."""
+_OUTSIDE = ("PyFunc", "EagerPyFunc", "Print", "WriteFile", "Save")
+
+
+def operations_outside(graph: Any) -> list[str]:
+    """Types of a graph's operations that call Python, print or write files; looks are left out."""
+    nodes = all_nodes(graph.as_graph_def())
+    return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and LOOKS not in n.name})
+
+
 def assigns(graph: Any) -> bool:
     """Whether a graph assigns to variables, in nested functions too."""
     return any(op.startswith(_ASSIGNING) for op in _operation_types(graph))

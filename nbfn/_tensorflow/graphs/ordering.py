@@ -13,6 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from nbfn._tensorflow.graphs.captures import LOOKS
+
 _UNARY = frozenset(
     {
         *("Abs", "Acos", "Asin", "Atan", "Ceil", "Cos", "Cosh", "Elu", "Erf", "Exp", "Expm1"),
@@ -62,9 +64,6 @@ _READS = frozenset({"ResourceGather", "ResourceGatherNd"})
 _CALLS = frozenset({"StatefulPartitionedCall", "While", "If", "Case"})
 _LOOPS = ("While", "StatelessWhile")
 _LOOPS_AND_BRANCHES = {"While": ("body", "cond"), "If": ("then_branch", "else_branch")}
-LOOKS = "nbfn_looks"
-"""Is in the name of operations that only look at values. They are in an order of their own."""
-
 MAX_EDGES = 8
 """More operations than these are waited for through one operation that waits for them."""
 
@@ -79,6 +78,7 @@ def keep_order(graph: Any) -> None:
     """
     if not hasattr(tf.Operation, "_add_control_inputs"):
         return
+    # Looks are in an order of their own.
     operations = [each for each in graph.get_operations() if LOOKS not in each.name]
     if not any(map(_writes, operations)):
         return

@@ -48,20 +48,20 @@ class Extent:
     def range(self) -> str:
         """The range of its finite values, and the number of others."""
         if self.low is None or self.high is None:
-            said = ""
+            text = ""
         elif self.low == self.high:
-            said = _number(self.low)
+            text = _number(self.low)
         else:
-            said = f"{_number(self.low)} to {_number(self.high)}"
+            text = f"{_number(self.low)} to {_number(self.high)}"
         if self.not_finite:
-            return f"{said}{', ' if said else ''}{self.not_finite:,} not finite"
-        return said
+            return f"{text}{', ' if text else ''}{self.not_finite:,} not finite"
+        return text
 
     def __str__(self) -> str:
         named = f"`{self.name}` " if self.name else ""
         is_whole = bool(self.values) and not self.values.endswith("…")
-        said = self.values if is_whole or not self.range else self.range
-        return f"{named}{self.type}{f': {said}' if said else ''}"
+        text = self.values if is_whole or not self.range else self.range
+        return f"{named}{self.type}{f': {text}' if text else ''}"
 
 
 def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -> Extent:

@@ -34,7 +34,7 @@ class Failure:
         origin: The operation, and the user's line; None if it was not found again.
         inputs: What it was given, by the user's names.
         turn: In which execution of the operation it failed, from 1.
-        message: What the operation said.
+        message: The message of the operation.
         notes: Why values are missing, or may be others than those of the call that failed.
     """
 
@@ -132,7 +132,7 @@ def failure_of(
     Variables and Python state are put back afterwards, and so are random numbers. Nothing is run
     if the call would use up what cannot be put back, such as elements of an iterator.
     """
-    message = _said(error)
+    message = reason_of(error)
     reason = _unsafe(function)
     if reason is not None:
         return Failure(function.label, None, (), 0, message, (reason,))
@@ -153,7 +153,7 @@ def failure_of(
     origin, given = found
     turn = recorder.turns[id(origin)]
     return Failure(
-        function.label, origin, tuple(given), turn, _said(again), tuple(_notes(concrete))
+        function.label, origin, tuple(given), turn, reason_of(again), tuple(_notes(concrete))
     )
 
 
@@ -165,13 +165,13 @@ def _found(recorder: _Recorder, error: BaseException) -> tuple[Origin, list[Exte
     return max(reversed(named), key=lambda each: len(each[0].name) if node else 0, default=None)
 
 
-def _said(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """What an operation says of its failure, without where it was defined."""
     text = str(error)
     if _NODE.search(text):
         lines = [each for each in text.split("[[{{node")[0].splitlines() if each.strip()]
-        said = lines[-1].strip() if lines else type(error).__name__
-        return re.sub(r"^\{\{[^}]*\}\} ?", "", said)
+        last = lines[-1].strip() if lines else type(error).__name__
+        return re.sub(r"^\{\{[^}]*\}\} ?", "", last)
     return first_line(error)
 
 
@@ -182,10 +182,11 @@ def _unsafe(function: Any) -> str | None:
     if concrete is None:
         return None
     changed = _tensorflow.changing_resource_operations(concrete.graph)
+    changed += _tensorflow.operations_outside(concrete.graph)
     if not changed:
         return None
     return (
-        f"its values are not known: another call would change what cannot be put back "
+        "what it was given is not known: another call would change what cannot be put back "
         f"({', '.join(changed)})"
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -27,11 +26,7 @@ class CannotLookInsideError(NbfnError, NotImplementedError):
 
 
 class Instrument:
-    """Traces functions again, and calls a listener with each operation that is made.
-
-    Attributes:
-        hidden: Names of functions that are called, and to which nothing is attached.
-    """
+    """Traces functions again, and calls a listener with each operation that is made."""
 
     def __init__(self, listener: _tensorflow.Listener) -> None:
         if not _tensorflow.CAN_LISTEN:
@@ -39,7 +34,6 @@ class Instrument:
                 f"TensorFlow {tf.__version__} does not say which operations are made, so nbfn "
                 "cannot look inside of a graph; tf.debugging.enable_check_numerics() may help"
             )
-        self.hidden: dict[str, None] = {}
         self._heard_of: set[str] = set()
         self._listener = listener
         self._clones: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
@@ -75,7 +69,9 @@ class Instrument:
         before, _here.instrument = _here.instrument, self
         try:
             with (
-                stance.within("check_numerics"),
+                # The stance is taken already where everything is listened to, perhaps by an earlier
+                # cell: in another context, in which nothing of this one could be taken back.
+                contextlib.nullcontext() if eagerly else stance.within("check_numerics"),
                 _tensorflow.traced_anew(but=_tensorflow.ScopedFunction),
                 self.listening() if eagerly else contextlib.nullcontext(),
             ):
@@ -96,31 +92,24 @@ class Instrument:
         finally:
             _here.listening = before
 
+    def hidden_in(self, graph: Any) -> list[str]:
+        """The names of functions that a graph calls, and to which nothing is attached."""
+        graphs = (each for each in _tensorflow.graphs_in(graph) if each is not graph)
+        called = [str(each.name).removesuffix("_rewritten") for each in graphs]
+        return [name for name in dict.fromkeys(called) if name not in self._heard_of]
+
     def _heard(self, made: _tensorflow.NewOperation) -> Any:
         try:
             if made.operation is not None:
-                self._heard_of.add(str(getattr(made.operation.graph, "name", "")))
-                called = _called(made.operation)
-                if called is not None and called not in self._heard_of:
-                    self.hidden[called] = None
                 if not _tensorflow.trace_without_xla():
-                    self.hidden[str(made.operation.graph.name)] = None
                     return None
+                self._heard_of.add(str(getattr(made.operation.graph, "name", "")))
             return self._listener(made)
         except NbfnError:  # eagerly, an operation is looked at as it is made
             raise
         except Exception as error:
             tell_failure(f"could not look at an operation `{made.type}`", error)
             return None
-
-
-def _called(operation: Any) -> str | None:
-    """The name of the function that an operation calls; None if it is no call."""
-    if operation.type not in ("PartitionedCall", "StatefulPartitionedCall"):
-        return None
-    name = str(operation.get_attr("f").name)
-    found = re.fullmatch(r"__(?:inference|forward|backward)_(.+)_\d+", name)
-    return found[1] if found else name
 
 
 class _Here(threading.local):

@@ -14,10 +14,11 @@ import tensorflow as tf
 from nbfn import _tensorflow
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import health_of, is_float
+from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.monitor import Finding, Monitor
 from nbfn.functions.recording.recorded import Recorded
-from nbfn.text import count, first_line, join
+from nbfn.text import count, join
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,12 @@ def _notes(
     function: Any, instrument: Instrument, concrete: Any, error: Exception | None
 ) -> Iterator[str]:
     if error is not None:
-        yield f"the call raised {type(error).__name__} ({first_line(error)}), and ended there"
+        yield f"the call raised {type(error).__name__} ({reason_of(error)}), and ended there"
     if function._jit_compile:
         yield (
             "it ran without XLA, which is not seen into: compiled, numbers may be rounded otherwise"
         )
-    for name in instrument.hidden:
+    for name in instrument.hidden_in(concrete.graph):
         yield f"`{name}` was traced before, and nbfn could not trace it again to look into it"
     random = _tensorflow.stateful_random_operations(concrete.graph)
     if random:
@@ -119,8 +120,8 @@ def _notes(
             "draws other numbers"
         )
     resources = _tensorflow.changing_resource_operations(concrete.graph)
+    resources += _tensorflow.operations_outside(concrete.graph)
     if resources:
         yield (
-            f"it changes state outside of variables ({', '.join(resources)}), which was not put "
-            "back"
+            f"it does what was not put back, and the next call does again ({', '.join(resources)})"
         )

@@ -22,17 +22,18 @@ from nbfn.code import is_library, plain_function
 from nbfn.errors import NbfnError
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.inside.extent import Extent, extent_of
+from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import Origins
 from nbfn.functions.inside.words import is_users, spot_of
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site, site_of
-from nbfn.text import count, data_size, first_line
+from nbfn.text import count, data_size
 
 MAX_TURNS = 100
-"""So many values are kept of what is computed more than once: the newest."""
+"""Number of values that are kept of what is computed more than once: the newest."""
 MAX_BYTES = 1 << 28
-"""So much is kept in all; of what comes later, only its extent."""
+"""Bytes that are kept in all; of what comes later, only the extent is kept."""
 _AUTOGRAPHS = re.compile(r"(ag__|fscope|itr|do_return|retval_|get_state|set_state|.*_\d*$|\.)")
 
 
@@ -226,9 +227,7 @@ def values(
         _, _, error = trial.serve(made)
     found = [each for each in collector.found.values() if each.turns]
     found.sort(key=lambda each: (str(each.site.file), each.site.line or 0))
-    notes = (
-        [] if error is None else [f"the call raised {type(error).__name__}: {first_line(error)}"]
-    )
+    notes = [] if error is None else [f"the call raised {type(error).__name__}: {reason_of(error)}"]
     lost = sum(1 for each in found if not each.arrays)
     if lost:
         notes.append(f"{count(lost, 'value')} beyond {data_size(MAX_BYTES)} not kept")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -20,10 +21,12 @@ _blocks: ContextVar[tuple[tuple[Stance, frozenset[str]], ...]] = ContextVar("sta
 
 
 class _Everywhere:
-    """The stance outside every with-block, and how many stances have been set at all."""
+    """The stance outside every with-block, and whether any other than the default is taken."""
 
     stance: Stance = "default"
     used = False
+    open_blocks = 0
+    lock = threading.Lock()
     block: AbstractContextManager[None] | None = None
 
 
@@ -77,12 +80,20 @@ def _taken(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
 @contextmanager
 def within(wanted: Stance, functions: frozenset[str] = frozenset()) -> Iterator[None]:
     """A stance for the code in a with-block, of all functions or of those with these ids."""
-    _Everywhere.used = True
+    _count_blocks(1)
     token = _blocks.set((*_blocks.get(), (wanted, functions)))
     try:
         yield
     finally:
         _blocks.reset(token)
+        _count_blocks(-1)
+
+
+def _count_blocks(change: int) -> None:
+    """Says that a block was opened or closed: calls ask for stances only while there are any."""
+    with _Everywhere.lock:
+        _Everywhere.open_blocks += change
+        _Everywhere.used = bool(_Everywhere.open_blocks) or _Everywhere.stance != "default"
 
 
 def set_stance(name: str) -> None:
@@ -96,7 +107,7 @@ def set_stance(name: str) -> None:
         block.__enter__()
         _Everywhere.block = block
     _Everywhere.stance = wanted
-    _Everywhere.used = True
+    _count_blocks(0)
 
 
 def stance_of(function_id: str, own: Stance | None) -> Stance:

@@ -203,10 +203,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         __tracebackhide__ = True
         recorder = self.recorder
         stance = stance_of(self.id, recorder.own_stance)
-        if stance == "eager":
-            return self._run_eagerly(args, kwargs)
-        if stance == "check_numerics":
-            return checked_call(self, args, kwargs)
+        if stance != "default":
+            if stance == "eager":
+                return self._run_eagerly(args, kwargs)
+            if stance == "check_numerics":
+                return checked_call(self, args, kwargs)
         if self.converts:
             args, kwargs = self._converted(args, kwargs)
         state = recorder.guards.state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from nbfn.errors import tell_failure
 from nbfn.functions.postmortem import failure_in, seconds_of
 
 MAX_SECONDS = 5.0
@@ -21,16 +22,22 @@ def add_values(error: BaseException) -> None:
     if not isinstance(error, tf.errors.OpError) or hasattr(error, _DONE):
         return
     setattr(error, _DONE, True)
+    try:
+        note = _note(error)
+    except Exception as other:  # the error itself is shown in any case
+        tell_failure("could not look at what an operation was given", other)
+        return
+    if note:
+        error.add_note(note)
+
+
+def _note(error: BaseException) -> str | None:
     seconds = seconds_of(error)
     if seconds is None:
-        return
+        return None
     if seconds > MAX_SECONDS:
-        error.add_note("nbfn.postmortem(debug=False) shows what the operation was given")
-        return
+        return "nbfn.postmortem(debug=False) shows what the operation was given"
     failure = failure_in(error)
-    if failure is None:
-        return
-    if failure.origin is not None:
-        error.add_note(f"{failure.sentence}. {_HINT}")
-    elif failure.notes:
-        error.add_note("; ".join(failure.notes))
+    if failure is None or failure.origin is not None:
+        return None if failure is None else f"{failure.sentence}. {_HINT}"
+    return "; ".join(failure.notes) or None

@@ -191,6 +191,19 @@ def test_what_cannot_be_put_back_is_not_run_again() -> None:
     assert next(elements).numpy() == 1
 
 
+@pytest.mark.parametrize("effect", [tf.print, lambda x: tf.py_function(print, [x], [])])
+def test_what_is_seen_outside_is_not_done_again(effect, capfd) -> None:
+    @nbfn.function
+    def step(x):
+        effect(x)
+        return tf.gather(table, tf.cast(x, tf.int32))
+
+    error = error_of(step, values)
+    capfd.readouterr()
+    assert "cannot be put back" in failure_in(error).sentence
+    assert "7" not in "".join(capfd.readouterr())
+
+
 def test_an_error_of_no_graph() -> None:
     assert failure_in(ValueError("no")) is None
     assert failure_in(error_of(lambda: tf.gather(table, 9))) is None

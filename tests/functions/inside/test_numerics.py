@@ -30,6 +30,7 @@ def test_the_line_is_found(fault) -> None:
     first = found.findings[0]
     assert first.site.line == line_of(ELSEWHERE.get(fault, fault)), found
     assert first.origin.is_gradient == (fault in GRADIENTS), found
+    assert not [note for note in found.notes if "traced before" in note]
     assert function.calls == 0
     assert not function.traces
 
@@ -217,3 +218,9 @@ def test_where_tensorflow_does_not_say_which_operations_are_made(monkeypatch) ->
     monkeypatch.setattr(nbfn._tensorflow, "CAN_LISTEN", False)
     with pytest.raises(NotImplementedError, match="enable_check_numerics"):
         nbfn.function(planted.log_of_relu).numerics(numbers)
+
+
+def test_a_function_that_cannot_be_traced_again_is_named(monkeypatch) -> None:
+    monkeypatch.setattr("nbfn._tensorflow.tracing.operations._functions", lambda but: [])
+    found = nbfn.function(planted.calls_traced_helper).numerics(numbers)
+    assert any("`traced_helper` was traced before" in note for note in found.notes)

@@ -108,3 +108,11 @@ def test_everywhere_and_back() -> None:
     finally:
         set_stance("default")
     assert np.isnan(nbfn.function(planted.square_root)(numbers).numpy()).any()
+
+
+def test_calls_outside_of_every_block_ask_for_no_stance() -> None:
+    from nbfn.functions.recording.stance import _Everywhere
+
+    with nbfn.stance(BLOCK), nbfn.stance("default"):
+        assert _Everywhere.used
+    assert not _Everywhere.used
