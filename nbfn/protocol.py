@@ -19,7 +19,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of the protocol, raised only for changes that an older client cannot read."""
 
 MIME_TYPE = "application/vnd.nbfn.view+json"

@@ -1118,7 +1118,7 @@ export interface Watch {
 }
 
 /** Version of the protocol that these types describe. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** What each of the totals means. */
 export const MEANINGS: Readonly<Record<keyof Totals, string>> = {

@@ -23,7 +23,7 @@ MAX_ROWS = 200
 MAX_NEWEST = 10
 """How many rows are shown of a table that grows with each run: the newest."""
 
-PAGE_NEWEST = 100
+PAGE_NEWEST = 50
 """How many of them a page gets, which shows them in steps."""
 
 MAX_TREE = 1000

@@ -49,7 +49,7 @@ SAVED_ROWS = 100
 SAVED_RUNS = 50
 """The most rows that it keeps for the runs of all cells; about 20 kB."""
 
-PAGE_ROWS = 100
+PAGE_ROWS = 50
 """The most traces and retraces of a function whose outline is shown."""
 
 Subscriber = Callable[[Any], None]

@@ -335,11 +335,11 @@ class Lab:
         )
 
     def open_section(self, title: str) -> Locator:
-        """Opens a section of the panel, unless it is open."""
+        """Opens a section of the panel, unless it is open; a toast may lie over it."""
         section = self.section(title)
         closed = section.locator("xpath=self::details[not(@open)]")
         if closed.count():
-            section.locator("summary").first.click()
+            section.locator("summary").first.evaluate("summary => summary.click()")
         return section
 
     def cell(self, index: int) -> Locator:

@@ -105,7 +105,7 @@ def test_a_notebook_keeps_the_newest_rows_only(kernel: Kernel) -> None:
     kernel.run("import warnings; warnings.simplefilter('ignore')")
     kernel.run("for n in range(1, 151): many(tf.ones([n]))")
     traces, retraces = kept(saved(shown(kernel.run("many"))["data"])).tables
-    assert len(traces.rows) == len(retraces.rows) == 100
+    assert len(traces.rows) == len(retraces.rows) == 50
     assert (traces.rows[0][0], traces.total) == ("150", 150)
 
 
