@@ -70,7 +70,9 @@ export class Store {
 
   /** Whether something was asked for that has not come: a snapshot, or an outline. */
   get isWaiting(): boolean {
-    return this._awaiting || [...this._looks.keys()].some(id => !this._current.has(id));
+    // A kernel that has told nothing yet, because nbfn is not loaded, knows no outlines.
+    const isMissing = (id: string) => !this._current.has(id);
+    return this._awaiting || (!!this._state && [...this._looks.keys()].some(isMissing));
   }
 
   /** Calls the listener after each change, until the returned function is called. */
