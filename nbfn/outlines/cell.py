@@ -44,7 +44,12 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
     made = [(segment, traces_of(rows, segment.function)) for segment in cell.segments]
     newest = [(segment, trace) for segment, traces in made for trace in traces[-MAX_TRACES:]]
     traces = [
-        (_lines(segment), signature(trace), reason([trace.cause]), *measures(trace))
+        (
+            _lines(segment),
+            signature(trace),
+            reason([trace.cause]),
+            *measures(_placed(trace, segment)),
+        )
         for segment, trace in newest
     ]
     header = ("lines", "signature", "cause", *MEASURES)
@@ -74,6 +79,12 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
         facts=[_times(cell)],
         summary=count(cell.runs, "run"),
     )
+
+
+def _placed(trace: protocol.TraceRecord, segment: protocol.Segment) -> protocol.TraceRecord:
+    """A trace whose place is the first line of its segment: it is made after the last."""
+    cell = trace.cell and trace.cell.model_copy(update={"line": segment.first})
+    return trace.model_copy(update={"cell": cell})
 
 
 def outline_of(rows: protocol.State, id: str) -> Outline:

@@ -61,7 +61,7 @@ def fold(lab: Lab, index: int, name: str) -> Locator:
 
 
 def test_pages_are_read_folded_and_acted_upon(ran: Lab) -> None:
-    assert sides(ran, 3)[:4] == ["(2,)", "(3,)", "2", "4"]
+    assert sides(ran, 3)[:4] == ["[2]", "[3]", "2", "4"]
 
     expect(title(ran, 5)).to_have_text("1 obstacle, 0 remarks")
     expect(ran.cell(5)).to_contain_text("write that part with TensorFlow's operations")
@@ -82,7 +82,7 @@ def test_pages_are_read_folded_and_acted_upon(ran: Lab) -> None:
     ran.cell(4).get_by_role("button", name=re.compile(r"^In \[2\], line 4$")).first.click()
     expect(ran.cell(1)).to_have_class(re.compile("jp-mod-active"))
 
-    assert sides(ran, 7) == ["(3,)", "(5,)", "4", "6"]
+    assert sides(ran, 7) == ["[3]", "[5]", "4", "6"]
     ran.cell(7).get_by_role("button", name="Let one trace serve").click()
     expect(ran.cell(8).locator(".cm-content")).to_have_text("f.relax()")
     ran.run(8)
@@ -106,7 +106,7 @@ def test_a_page_stays_without_a_kernel_and_without_a_script(ran: Lab, tmp_path: 
     expect(gone.cell(2)).to_contain_text("Let one trace serve every size of x")
     expect(gone.cell(2).locator(".nbfn-Remedy button")).to_have_count(0)
     expect(gone.cell(2).locator(".nbfn-Gone")).to_have_count(0)
-    assert sides(gone, 3)[:4] == ["(2,)", "(3,)", "2", "4"]
+    assert sides(gone, 3)[:4] == ["[2]", "[3]", "2", "4"]
 
     page = ran.open_as_html(NAME, tmp_path)
     expect(page.locator("body")).to_contain_text("f.relax()")

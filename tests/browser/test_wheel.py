@@ -40,7 +40,7 @@ def test_the_widget_and_the_panel_render(environment, browser, tmp_path) -> None
         lab.menu("Run", "Run All Cells")
         expect(lab.section("Functions")).to_contain_text("double")
         view = lab.cell(1).locator(".nbfn-View")
-        expect(view).to_contain_text("Retraced double: x (2,) → (3,)")
+        expect(view).to_contain_text("double(x) retraced: x: shape was [2], is [3]")
     finally:
         server.stop()
 
@@ -58,6 +58,6 @@ def test_notebook_7_renders_the_widget(environment, browser, tmp_path) -> None:
         expect(idle).to_be_attached()
         lab.menu("Run", "Run All Cells")
         view = lab.cell(1).locator(".nbfn-View")
-        expect(view).to_contain_text("Retraced double: x (2,) → (3,)")
+        expect(view).to_contain_text("double(x) retraced: x: shape was [2], is [3]")
     finally:
         server.stop()
