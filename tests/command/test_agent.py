@@ -9,6 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from nbfn.notebook.extension import unload
+from nbfn.protocol import PROTOCOL
 from nbfn.site import current_cell
 
 
@@ -29,7 +30,7 @@ def test_loading_nbfn_beside_the_cells_is_no_cell_and_leaves_no_name(
     names = set(shell.user_ns)
     asked = "__import__('nbfn.command.agent', fromlist=['_']).begin()"
     answer = shell.user_expressions({"it": asked})["it"]
-    assert answer["data"]["application/json"]["protocol"] == 1
+    assert answer["data"]["application/json"]["protocol"] == PROTOCOL
     assert current_cell() is None
     assert set(shell.user_ns) == names
     assert shell.execution_count == 1

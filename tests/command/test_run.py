@@ -108,7 +108,7 @@ def test_the_output_has_the_counts_and_outputs_of_the_notebook_alone(
 def test_the_report_is_one_file_that_leads_to_the_pages_of_causes_only(page: Page) -> None:
     assert not {"link", "img", "iframe"} & set(page.tags)
     elsewhere = {each for each in page.all("src", "href") if not each.startswith("#")}
-    assert elsewhere == {page_of_cause("shape")}
+    assert elsewhere == {page_of_cause(code) for code in ("shape", "first_trace", "export")}
 
 
 def test_the_report_holds_the_session_for_its_views(page: Page) -> None:
@@ -128,10 +128,10 @@ def test_the_report_says_what_the_session_was(page: Page) -> None:
         "x : shape was [1, 4], is [2, 4]",
         "Remedy Let one trace serve every size of x predict.relax()",
         "x: float32[1, 4]",
-        "weight float32[4, 2] variable CPU:0",
+        "weight float32[4, 2] CPU:0 variable",
         "computes the same with the inputs of a real call",
         "largest difference 0",
-        "step(x) gone by the end · 3 calls · 0 hits · 3 traces · 2 retraces",
+        "step(x) gone by the end · 3 calls, 0 hits, 3 traces, 2 retraces",
         "raised KeyError, as its tag allows",
         "/device:CPU:0 CPU",
     ):
