@@ -10,6 +10,7 @@ from nbfn.functions.calls.call import Call
 from nbfn.functions.retraces.explain import explain
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.key import Key, TensorLeaf
+from nbfn.text import sizes
 
 if TYPE_CHECKING:
     from nbfn.functions.traces.trace import Trace
@@ -57,7 +58,7 @@ def _widened(wanted: Key, made: Key) -> list[Cause]:
         if not (isinstance(leaf, TensorLeaf) and isinstance(needed, TensorLeaf)):
             continue
         if leaf.spec != needed.spec and leaf.shape != needed.shape:
-            old, new = str(needed.shape), str(leaf.shape)
+            old, new = sizes(needed.shape), sizes(leaf.shape)
             sentence = f"`{path}`: the new trace serves {new} too, widened by reduce_retracing"
             found.append(Cause("widened", sentence, path, old, new))
     return found
