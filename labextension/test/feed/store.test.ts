@@ -187,6 +187,16 @@ describe('Store', () => {
     expect(look).toHaveBeenLastCalledWith([]);
   });
 
+  it('waits for no outline of a kernel that has told nothing', () => {
+    const store = new Store({});
+    store.look('f1');
+    expect(store.isWaiting).toBe(false);
+    store.receive(snapshot({ functions: table(fn()) }));
+    expect(store.isWaiting).toBe(true);
+    store.forget();
+    expect(store.isWaiting).toBe(false);
+  });
+
   it('takes the outlines of a patch, and keeps the others', () => {
     const store = new Store();
     const pages = { f1: outline(), f2: outline() };
