@@ -11,8 +11,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
-from nbfn.stacks import stack_of
+# By its file: this runs in Pythons that have none of nbfn's dependencies.
+_FILE = Path(__file__).parents[2] / "nbfn" / "stacks.py"
+_SPEC = spec_from_file_location("stacks", _FILE)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+_stacks = module_from_spec(_SPEC)
+sys.modules["stacks"] = _stacks
+_SPEC.loader.exec_module(_stacks)
+stack_of = _stacks.stack_of
+
 
 SWITCHING = 1e-5
 """Seconds after which a thread lets another one run; 500 times as often as usual."""

@@ -11,16 +11,21 @@ from types import CodeType
 from typing import Any
 
 
-@functools.lru_cache(1024)
 def source_of(code: CodeType) -> ast.FunctionDef | ast.Lambda | None:
     """The source of a function's code, with the lines of its file.
 
     Returns:
         None if there is no source, or several functions of it may be the one.
     """
+    return _source_of(code, code.co_filename)
+
+
+@functools.lru_cache(1024)
+def _source_of(code: CodeType, file: str) -> ast.FunctionDef | ast.Lambda | None:
+    # Code of two files may be equal: CPython does not compare their names.
     first = code.co_firstlineno
     try:
-        lines = inspect.getblock(linecache.getlines(code.co_filename)[first - 1 :])
+        lines = inspect.getblock(linecache.getlines(file)[first - 1 :])
         text = "".join(lines)
         is_indented = text[:1].isspace()
         tree = ast.parse(f"if 1:\n{text}" if is_indented else text)

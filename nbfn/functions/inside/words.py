@@ -75,14 +75,15 @@ _BELOW = tuple(os.path.dirname(str(each.__file__)) + os.sep for each in (tf, np,
 
 def spot_of(frame: FrameType) -> Spot:
     """Where a frame of the user's is now."""
-    return _spot(frame.f_code, frame.f_lasti)
+    return _spot(frame.f_code, frame.f_lasti, frame.f_code.co_filename)
 
 
 @functools.lru_cache(4096)
-def _spot(code: CodeType, instruction: int) -> Spot:
+def _spot(code: CodeType, instruction: int, file: str) -> Spot:
+    # Code of two files may be equal: CPython does not compare their names.
     positions = list(code.co_positions())[instruction // 2]
     line = positions[0] or code.co_firstlineno
-    file, number, function = code.co_filename, line, code.co_name
+    number, function = line, code.co_name
     origin = _tensorflow.original_line(file, line) if GENERATED in file else None
     if origin is not None:
         file, number, function = origin
