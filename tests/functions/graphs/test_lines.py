@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -72,3 +75,14 @@ def test_what_is_no_function_or_does_not_fit() -> None:
         nbfn.lines(lambda x: x, batch)
     with pytest.raises(tf.errors.InvalidArgumentError):
         nbfn.lines(nbfn.function(lambda i: tf.gather(batch, i)), tf.constant(999))
+
+
+def test_equal_code_of_two_files_is_shown_with_its_own_file(tmp_path: Path) -> None:
+    shown = []
+    for name in ("first", "second"):
+        file = tmp_path / f"{name}.py"
+        file.write_text(f"{name} = function(lambda x: x @ x)\n")
+        space: dict[str, Any] = {"function": nbfn.function, "__name__": "__main__"}
+        exec(compile(file.read_text(), str(file), "exec"), space)
+        shown += [each.text for each in nbfn.lines(space[name], batch).lines[:1]]
+    assert [each[:6] for each in shown] == ["first ", "second"]
