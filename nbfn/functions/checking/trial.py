@@ -217,11 +217,6 @@ class Trial:
         """The positional and the keyword arguments, as the input signature converts them."""
         return self._args, self._kwargs
 
-    @property
-    def variables(self) -> VariableState:
-        """The variables of the function, and the values that they get back."""
-        return self._variables
-
     def eagerly(self) -> Any:
         """Runs the Python."""
         function = self._function

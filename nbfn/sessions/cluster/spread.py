@@ -30,6 +30,18 @@ class Spread:
         self.strategy = strategy
         self.label = f"{name_of(strategy)} with {strategy.num_replicas_in_sync} replicas"
 
+    @functools.cached_property
+    def averages_gradients(self) -> bool:
+        """Whether `_average_gradients` works with this Keras: a step of one, by each replica."""
+        import keras
+
+        with self.strategy.scope():
+            weight = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)
+            optimizer = keras.optimizers.SGD(1.0)
+            optimizer.build([weight])
+            self.run(lambda: optimizer.apply([tf.constant(1.0)], [weight]))
+        return bool(weight.numpy() == -1.0)
+
     def run(
         self, function: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
@@ -192,16 +204,3 @@ def name_of(strategy: Any) -> str:
     """The name of a strategy's class in ``tf.distribute``, which is not always the class's own."""
     multi = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     return "MultiWorkerMirroredStrategy" if multi else type(strategy).__name__
-
-
-@functools.lru_cache(1)
-def averages_gradients(spread: Spread) -> bool:
-    """Whether `_average_gradients` works with this Keras: a step of one, by each replica."""
-    import keras
-
-    with spread.strategy.scope():
-        weight = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)
-        optimizer = keras.optimizers.SGD(1.0)
-        optimizer.build([weight])
-        spread.run(lambda: optimizer.apply([tf.constant(1.0)], [weight]))
-    return bool(weight.numpy() == -1.0)

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from nbfn.functions import TracedFunction
 from nbfn.sessions.cluster.errors import StrategyError
-from nbfn.sessions.cluster.spread import IN_SCOPE, Spread, averages_gradients, name_of
+from nbfn.sessions.cluster.spread import IN_SCOPE, Spread, name_of
 
 
 class _Current:
@@ -85,7 +85,7 @@ def run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
             f"{name_of(spread.strategy)} runs nothing itself; give the call to its coordinator: "
             "tf.distribute.coordinator.ClusterCoordinator(strategy).schedule(function, args)"
         )
-    if not averages_gradients(spread):
+    if not spread.averages_gradients:
         raise StrategyError(
             "optimizers of the installed Keras put the gradients of replicas together in a way "
             "that nbfn does not know, so that steps would have the wrong length; use "
