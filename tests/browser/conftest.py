@@ -330,8 +330,10 @@ class Lab:
         return self.page.locator("#nbfn-session-panel")
 
     def section(self, title: str) -> Locator:
+        """A section of the view that is seen: the panel keeps those of other sessions, hidden."""
         return self.panel.locator(
-            ".nbfn-Section", has=self.page.locator(f'.nbfn-Section-title:text-is("{title}")')
+            ".nbfn-Panel-view:not([hidden]) .nbfn-Section",
+            has=self.page.locator(f'.nbfn-Section-title:text-is("{title}")'),
         )
 
     def open_section(self, title: str) -> Locator:
