@@ -105,7 +105,7 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
     changed in an object and in its parts, as ``trainable`` of a model does, is one change. A
     setting that comes or goes is Keras's doing: an optimizer gets its momentums in its first step.
     """
-    found = changes(before, after)
+    found = _with_hidden(changes(before, after))
     routes = {source.route for source, _ in found}
     is_another = any(set(_IDENTITIES) & {old.kind, new.kind} for _, (old, new) in found)
     return [
@@ -115,6 +115,26 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
         and ((source in before and source in after) or not (is_another or source.kind == "setting"))
         and routes.isdisjoint(routes_above(source.route))
     ]
+
+
+def _with_hidden(found: list[Change]) -> list[Change]:
+    """Joins an attribute that an object has got or lost with that of its class, as one change."""
+    of_classes = {
+        source.name.rpartition(".")[2]: (source, old, new)
+        for source, (old, new) in found
+        if _is_of_class(source) and ABSENT in (old, new)
+    }
+    joined: dict[Source, tuple[Fingerprint, Fingerprint]] = dict(found)
+    for source, (old, new) in found if of_classes else ():
+        hidden, before, after = of_classes.get(source.name.rpartition(".")[2], (source, old, new))
+        if hidden != source and ABSENT in (old, new) and (old == ABSENT) != (before == ABSENT):
+            joined[source] = (before, new) if old == ABSENT else (old, after)
+            joined.pop(hidden, None)
+    return list(joined.items())
+
+
+def _is_of_class(source: Source) -> bool:
+    return source.route.startswith(OF_CLASS)
 
 
 def routes_above(route: str) -> Iterator[str]:
@@ -127,5 +147,7 @@ def routes_above(route: str) -> Iterator[str]:
             yield before + attribute
 
 
+OF_CLASS = "class "
+"""The routes of what a class holds itself begin so."""
 _IDENTITIES = ("function", "object")
 _STEP = re.compile(r"[.\[(/<]")

@@ -26,7 +26,7 @@ from nbfn.state.bytecode.dynamic_attributes import ANY
 from nbfn.state.bytecode.graph_time import NOTHING, GraphTime
 from nbfn.state.bytecode.parts import Part
 from nbfn.state.bytecode.reads import Named, reads
-from nbfn.state.state import Source, State
+from nbfn.state.state import OF_CLASS, Source, State
 from nbfn.state.values.classes import fingerprint_of_class
 from nbfn.state.values.fingerprints import (
     ABSENT,
@@ -376,7 +376,7 @@ class Walk:
 
     def _class_attribute(self, cls: type, attribute: str) -> None:
         value = vars(cls)[attribute]
-        route = f"{cls.__module__}.{cls.__qualname__}.{attribute}"
+        route = f"{OF_CLASS}{cls.__module__}.{cls.__qualname__}.{attribute}"
         source = Source("attribute", f"{cls.__name__}.{attribute}", route)
         if source in self.guards.fingerprints or is_a(value, MemberDescriptorType):
             return

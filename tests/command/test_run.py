@@ -140,7 +140,8 @@ def test_the_report_says_what_the_session_was(page: Page) -> None:
 
 
 def test_the_report_shows_a_cell_line_by_line(page: Page) -> None:
-    assert re.search(r"total = total \+ .*?\)\) graph", page.text)
+    # On a busy machine the graph may not be the faster way.
+    assert re.search(r"total = total \+ .*?\)\) (graph|Python .*?too short)", page.text)
     assert re.search(r"5 print\('<b>done</b>'\) Python prints", page.text)
 
 

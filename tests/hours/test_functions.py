@@ -550,7 +550,6 @@ print(z[0].numpy().round(3))
                 "convert",
                 retraces=1,
                 because="attribute `level.value` was 1, is 3",
-                known={"causes": faults.SHADOWED},
             ),
             run("compare", retraces=1),
             run("cell", retraces=1),

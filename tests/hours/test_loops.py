@@ -432,7 +432,6 @@ ensemble(x[:2]).numpy().round(3)
             run(
                 "models",
                 stale={"train", "compare", "ensemble", "call"},
-                known={"names": faults.OLD_NAMES},
             ),
             run("train", retraces=2),
             run("compare", "ensemble", "call"),

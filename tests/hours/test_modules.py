@@ -79,7 +79,6 @@ print(net.seen.numpy())
             run(
                 "make",
                 stale={"train", "predict", "save", "resume", "slope"},
-                known={"names": faults.OLD_NAMES},
             ),
             run("resume", "train", "predict", stale={"save", "slope"}),
             restart(),
@@ -90,7 +89,6 @@ print(net.seen.numpy())
             run(
                 "make",
                 stale={"train", "predict", "save", "resume"},
-                known={"names": faults.OLD_NAMES},
             ),
             run("resume", "train"),
             run("predict", "save"),

@@ -53,6 +53,26 @@ def test_an_attribute_that_appears_on_the_instance_or_the_class() -> None:
     assert float(c.m(ONE)) == 5.0
 
 
+def test_an_attribute_that_hides_one_of_the_class_is_one_change() -> None:
+    class Level:
+        value = 1.0
+
+    level = Level()
+    f = nbfn.function(lambda x: x * level.value)
+    f(ONE)
+    level.value = 3.0
+    assert float(f(ONE)) == 3.0
+    level.value = 4.0
+    f(ONE)
+    del level.value
+    assert f.explain(ONE).trace is f.traces[0]
+    Level.value = 5.0
+    assert float(f(ONE)) == 5.0
+    sentences = [[cause.sentence for cause in each.causes] for each in f.retraces]
+    assert sentences[0] == ["attribute `level.value` was 1.0, is 3.0"]
+    assert len(sentences[1]) == len(sentences[2]) == 1
+
+
 def test_bound_methods_callable_objects_and_partials_that_are_traced() -> None:
     class T:
         def __init__(self) -> None:

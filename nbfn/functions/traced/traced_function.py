@@ -165,6 +165,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             None if no name leads to it.
         """
         owner = self.owner
+        variables = getattr(plain_function(self.python_function), "__globals__", {})
+        if self.known_as is not None and variables.get(self.known_as) is self:
+            return self.known_as
         for name, value in self.recorder.roots():
             if value is self:
                 return name

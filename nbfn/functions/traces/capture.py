@@ -92,9 +92,10 @@ class Captures(tuple[Capture, ...]):
 
 
 def captures_in(traces: Iterable[Any], stale: Collection[int] = ()) -> Captures:
-    """What some traces captured, each thing once, under the first of its names.
+    """Returns what some traces captured, each thing once, under the name that it has now.
 
-    What only stale traces captured, given by their numbers, comes last and is marked.
+    What no name of the notebook leads to any more keeps the name under which it was traced. What
+    only stale traces captured, given by their numbers, comes last and is marked.
     """
     found: dict[str, Capture] = {}
     past: dict[str, Capture] = {}
@@ -104,7 +105,15 @@ def captures_in(traces: Iterable[Any], stale: Collection[int] = ()) -> Captures:
                 past.setdefault(capture.id, replace(capture, is_current=False))
             else:
                 found.setdefault(capture.id, capture)
-    return Captures({**found, **past, **found}.values())
+    return Captures(_named_now({**found, **past, **found}.values()))
+
+
+def _named_now(captures: Collection[Capture]) -> Iterator[Capture]:
+    """Gives captures the names by which the notebook reaches them now, where there are any."""
+    targets = {id(each.value): each for each in captures if each.is_alive}
+    names = names_for({key: each.value for key, each in targets.items()}, ()) if targets else {}
+    now = {targets[key].id: name for key, name in names.items()}
+    return (replace(each, name=now.get(each.id, each.name)) for each in captures)
 
 
 def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import keras
 import pytest
@@ -98,3 +99,16 @@ def test_a_capture_keeps_nothing_alive() -> None:
     gc.collect()
     with pytest.raises(ReferenceError, match="`holder/0` no longer exists"):
         capture.value  # noqa: B018
+
+
+def test_a_variable_has_the_name_that_the_notebook_has_for_it_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    namespace = sys.modules["__main__"].__dict__
+    monkeypatch.setitem(namespace, "net", {"w": tf.Variable(1.0)})
+    f = nbfn.function(lambda x: x * namespace["net"]["w"])
+    f(1.0)
+    assert [each.name for each in f.captures] == ["net/w"]
+    monkeypatch.setitem(namespace, "before", namespace["net"])
+    monkeypatch.setitem(namespace, "net", {"w": tf.Variable(2.0)})
+    assert [each.name for each in f.captures] == ["before/w"]

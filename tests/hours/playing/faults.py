@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-OLD_NAMES = "captures of stale traces keep names that lead elsewhere now"
 CUSTOM_GRADIENTS = "TensorFlow keeps the graph of each gradient of a tf.custom_gradient"
 KEPT_NAMES = "where a graph with a write fails, the names of its lines keep what they held"
 DEFAULTS = "an item that a defaultdict made while a trace was made is not made when it serves again"
-SHADOWED = "an attribute that hides one of the class is told as two changes, one that is not there"
 GONE_CODE = "traces of constants of a helper file that were edited are kept"
