@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from nbfn.functions.recording.refusal import RunEagerly, TraceLimitError
 from nbfn.site import warn
-from nbfn.text import count
+from nbfn.text import count, reasons
 
 if TYPE_CHECKING:
-    from nbfn.functions.traces.cause import Retrace
+    from nbfn.functions.traces.cause import Cause, Retrace
 
 OnLimit = Literal["warn", "raise", "evict", "eager"]
 
 
 RETRACES, CALLS = 5, 10
-"""So many retraces in so many calls are told."""
+"""This many retraces within this many calls are warned of."""
 
 
 @dataclass
@@ -42,6 +42,8 @@ class Limit:
     _warned: bool = field(default=False, repr=False)
     _warned_of_ratio: bool = field(default=False, repr=False)
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
+    _in_vain: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
+    _warned_of_vain: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.max_traces is not None and self.max_traces < 1:
@@ -110,4 +112,24 @@ class Limit:
             + (f"{often} of them share a cause: " if often > 1 else "the last one: ")
             + f"{newest.sentence}."
             + (f"\n{remedy}" if remedy else "")
+        )
+
+    def warn_of_traces_in_vain(self, name: str, calls: int, causes: Sequence[Cause]) -> None:
+        """Warns once if five of ten calls are traced for changes that make no difference.
+
+        Args:
+            name: The function's name.
+            calls: How many calls it has had, this one included.
+            causes: What has changed since the trace that serves this call, too.
+        """
+        self._in_vain.append(calls)
+        is_dense = len(self._in_vain) == RETRACES and calls - self._in_vain[0] < CALLS
+        if not (is_dense and causes) or self._warned_of_vain:
+            return
+        self._warned_of_vain = True
+        warn(
+            f"`{name}` was traced in {RETRACES} of its last {calls - self._in_vain[0] + 1} calls "
+            f"only to find that what has changed makes no difference: {reasons(causes)}.\n"
+            "Let it be the same in all calls, or do not look for such changes: "
+            'nbfn.function(…, on_stale="ignore")'
         )

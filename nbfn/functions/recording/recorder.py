@@ -21,6 +21,7 @@ from nbfn.functions.recording.refusal import (
 )
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, enforce, stance_of
+from nbfn.functions.retraces.explain import stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
@@ -292,6 +293,7 @@ class Recorder(Record):
                 and trace.differs_in_state_alone(key, call.wanted.context)
                 and _tensorflow.do_the_same(known, concrete)
             ):
+                causes = stale(trace.state.differences(call.wanted.state))
                 with self.lock:
                     seconds = time.perf_counter() - call.missed_at
                     self.trace_seconds += seconds
@@ -300,6 +302,8 @@ class Recorder(Record):
                     trace.context, trace.state = call.wanted.context, call.wanted.state
                     trace.watch_guarded(self.guards.references(), self._gone)
                 self.on_cache_change()
+                if self.warns:
+                    self.limit.warn_of_traces_in_vain(self.name, self.calls + 1, causes)
                 call.runs_next()
                 return known
         return None

@@ -132,6 +132,26 @@ def test_gradients_of_the_users_count() -> None:
         assert tape.gradient(y, X).numpy().tolist() == [slope, slope]
 
 
+def test_traces_in_vain_at_each_call_are_warned_of_once() -> None:
+    space, f = traced("def f(x):\n    return x if token is None else x + 1.0", token=object())
+    with pytest.warns(nbfn.NbfnWarning, match="makes no difference: global `token`") as told:
+        for _ in range(12):
+            space["token"] = object()
+            f(X)
+    assert len(told) == 1
+    assert f.calls == 12
+
+
+def test_a_trace_in_vain_now_and_then_is_not_warned_of(recwarn: Any) -> None:
+    space, f = traced("def f(x):\n    return x if token is None else x + 1.0", token=object())
+    for i in range(24):
+        if i % 4 == 0:
+            space["token"] = object()
+        f(X)
+    assert not recwarn.list
+
+
+@pytest.mark.filterwarnings("ignore:.*makes no difference")
 def test_a_context_variable_that_is_set_at_each_call() -> None:
     mode: ContextVar[Any] = ContextVar("mode", default=None)
     _, f = traced("def f(x):\n    return x if mode.get() is None else x + 1.0", mode=mode)
