@@ -15,6 +15,7 @@ from nbfn._tensorflow.autograph.source_map import (
     leave_alone,
     original_line,
     origins,
+    raised_in_python,
 )
 from nbfn._tensorflow.base import (
     Function,

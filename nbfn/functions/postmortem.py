@@ -105,17 +105,25 @@ def _users(entry: TracebackType | None) -> TracebackType | None:
 
 
 def _called(error: BaseException) -> tuple[Any, Any, Any] | None:
-    """The outermost traced function whose call has raised an error, and its arguments."""
-    if not isinstance(error, tf.errors.OpError):
+    """The outermost traced function whose graph has raised an error, and the call's arguments.
+
+    A function whose Python has raised it, while it was traced or run eagerly, is none.
+    """
+    if not isinstance(error, tf.errors.OpError) or _tensorflow.raised_in_python(error):
         return None
+    found = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        for called, args, kwargs in _call_in(frame):
-            if isinstance(called, TracedFunction):
-                return called, args, kwargs
-            again = function(plain_function(called.python_function))
-            owner = _tensorflow.method_owner(called)
-            return again, (*(() if owner is None else (owner,)), *args), kwargs
-    return None
+        found = found or next(_call_in(frame), None)
+        if not is_library(frame.f_code.co_filename):
+            found = None
+    if found is None:
+        return None
+    called, args, kwargs = found
+    if isinstance(called, TracedFunction):
+        return called, args, kwargs
+    again = function(plain_function(called.python_function))
+    owner = _tensorflow.method_owner(called)
+    return again, (*(() if owner is None else (owner,)), *args), kwargs
 
 
 def _call_in(frame: FrameType) -> Iterator[tuple[Any, Any, Any]]:

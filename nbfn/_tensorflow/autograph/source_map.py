@@ -123,3 +123,8 @@ def _conversions() -> Iterator[Any]:
         if transpiler is not None:
             for by_options in list(transpiler._cache._cache.values()):
                 yield from list(by_options.values())
+
+
+def raised_in_python(error: BaseException) -> bool:
+    """Returns whether code that AutoGraph converted has raised an error; False if it cannot tell."""
+    return hasattr(error, "ag_error_metadata")

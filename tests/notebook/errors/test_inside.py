@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import nbfn
+
 CELL = """%%tf_function
 
 def step(x):
@@ -27,6 +29,17 @@ def test_numerics_names_the_line_of_the_cell(step, run) -> None:
         assert "-inf (1 of 2 values, the first at [1])" in text
         assert "0 in `shifted` (float32[2], 0 to 1)" in text
     assert "NbfnError" not in run("step(x)").text
+
+
+def test_an_error_while_a_function_is_traced_has_no_values(run, refused, recwarn) -> None:
+    run("import nbfn\nx = tf.ones([2])")
+    for decorator in ("@nbfn.function", "@tf.function"):
+        text = refused(
+            f"{decorator}\ndef f(x):\n    with tf.compat.v1.Session() as s:\n"
+            "        return s.run(x)\nf(x)"
+        )
+        assert "was given" not in text
+    assert not [each for each in recwarn if issubclass(each.category, nbfn.NbfnWarning)]
 
 
 def test_lines_and_values(step, run) -> None:
