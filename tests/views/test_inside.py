@@ -65,3 +65,5 @@ def test_a_run_has_them_too() -> None:
     titles = [each.title for each in page.groups]
     assert titles[0].startswith("`<lambda>`: infinity in 1 operation")
     assert len(titles) == 3
+    (found,) = page_of(function.check(x, numerics=True)).groups
+    assert found.title == titles[0]

@@ -56,12 +56,14 @@ class Check:
         differences: What an eager call and a call served by a trace do differently.
         notes: What could not be compared, or is worth knowing.
         variables: Number of variables that were compared.
+        numerics: The operations that gave NaN or infinity, if that was asked for.
     """
 
     function: str
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
     variables: int
+    numerics: Any = None
 
     @property
     def ok(self) -> bool:
@@ -79,7 +81,9 @@ class Check:
             number = count(len(self.differences), "thing")
             head = f"`{self.function}` does {number} differently when it is traced ({compared}):"
         lines = [f"  {difference}" for difference in self.differences]
-        return "\n".join([head, *lines, *(f"  note: {note}" for note in self.notes)])
+        notes = [f"  note: {note}" for note in self.notes]
+        numerics = [] if self.numerics is None else [repr(self.numerics)]
+        return "\n".join([head, *lines, *notes, *numerics])
 
 
 def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Check:

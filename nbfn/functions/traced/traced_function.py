@@ -628,15 +628,21 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.placement = watched.placement
         return replace(watched, numerics=found, values=kept)
 
-    def check(self, *args: Any, **kwargs: Any) -> Check:
+    def check(self, *args: Any, numerics: bool = False, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
 
         Nothing stays changed: variables and Python state get back what they held.
 
+        Args:
+            *args: Positional arguments of the call.
+            numerics: Whether to look for NaN and infinity, too, as `numerics` does.
+            **kwargs: The other arguments of the call.
+
         Raises:
             CheckError: If the arguments do not fit the function.
         """
-        return check(self, args, kwargs)
+        found = check(self, args, kwargs)
+        return replace(found, numerics=self.numerics(*args, **kwargs)) if numerics else found
 
     def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
         """Finds the operations of a call that give NaN or infinity from finite numbers.

@@ -87,6 +87,7 @@ def check_outline(check: Check) -> Outline:
         title,
         [compared, *(f"note: {note}" for note in check.notes)],
         (Table("differences", ("where", "kind", "what"), rows, open=True),),
+        [] if check.numerics is None else [replace(numerics_outline(check.numerics), open=True)],
         verdict="passed" if check.ok else "failed",
     )
 

@@ -198,6 +198,14 @@ def test_run_may_look_first() -> None:
     assert run.value.numpy() == -np.inf
 
 
+def test_a_check_may_look_too() -> None:
+    check = nbfn.function(planted.log_of_relu).check(numbers, numerics=True)
+    assert check.ok
+    assert repr(check).endswith(repr(check.numerics))
+    assert check.numerics.findings
+    assert nbfn.function(planted.log_of_relu).check(numbers).numerics is None
+
+
 def test_a_watched_function_and_a_watched_model() -> None:
     watched = nbfn.watch(planted.traced[planted.traced_helper])
     found = watched.numerics(numbers)
