@@ -90,10 +90,10 @@ class Agent:
         if (
             "nbfn.sessions.session" in sys.modules
         ):  # which the notebook's first use of TensorFlow loads
-            from nbfn.sessions.environment import tell_environment
+            from nbfn.sessions.environment import update_environment
             from nbfn.sessions.session import session
 
-            tell_environment(session().named(), now=True)
+            update_environment(session().named(), now=True)
         self._feed.flush()
         with self._lock:
             put, self._put = self._put, {}

@@ -235,11 +235,11 @@ class Hooks:
         """
         if not self._discovering:
             return
-        from nbfn.sessions.environment import tell_environment
+        from nbfn.sessions.environment import update_environment
         from nbfn.sessions.session import Session
 
         try:
-            tell_environment(Session(self._shell.user_ns).named())
+            update_environment(Session(self._shell.user_ns).named())
         except Exception as error:
             tell_failure("could not look at the models and devices", error)
 
@@ -252,12 +252,12 @@ class Hooks:
     def _tell_values(self) -> None:
         if self._entered or not self._discovering:
             return  # The end of the cell that runs tells them.
-        from nbfn.sessions.environment import tell_values
+        from nbfn.sessions.environment import update_values
         from nbfn.sessions.feed import feed
         from nbfn.sessions.session import Session
 
         try:
-            tell_values(Session(self._shell.user_ns).named())
+            update_values(Session(self._shell.user_ns).named())
             feed().flush()
         except Exception as error:
             tell_failure("could not read the values of variables", error)
