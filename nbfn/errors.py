@@ -23,8 +23,7 @@ class NbfnError(Exception):
 
     if not TYPE_CHECKING:
         # AutoGraph re-raises an error as the same class only if its constructor is
-        # `Exception.__init__`
-        # (TensorFlow 2.21).
+        # `Exception.__init__` (TensorFlow 2.21).
         __init__ = Exception.__init__
 
 

@@ -8,7 +8,7 @@ cancels, samples, times and collects metadata. What nbfn knows of Keras is where
 (``modules/layers``).
 """
 
-from nbfn._tensorflow.autograph.redefinition import convert_anew, renew_parameters
+from nbfn._tensorflow.autograph.redefinition import discard_conversion, renew_parameters
 from nbfn._tensorflow.autograph.source_map import (
     Conversion,
     call_as_here,

@@ -115,8 +115,7 @@ def add_rows(
         traces = list(recorder.traces.values())
         retraces = list(recorder.retraces)
         # Only changed traces become rows: scanning 10,000 traces takes less than a millisecond. For
-        # a
-        # function that nbfn did not make, `last_used` is not recorded and stays 0.
+        # a function that nbfn did not make, `last_used` is not recorded and stays 0.
         used = known.used
         changed = [each for each in traces if (last := each.last_used) > used or not last]
         added = {each.id: each.captures for each in changed if each.id not in known.traces}

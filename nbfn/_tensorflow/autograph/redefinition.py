@@ -16,7 +16,7 @@ _unconverted: Any = getattr(getattr(_conversion, "_ALLOWLIST_CACHE", None), "_ca
 _make_type: Any = getattr(_function_type_utils, "make_function_type", None)
 
 
-def convert_anew(function: FunctionType) -> None:
+def discard_conversion(function: FunctionType) -> None:
     """Has AutoGraph look again at a function that it called as it was, or could not convert.
 
     Where TensorFlow does not tell which these are, they stay so.

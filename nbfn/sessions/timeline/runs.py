@@ -155,8 +155,7 @@ class _Meter:
         own, every = self._own.since(self._before), spent_in_all().since(self._all)
         others = every.since(own)
         # TensorFlow counts the time of all graphs, including those of tf.data and of functions that
-        # nbfn
-        # did not make, but not by thread; the time of nbfn's own functions is known by thread.
+        # nbfn did not make, but not by thread; the time of nbfn's own functions is known by thread.
         tracing = max(own.tracing, _building_seconds() - self._building - others.tracing)
         running = own.running
         if ending is None:
@@ -187,8 +186,7 @@ class _Meter:
             segments=segments,
             memory=process_memory(),
             # The devices of an unfinished run are omitted: it is read on a thread that must not
-            # call
-            # TensorFlow.
+            # call TensorFlow.
             devices=None if ending is None else device_memory(),
         )
 
