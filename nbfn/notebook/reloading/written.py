@@ -38,8 +38,7 @@ class Written:
             tree = ast.parse(text, file)
             code = compile(tree, file, "exec", dont_inherit=True)
             # Autoreload compiles the `ast.unparse` of one function: without `__future__` imports,
-            # and without knowledge of imported modules, which changes how calls are compiled
-            # (Python 3.11).
+            # and without knowledge of imported modules, which changes the bytecode of calls.
             alone = compile(ast.unparse(_NoImports().visit(tree)), file, "exec", dont_inherit=True)
         for own, other in _pairs(code, alone):
             self._by_name[own.co_name].append((own, (_bare(own), _bare(other))))
