@@ -122,7 +122,7 @@ def _executed(
     if device:
         names = [facts[each] for each in _ANNOTATIONS if each in facts]
         # Nested scopes are joined by "::"; the last is the operation's.
-        long_name = names[0].rpartition("::")[2] if told else ""
+        long_name = names[0].rpartition("::")[2] if names else ""
     name, colon, kind = long_name.rpartition(":")
     if colon and name and kind.isidentifier():
         yield Executed(lane, device, name, kind, *times)
