@@ -88,8 +88,6 @@ def test_each_cell_and_each_retrace_has_a_plain_line(trained: Ended) -> None:
     assert any("KeyError, as its tag allows" in line for line in lines)
     counted = "1 function, 4 traces, 1 retrace and 2 obsolete (3 allowed)"
     assert any(counted in line for line in lines)
-        "1 function, 4 traces, 1 retrace and 2 obsolete (3 allowed)" in line for line in lines
-    )
     assert "\x1b" not in trained.out
 
 
