@@ -176,9 +176,7 @@ class Schema:
         wrong = {str(each["type"]) for each in found}
         kind = SpecFieldError if wrong & {"extra_forbidden", "missing"} else SpecError
         # A value that matches no part of a union is one problem with several details.
-        sentences = (
-            f"{p}{' or '.join(dict.fromkeys(filter(None, d)))}" for p, d in details.items()
-        )
+        texts = (f"{p}{' or '.join(dict.fromkeys(filter(None, d)))}" for p, d in details.items())
         return kind(f"{label}: {' '.join(f'{text}.' for text in texts)}")
 
     def _described(self, error: Any, given: Any) -> tuple[str, str]:
