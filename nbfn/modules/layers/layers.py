@@ -91,7 +91,7 @@ class KerasLayer(KerasModule):
     def make_layer(self) -> Any:
         """Returns a new Keras layer with this module's fields."""
         fields = {n: self.__dict__[n] for n in self.__field_names__}
-        # Without this name, Keras would number the layer anew each time that a cell runs.
+        # Without this name, Keras would number the layer differently each time that a cell runs.
         return self.wraps(
             name=snake_case(type(self).__name__),
             **{self.keywords.get(n, n): _for_keras(n, value) for n, value in fields.items()},

@@ -289,7 +289,7 @@ def test_variables_are_put_back_though_an_interrupt_comes_meanwhile(monkeypatch)
     put_back.append(tf.constant(1.0))
 
     def change() -> None:
-        with verification._put_back(state, state.all_variables):
+        with verification._restoring(state, state.all_variables):
             for variable in variables:
                 variable.assign(9.0)
 
