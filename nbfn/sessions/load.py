@@ -106,6 +106,11 @@ def load(path: str | os.PathLike[str], *, tags: str | Sequence[str] | None = Non
     1. In a model that nbfn exported, variables are named as in the notebook,
     ``model/hidden/kernel``; in another one, by their paths from its root.
 
+    Example, with the model of the example of `export`::
+
+        loaded = nbfn.load("model")
+        loaded["predict"](tf.ones([2, 3]))
+
     Args:
         path: Folder of the model.
         tags: The graph to load if there are several, as in ``tf.saved_model.load``.

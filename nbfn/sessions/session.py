@@ -61,6 +61,15 @@ class Session:
     Everything is named by the notebook's names and the path below them: ``model/hidden/kernel``. A
     value that is also kept only by IPython (``Out[3]``) gets that name last.
 
+    Example::
+
+        weight = tf.Variable(1.0)
+        session = nbfn.session()
+        before = session.snapshot()
+        session["weight"].assign(2.0)
+        session.restore(before)
+        assert weight.numpy() == 1.0
+
     Args:
         namespace: The namespace to list; by default the notebook's.
     """

@@ -34,9 +34,8 @@ class Sequential(Container):
     Example::
 
       with nn.Sequential(name="outer") as outer:
-        special = Contrived()
-        outer += [special, Contrived(), tf.nn.relu]
-      outer[0] is outer["contrived"] is outer / "contrived"
+        outer += [nn.Dense(8), tf.nn.relu, nn.Dense(3)]
+      assert outer[0] is outer["dense"] is outer / "dense"
 
     Inside the ``with`` block, ``tf.Module``s are constructed in the name scope of the sequence.
     Layers may be added as long as the sequence has no variables. State that a ``tf.Module`` or a

@@ -89,8 +89,9 @@ class RNN(Module):
 
     Example::
 
+      x = tf.ones([2, 5, 3])  # [batch, time, inputs]
       lstm = nn.RNN(nn.LSTMCell(64))
-      variables = lstm.init(nn.key(0), x)  # x: [batch, time, inputs]
+      variables = lstm.init(nn.key(0), x)
       y = lstm.apply(variables, x)  # [batch, time, 64]
 
     Attributes:

@@ -37,6 +37,7 @@ class Module(Bound, library=True):
           h = nn.relu(nn.Dense(self.hidden_size)(x))
           return nn.Dense(self.out_size)(h)
 
+      x = tf.ones([2, 4])
       mlp = MLP(hidden_size=5, out_size=3)
       variables = mlp.init(nn.key(0), x)
       y = mlp.apply(variables, x)

@@ -32,7 +32,7 @@ class Spec(Mapping[str, Any]):
         dilations: list[int] = [1, 2]
 
       config = Config(filters=256)
-      Config.from_json(config.to_json()) == config
+      assert Config.from_json(config.to_json()) == config
 
     A class may define ``__post_init__`` to check several fields together.
 

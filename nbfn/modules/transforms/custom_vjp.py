@@ -24,7 +24,10 @@ def custom_vjp(
 ) -> Callable[..., Any]:
     """Replaces the gradients of a function of a module.
 
-    Example::
+    Example, which replaces the gradients of variables by their signs::
+
+      def fn(module, x):
+        return module(x)
 
       def forward(module, x):
         return nn.vjp(fn, module, x)
@@ -33,7 +36,8 @@ def custom_vjp(
         variables, *inputs = vjp_fn(cotangent)
         return tf.nest.map_structure(tf.sign, variables), *inputs
 
-      sign_gradients = nn.custom_vjp(fn, forward, backward)
+      model = nn.Dense(3).bind(nn.Dense(3).init(nn.key(0), tf.ones([1, 4])))
+      y = nn.custom_vjp(fn, forward, backward)(model, tf.ones([1, 4]))
 
     Args:
       fn: ``fn(module, *args)``, the function itself, which runs while variables are created.

@@ -32,6 +32,14 @@ def jit(
     use ``tf.function`` around its call. Arguments other than tensors and arrays are static: each
     value has its own trace.
 
+    Example::
+
+      x = tf.ones([2, 4])
+      dense = nn.jit(nn.Dense)(3)
+      variables = dense.init(nn.key(0), x)
+      y = dense.apply(variables, x)  # traces
+      y = dense.apply(variables, 2 * x)  # uses the same trace
+
     Args:
       target: a module class, or a function whose first argument is a module.
       methods: for a class, the methods to transform; or a dict of these, each with those of the

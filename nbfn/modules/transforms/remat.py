@@ -29,7 +29,13 @@ def remat(
 
     Example that keeps the outputs of convolutions and recomputes only cheap operations::
 
-      block = nn.remat(Block, policy=lambda module, method: isinstance(module, nn.Conv2D))
+      class Block(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+          return nn.relu(nn.Conv2D(8, 3)(x))
+
+      Small = nn.remat(Block, policy=lambda module, method: isinstance(module, nn.Conv2D))
+      variables = Small().init(nn.key(0), tf.ones([1, 9, 9, 3]))
 
     Args:
       target: a module class, or a function whose first argument is a module.

@@ -38,6 +38,16 @@ def vmap(
     things itself is traced in each call, as by ``tf.vectorized_map``; other Python effects, such as
     printing, happen only while tracing.
 
+    Example, an ensemble of five layers::
+
+      x = tf.ones([2, 4])
+      Ensemble = nn.vmap(
+        nn.Dense, {"params": 0}, {"params": True}, in_axes=None, axis_size=5
+      )
+      ensemble = Ensemble(3)
+      variables = ensemble.init(nn.key(0), x)  # kernel: [5, 4, 3]
+      y = ensemble.apply(variables, x)  # [5, 2, 3]
+
     Args:
       target: a module class, or a function whose first argument is a module.
       variable_axes: by filter of collections, the axis along which variables are stacked, or None

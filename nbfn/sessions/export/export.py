@@ -108,6 +108,15 @@ def export(
     and with random inputs drawn from its signature; the outputs, and the changes of variables and
     tables, must be equal up to rounding.
 
+    Example::
+
+        @nbfn.function
+        def predict(x):
+            return tf.nn.softmax(x)
+
+        predict(tf.ones([2, 3]))
+        nbfn.export("model", predict)
+
     Args:
         path: Folder of the model.
         functions: What to export, alone or in a list: a traced function, a plain ``tf.function``, a
