@@ -53,7 +53,7 @@ def is_installed(file: str) -> bool:
 @functools.cache
 def _libraries() -> tuple[str, ...]:
     import site
-    import sysconfig  # takes longer than all of this file
+    import sysconfig  # imported late, because it is slow to import
 
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = {sysconfig.get_paths()[name] for name in names}

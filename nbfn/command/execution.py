@@ -168,7 +168,7 @@ class Execution:
             )
         except DeadKernelError:
             task = asyncio.current_task()
-            # Nbclient reports a cancellation as a dead kernel.
+            # `nbclient` reports a cancellation as a dead kernel.
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from None
             failure = self.death(cell)

@@ -331,6 +331,7 @@ class Feed:
             auto=self._auto,
             documentation=documentation(),
             totals=totals,
+            # Not validated again: the rows are records already.
             state=protocol.State.model_construct(
                 None, **{name: dict(getattr(state, name)) for name in _TABLES}
             ),

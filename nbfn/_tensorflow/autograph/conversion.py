@@ -73,6 +73,7 @@ def as_statements(fn: Any, options: Any) -> Any:
         return _call(target, args, kwargs, options)
 
     functools.update_wrapper(converted, target)
+    # Marks it as converted, so that AutoGraph does not convert it again (TensorFlow 2.21).
     converted.autograph_info__ = None  # type: ignore[attr-defined]
     return _tf_decorator.rewrap(fn, target, converted)
 

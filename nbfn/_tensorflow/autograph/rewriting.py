@@ -268,7 +268,7 @@ def _binds(node: Node) -> bool:
 
 
 def _needs_statements(node: Node) -> bool:
-    """Returns whether part of an expression must become a statement; a test need not."""
+    """Returns whether a part must become a statement; ignores the test of a conditional."""
     if isinstance(node, gast.IfExp):
         return _is_nested_conditional(node, gast) or _binds(node.body) or _binds(node.orelse)
     return _binds(node) or any(_is_nested_conditional(each, gast) for each in gast.walk(node))

@@ -90,7 +90,7 @@ def assigns(graph: Any) -> bool:
 
 
 def writes(graph: Any) -> bool:
-    """Returns whether a graph has effects that repeat: it assigns, prints, draws, calls Python."""
+    """Returns whether repeating a graph has effects: it assigns, prints, draws, calls Python."""
     found = _operation_types(graph)
     return bool(found & HIDDEN_STATE) or any(
         op.startswith((*_CHANGING, *_WRITING)) and op not in _READING for op in found

@@ -211,6 +211,7 @@ def _values(function_type: Any) -> Iterator[Any]:
     for _, node in nodes(function_type):
         if isinstance(node, Value):
             yield type(node.value)
+            # By text, because 0.0 equals -0.0 and NaN does not equal itself.
             is_odd = isinstance(node.value, float) and (node.value == 0 or math.isnan(node.value))
             yield str(node.value) if is_odd else node.value
         elif isinstance(node, Object):

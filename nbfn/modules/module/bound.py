@@ -208,8 +208,8 @@ class Bound(Members, library=True):
 
         Args:
           module: an unbound module, of any class.
-          *args: inputs for a call, which determine the variables: values, or ``tf.TensorSpec``s.
-            Nothing is computed. Without inputs, all variables are carried over.
+          *args: inputs for a call, which determine the variables: values, or a ``tf.TensorSpec``
+            for each. Nothing is computed. Without inputs, all variables are carried over.
           rngs: the key for new variables, as in ``init``.
           **kwargs: for the call.
 

@@ -36,8 +36,10 @@ _KEEP, _VALUE = "__keep__", "__value__"
 class WholeCell:
     """A cell that is one function.
 
-    function: The function. inputs: The names that it takes as arguments. keeper: Converts the
-    cell's names to the function's results.
+    Attributes:
+        function: The function.
+        inputs: The names that it takes as arguments.
+        keeper: Converts the cell's names to the function's results.
     """
 
     function: TracedFunction

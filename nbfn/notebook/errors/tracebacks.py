@@ -177,6 +177,7 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
     stand_in = _stand_in(kind, error, view)
     exception: Any = (type(stand_in), stand_in, view.traceback)
     shell.showtraceback(exception, tb_offset=0, running_compiled_code=True)
+    # `%tb` and `%debug` show the original error.
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, traceback
     sys.last_exc = error  # type: ignore[attr-defined]
 

@@ -192,6 +192,7 @@ def _average_gradients(replica: Any) -> None:
     add_up = replica.all_reduce
 
     def all_reduce(operation: Any, value: Any, options: Any = None) -> Any:
+        # Only for Keras's optimizers: other code may sum values over the replicas.
         caller: Mapping[str, Any] = sys._getframe(1).f_globals
         name = str(caller.get("__name__", ""))
         is_keras = name.startswith(("keras.", "tf_keras.")) and "optimizer" in name

@@ -283,7 +283,7 @@ def _split(value: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
     while waiting:
         name, each = waiting.pop(0)
         if is_model(each):
-            # Keras lists in `layers` what attributes hold again under their own names.
+            # The children of a Keras model contain its layers first, and again under attributes.
             if id(each) not in known or not kinds.is_layer(value):
                 parts.append((name, each))
             known.add(id(each))

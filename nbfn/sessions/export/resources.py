@@ -106,7 +106,7 @@ def owners_of(wanted: Mapping[int, str], functions: Mapping[str, Any]) -> dict[s
     owners: dict[str, Any] = {}
     for handle, name in wanted.items():
         owner, unique = found[handle], name
-        inner = getattr(owner, "_table", None)  # a vocabulary table passes on what it looks up
+        inner = getattr(owner, "_table", None)  # a vocabulary table wraps another one
         if getattr(inner, "resource_handle", None) is getattr(owner, "resource_handle", owner):
             owner = inner
         while unique in owners:

@@ -30,7 +30,7 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
         specs: Inputs by signature, where specifications were given.
 
     Raises:
-        ExportError: If there is nothing to export, or a thing is none that can be exported.
+        ExportError: If there is nothing to export, or an item cannot be exported.
     """
     if given is None:
         chosen = dict(_of_session(here))
