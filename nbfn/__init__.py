@@ -1,8 +1,8 @@
 """nbfn: a Jupyter-first environment for TensorFlow.
 
-``%load_ext nbfn`` in a notebook gives the magics and the live views; the names below work
-everywhere. Importing nbfn imports no TensorFlow: each name is loaded when it is first used.
-``__init__.pyi`` lists them.
+``%load_ext nbfn`` in a notebook adds the magics and the live views; the names below also work
+without it. Importing nbfn does not import TensorFlow: each name is loaded on first use.
+``__init__.pyi`` lists the names.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def __getattr__(name: str) -> Any:
     except AttributeError:
         raise AttributeError(f"module 'nbfn' has no attribute {name!r}") from None
     except Exception as error:
-        told = without_tensorflow(error)
-        if told is None:
+        replacement = without_tensorflow(error)
+        if replacement is None:
             raise
-        raise told from told.__cause__
+        raise replacement from replacement.__cause__
     globals()[name] = value
     _show_in_notebook()
     return value
@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 
 
 def _show_in_notebook() -> None:
-    """Lets a running IPython display nbfn's objects as views, also without the extension."""
+    """Registers formatters with a running IPython, so that views work without the extension."""
     if "IPython" in sys.modules:
         from IPython.core.getipython import get_ipython
 
@@ -70,5 +70,5 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
-    """Where JupyterLab finds the front end."""
+    """Returns where JupyterLab finds the front end."""
     return [{"src": "labextension", "dest": "nbfn-labextension"}]

@@ -1,4 +1,4 @@
-"""Code of Python: whose it is, what decorators hide, what functions close over; plain values."""
+"""Classifies Python code as user or library code, and unwraps functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import CodeType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
-"""Folders of packages, also of another environment that this one sees."""
+"""Names of folders with installed packages, including those of other environments."""
 
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(...), range, slice})
 """The types of plain values, which are compared by value."""
@@ -23,7 +23,7 @@ _OTHERS = ("nbfn", "tensorflow", "keras", "numpy", "IPython", "ipykernel", "buil
 
 
 def is_user_module(module: Any) -> bool:
-    """Whether the module of this name holds the user's own code, and no library's."""
+    """Returns whether the module with this name holds user code rather than a library's."""
     if module == "__main__":
         return True
     if not isinstance(module, str) or module.split(".")[0] in _OTHERS:
@@ -35,25 +35,25 @@ def is_user_module(module: Any) -> bool:
 def _is_outside_libraries(module: str) -> bool:
     found = sys.modules.get(module)
     file = getattr(found, "__file__", None)
-    if file is None:  # made by hand: those of Python and of packages have a specification
+    if file is None:  # user-made if created by hand; library modules have a spec
         return type(found) is ModuleType and found.__spec__ is None
     return isinstance(file, str) and not is_library(file)
 
 
 def is_library(file: str) -> bool:
-    """Whether a file is none of the user's: Python's, an installed package's, or nbfn's own."""
+    """Returns whether a file belongs to Python, an installed package or nbfn."""
     return file.startswith(_libraries()) or is_installed(file)
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file belongs to an installed package, whosever."""
+    """Returns whether a file belongs to an installed package of any environment."""
     return any(each in file for each in _INSTALLED)
 
 
 @functools.cache
 def _libraries() -> tuple[str, ...]:
     import site
-    import sysconfig  # takes longer than all of this file
+    import sysconfig  # imported late, because it is slow to import
 
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = {sysconfig.get_paths()[name] for name in names}
@@ -63,22 +63,22 @@ def _libraries() -> tuple[str, ...]:
 
 
 def wraps(function: Callable[_P, _R]) -> functools._Wrapper[_P, _R]:
-    """`functools.wraps`, but the wrapper's module stays nbfn's.
+    """Like `functools.wraps`, but keeps ``__module__`` of the wrapper.
 
-    By the module AutoGraph knows that it is to leave the wrapper alone.
+    AutoGraph decides by the module whether to convert a function, and must not convert the wrapper.
     """
     assigned = [name for name in functools.WRAPPER_ASSIGNMENTS if name != "__module__"]
     return functools.wraps(function, assigned)
 
 
 def plain_function(function: Any) -> Any:
-    """The function itself, without decorators, and unbound."""
+    """Returns a function without decorators, and unbound."""
     inner = inspect.unwrap(function)
     return getattr(inner, "__func__", inner)
 
 
 def closure(function: Any) -> dict[str, Any]:
-    """What a function closes over, by name, without names that are not bound yet."""
+    """Returns the variables that a function closes over, by name, without unbound ones."""
     found = {}
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     for name, cell in zip(getattr(code, "co_freevars", ()), cells or (), strict=False):
@@ -90,7 +90,7 @@ def closure(function: Any) -> dict[str, Any]:
 
 
 def names_in_code(code: CodeType) -> Iterator[str]:
-    """The globals and attributes that code names, and the functions within it."""
+    """Yields the names of globals and attributes in code and in nested functions."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -1,4 +1,4 @@
-"""Where the documentation is, as the package's metadata say: the address stands nowhere else."""
+"""The address of the documentation, read from the package's metadata, its only source."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from importlib.metadata import metadata
 
 @functools.cache
 def documentation() -> str | None:
-    """The address of the documentation; None if the installed package does not tell it."""
+    """Returns the address of the documentation; None if the package does not define it."""
     try:
         urls = metadata("nbfn").get_all("Project-URL") or []
-    except Exception:  # a broken installation must not break what has a link to it
+    except Exception:  # a broken installation must not break views with links
         return None
     for each in urls:
         name, _, address = str(each).partition(", ")
@@ -21,6 +21,6 @@ def documentation() -> str | None:
 
 
 def page_of_cause(code: str) -> str | None:
-    """The address of the section on a kind of cause; None if it is not known."""
+    """Returns the address of the section on a kind of cause; None if unknown."""
     root = documentation()
     return None if root is None else f"{root}/causes.html#{code}"

@@ -1,4 +1,4 @@
-"""The errors that nbfn raises: one base class, and one class for each family."""
+"""The base class of all errors of nbfn, its warning category, and reports of internal failures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 TENSORFLOW = "tensorflow>=2.19"
-"""What nbfn needs of TensorFlow, as pip writes it."""
+"""The required version of TensorFlow, as a pip requirement."""
 
 _TITLES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
@@ -16,35 +16,37 @@ _TITLES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 class NbfnError(Exception):
     """Base class of every error that nbfn raises on purpose.
 
-    Errors that have a Python meaning also derive from it (``TypeError``, ``ValueError``,
-    ``AttributeError``), so that code which knows nothing of nbfn can still catch them. The message
-    names the culprit by the user's name for it, says what was found and expected, and what to do.
+    Errors with a Python equivalent also derive from it (``TypeError``, ``ValueError``,
+    ``AttributeError``), so that code without knowledge of nbfn can catch them. The message names
+    the cause as the notebook names it, what was found and expected, and what to do.
     """
 
     if not TYPE_CHECKING:
-        # AutoGraph raises an error anew, and keeps the class only if this is its constructor.
+        # AutoGraph re-raises an error as the same class only if its constructor is
+        # `Exception.__init__` (TensorFlow 2.21).
         __init__ = Exception.__init__
 
 
 class TensorFlowError(NbfnError, ImportError):
-    """TensorFlow is missing, or cannot be imported.
+    """Raised if TensorFlow is missing or cannot be imported.
 
-    It is raised where it is first needed, because importing nbfn imports no TensorFlow.
+    It is raised where TensorFlow is first needed, because importing nbfn does not import it.
     """
 
     def _render_traceback_(self) -> list[str]:
-        """Is asked by IPython: what is wrong is the environment, and no line of the notebook's."""
+        """Called by IPython: the traceback is omitted because the notebook is not the cause."""
         return [f"{type(self).__name__}: {self}"]
 
 
 def without_tensorflow(error: Exception) -> TensorFlowError | None:
-    """The error to raise in place of one that an import of TensorFlow or Keras has raised.
+    """Returns the error to raise instead of an import error of TensorFlow or Keras.
 
     Args:
-        error: What an import has raised.
+        error: The error that an import has raised.
 
     Returns:
-        It, with the command that mends it; None if the error is of something else.
+        An error with the command that installs the package; None if the import of TensorFlow or
+        Keras did not fail.
     """
     for package in _TITLES:
         if package not in sys.modules and _is_of(error, package):
@@ -53,23 +55,23 @@ def without_tensorflow(error: Exception) -> TensorFlowError | None:
         return None
     if isinstance(error, ModuleNotFoundError) and error.name == package:
         install = f"pip install '{TENSORFLOW}'"
-        told = TensorFlowError(
+        replacement = TensorFlowError(
             f"nbfn needs {_TITLES[package]}, which is not installed here; install it with: "
             f"python -m {install} (in a notebook: %{install})"
         )
     else:
         what = " ".join(f"{type(error).__name__}: {error}".split())
-        told = TensorFlowError(
+        replacement = TensorFlowError(
             f"nbfn needs {_TITLES[package]}, and `import {package}` fails ({what}); install it "
             f"again with: python -m pip install --force-reinstall '{TENSORFLOW}', and restart"
         )
-        told.__cause__ = error
-    told.name = package
-    return told
+        replacement.__cause__ = error
+    replacement.name = package
+    return replacement
 
 
 def _is_of(error: Exception, package: str) -> bool:
-    """Whether an import of a package has raised an error, or of a part of it."""
+    """Returns whether an error was raised by the import of a package or of a part of it."""
     name = getattr(error, "name", None) or ""
     frames = traceback.walk_tb(error.__traceback__)
     modules = [name, *(frame.f_globals.get("__name__", "") for frame, _ in frames)]
@@ -77,22 +79,21 @@ def _is_of(error: Exception, package: str) -> bool:
 
 
 class NbfnWarning(UserWarning):
-    """Category of every warning that nbfn gives, for use in warning filters."""
+    """Category of all warnings of nbfn, for use in warning filters."""
 
 
-_told: set[str] = set()
+_reported: set[str] = set()
 
 
 def tell_failure(what: str, error: Exception) -> None:
-    """Warns, once for each text, of a failure of nbfn's own.
+    """Warns of an internal failure of nbfn, once for each text.
 
-    Whoever observes the user's calls catches what goes wrong, tells it here, and tries again next
-    time.
+    Code that observes calls must not raise: it reports its failures here and continues.
 
     Args:
-        what: What nbfn did not do, as the user sees it.
-        error: What went wrong.
+        what: What nbfn failed to do, as the end of a sentence about nbfn.
+        error: The error.
     """
-    if what not in _told:
-        _told.add(what)
+    if what not in _reported:
+        _reported.add(what)
         warnings.warn(f"nbfn {what}: {error!r}", NbfnWarning, stacklevel=3)

@@ -1,15 +1,15 @@
 """The messages between the kernel and the front end, as typed records.
 
-The records are the one description of what nbfn shows: the widgets, the JupyterLab panel and the
-HTML and text fallbacks all draw from them. ``labextension/src/protocol.ts`` is generated from the
-JSON schema that this module prints (``python -m nbfn.protocol``).
+All views are drawn from these records: widgets, the JupyterLab panel, and the HTML and text
+fallbacks. ``labextension/src/protocol.ts`` is generated from the JSON schema that this module
+prints (``python -m nbfn.protocol``).
 
-The kernel sends a `Snapshot` when a client attaches or asks for one, then a `Patch` for each batch
-of changes. Both carry the `epoch` (one per kernel start) and a sequence number; a client that sees
-a gap, or another epoch, asks for a snapshot. Applying a patch means: put its rows into the tables
-of the state, then take the removed rows out.
+The kernel sends a `Snapshot` when a client attaches or requests one, then a `Patch` for each batch
+of changes. Both carry the `epoch` (one per kernel start) and a sequence number. A client that
+notices a gap or another epoch requests a snapshot. To apply a patch, put its rows into the tables
+of the state, then delete the removed rows.
 
-Times are seconds, sizes are bytes, and the order of rows is the order of creation.
+Times are in seconds, sizes in bytes. Rows are in order of creation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 PROTOCOL = 2
-"""Version of the protocol, raised only for changes that an older client cannot read."""
+"""Version of the protocol, increased only for changes that an older client cannot read."""
 
 MIME_TYPE = "application/vnd.nbfn.view+json"
 """The MIME type of a `SavedView`."""
@@ -55,32 +55,32 @@ CauseCode = Literal[
 ]
 
 CallKind = Literal["hit", "trace", "retrace", "idle"]
-"""What the last call was; idle if there was none."""
+"""The result of the last call; idle if there was none."""
 
 
 class Record(BaseModel):
-    """Base of the records: immutable, and strict about its fields."""
+    """Base class of the records: immutable, without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Cell(Record):
-    """A place in the user's code."""
+    """A place in the source."""
 
     id: str | None = Field(default=None, description="Id of the notebook cell, where known.")
     execution_count: int | None = Field(default=None, description="The n of In [n].")
-    line: int | None = Field(default=None, description="Line in the cell, or in the file; from 1.")
+    line: int | None = Field(default=None, description="Line in the cell or file, from 1.")
     file: str | None = Field(default=None, description="File, for code outside a notebook.")
     path: str | None = Field(
-        default=None, description="Its path from the kernel's folder, if it is in there."
+        default=None, description="Path relative to the kernel's folder, if inside."
     )
 
 
 class Leaf(Record):
-    """One leaf of a call's arguments, as the trace cache keys it."""
+    """One leaf of a call's arguments, as in the trace's key."""
 
-    path: str = Field(description="The argument's path, such as batch['images'][0].")
-    type: str = Field(description="What is keyed, such as float32[64, 10] or int 3.")
+    path: str = Field(description="Path of the argument, such as batch['images'][0].")
+    type: str = Field(description="The key of the leaf, such as float32[64, 10] or int 3.")
 
 
 class Cause(Record):
@@ -88,16 +88,16 @@ class Cause(Record):
 
     code: CauseCode
     path: str | None = Field(default=None, description="Path of the argument that differs.")
-    old: str | None = Field(default=None, description="What the nearest trace was made for.")
-    new: str | None = Field(default=None, description="What the call brought.")
+    old: str | None = Field(default=None, description="The leaf of the nearest trace.")
+    new: str | None = Field(default=None, description="The leaf of the call.")
     sentence: str
 
 
 class Remedy(Record):
-    """What to change so that the same calls do not retrace."""
+    """What to change to avoid the retrace."""
 
     sentence: str
-    code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
+    code: str | None = Field(default=None, description="Python that runs when pasted into a cell.")
 
 
 class FunctionRecord(Record):
@@ -115,7 +115,7 @@ class FunctionRecord(Record):
     run_seconds: float
     nbytes: int = Field(description="Size of the GraphDefs of its traces.")
     last: Literal["hit", "trace", "retrace"] | None = Field(
-        default=None, description="What the last call was."
+        default=None, description="The result of the last call."
     )
     last_trace: str | None = Field(default=None, description="Id of the trace that served last.")
     last_retrace: str | None = Field(default=None, description="Id of the newest retrace.")
@@ -147,9 +147,9 @@ class RetraceRecord(Record):
     trace: str = Field(description="Id of the trace it made; empty once that has been evicted.")
     number: int = Field(description="Its number among the function's retraces, from 1.")
     causes: list[Cause]
-    nearest: list[str] = Field(description="Ids of all nearest traces, which it was compared with.")
+    nearest: list[str] = Field(description="Ids of the nearest traces, with which it was compared.")
     cell: Cell | None = Field(default=None, description="The call that missed.")
-    time: float = Field(description="When it was, in seconds since 1970.")
+    time: float = Field(description="When it happened, in seconds since 1970.")
     trace_seconds: float
     remedy: Remedy | None = None
     settled: bool = Field(default=False, description="Whether its trace has been replaced since.")
@@ -161,46 +161,44 @@ class Segment(Record):
     function: str = Field(description="Id of its function.")
     first: int = Field(description="Its first line in the cell, from 1.")
     last: int = Field(description="Its last line.")
-    seconds: float | None = Field(default=None, description="What a run as a graph takes.")
-    eager_seconds: float | None = Field(default=None, description="What a run as Python takes.")
+    seconds: float | None = Field(default=None, description="Duration of a run as a graph.")
+    eager_seconds: float | None = Field(default=None, description="Duration of a run as Python.")
 
 
 class TracedCellRecord(Record):
-    """A cell that runs in segments: graph where it is graph, Python where it is Python."""
+    """A cell that runs in segments: some statements in graphs, the others as Python."""
 
     id: str
     name: str
-    cell: Cell | None = Field(default=None, description="The notebook cell that ran it last.")
-    source: str = Field(description="Its Python, line for line; the magic's own line is empty.")
+    cell: Cell | None = Field(default=None, description="The notebook cell of the last run.")
+    source: str = Field(description="Its Python code; the line of the magic is empty.")
     lines: dict[int, str | None] = Field(
-        description="For each line with code why it is Python; null where it runs in a graph."
+        description="For each line with code: why it runs as Python; null if in a graph."
     )
-    sentence: str = Field(description="How many statements run in graphs, and on which lines.")
-    python: list[str] = Field(description="What is Python and why, such as line 4 prints.")
-    segments: list[Segment] = Field(description="What runs in graphs, in the order of the text.")
+    sentence: str = Field(description="Describes which statements run in graphs.")
+    python: list[str] = Field(description="Why statements are Python, such as line 4 prints.")
+    segments: list[Segment] = Field(description="What runs in graphs, in text order.")
     draws: bool = Field(
-        default=False, description="Whether a graph draws other random numbers than Python would."
+        default=False, description="Whether a graph's random numbers differ from those of Python."
     )
     functions: list[str] = Field(
-        description="Ids of the functions of all its segments, also of those that are Python again."
+        description="Ids of the functions of all segments, also of those that now run as Python."
     )
     graph_statements: int = Field(description="Statements that run in graphs.")
     statements: int
-    seconds: float = Field(description="What the last run took.")
-    eager_seconds: float = Field(description="What it would have taken as Python.")
+    seconds: float = Field(description="Duration of the last run.")
+    eager_seconds: float = Field(description="Its estimated duration as Python.")
     runs: int
-    call: CallKind = Field(
-        default="idle", description="The most notable that the last run's graphs were."
-    )
+    call: CallKind = Field(default="idle", description="The most notable call in the last run.")
     speedup: float | None = Field(
         default=None,
-        description="How many times faster than as Python the last run was; null where a run that "
-        "traced cannot be compared.",
+        description="Speed of the last run relative to Python; null if not comparable, as for a "
+        "run that traced.",
     )
 
 
 class VariableRecord(Record):
-    """A variable, tensor or other resource that a trace captured."""
+    """A variable, tensor or other resource captured by a trace."""
 
     id: str
     kind: Literal["variable", "tensor", "resource"] = "variable"
@@ -225,61 +223,61 @@ class ModelRecord(Record):
 
     id: str = Field(description="The notebook's name for it.")
     label: str = Field(description="Its class.")
-    sizes: str = Field(description="How much there is of it, in words.")
-    parameters: int | None = Field(description="Elements of its variables.")
+    sizes: str = Field(description="Number and size of its variables, as text.")
+    parameters: int | None = Field(description="Number of elements of its variables.")
 
 
 class RunRecord(Record):
-    """A run of a notebook cell, or several in a row, so that hours stay a few rows."""
+    """A run of a notebook cell, or several successive runs merged."""
 
     id: str
-    cell: Cell = Field(description="The cell; of several, the one that took longest.")
-    first: int | None = Field(default=None, description="The n of its In [n], or of the first.")
-    last: int | None = Field(default=None, description="The n of the last one's.")
-    runs: int = Field(default=1, description="How many runs it stands for.")
-    time: float = Field(description="When it began, in seconds since 1970.")
-    end: float = Field(description="When it, or the last one, ended; as told, if it goes on.")
-    seconds: float = Field(description="What it took, without pauses between several.")
-    tracing: float = Field(description="Seconds of those that went into making traces.")
-    graph: float = Field(description="Seconds that went into running graphs; Python is the rest.")
+    cell: Cell = Field(description="The cell; of several, that of the longest run.")
+    first: int | None = Field(default=None, description="The n of In [n] of the first run.")
+    last: int | None = Field(default=None, description="The n of In [n] of the last run.")
+    runs: int = Field(default=1, description="Number of merged runs.")
+    time: float = Field(description="Start time, in seconds since 1970.")
+    end: float = Field(description="End time; for a running cell, the time of the last update.")
+    seconds: float = Field(description="Duration, without pauses between runs.")
+    tracing: float = Field(description="Seconds spent on tracing.")
+    graph: float = Field(description="Seconds spent in graphs; the rest is Python.")
     sampled: float = Field(
-        default=0, description="Seconds of graph that were not measured, but seen now and then."
+        default=0, description="Seconds in graphs that were sampled, not measured."
     )
     elsewhere: float = Field(
-        default=0, description="Seconds of calls on other threads meanwhile, beside the others."
+        default=0, description="Seconds of calls on other threads; not part of `seconds`."
     )
     calls: int = 0
     traces: int = 0
-    watched: int = Field(default=0, description="Calls whose copies between devices are known.")
-    copies: int = Field(default=0, description="Copies between devices in those.")
+    watched: int = Field(default=0, description="Calls with recorded copies between devices.")
+    copies: int = Field(default=0, description="Copies between devices in watched calls.")
     copied_nbytes: int = 0
-    longest: float = Field(description="What the longest run took.")
-    failed: int = Field(default=0, description="How many raised an error.")
+    longest: float = Field(description="Duration of the longest run.")
+    failed: int = Field(default=0, description="Number of runs that raised an error.")
     interrupted: int = 0
-    running: bool = Field(default=False, description="Whether it goes on.")
+    running: bool = Field(default=False, description="Whether it is still running.")
     segments: str | None = Field(
-        default=None, description="Of a cell in segments, what ran in graphs, in words."
+        default=None, description="For a cell in segments: what ran in graphs, as text."
     )
     memory: int | None = Field(
-        default=None, description="Bytes that the process held at its end, the most of several."
+        default=None, description="Memory of the process at the end, in bytes; maximum of all runs."
     )
     devices: dict[str, list[int]] | None = Field(
         default=None,
-        description="What TensorFlow had on each device then, and the most until then, in bytes.",
+        description="Current and peak bytes of TensorFlow on each device at the end.",
     )
 
 
 class WorkRecord(Record):
-    """Work that has taken over a second and goes on."""
+    """Running work that has lasted over a second."""
 
     id: str
     kind: Literal["trace", "run", "loop", "export"]
-    name: str = Field(description="What is worked on, such as train_step.")
+    name: str = Field(description="Name of the function or model, such as train_step.")
     function: str | None = Field(default=None, description="Id of the function, if it is listed.")
-    sentence: str = Field(description="What is done, since when, and how far it is.")
+    sentence: str = Field(description="What runs, for how long, and its progress.")
     seconds: int = Field(description="Whole seconds since it began.")
-    done: int | None = Field(default=None, description="How much is done, where that is known.")
-    total: int | None = Field(default=None, description="How much there is, where that is known.")
+    done: int | None = Field(default=None, description="Amount done, if known.")
+    total: int | None = Field(default=None, description="Total amount, if known.")
 
 
 class State(Record):
@@ -297,7 +295,7 @@ class State(Record):
 
 
 class Removed(Record):
-    """Ids of rows to take out of the tables."""
+    """Ids of rows to remove from the tables."""
 
     cells: list[str] = Field(default_factory=list)
     functions: list[str] = Field(default_factory=list)
@@ -311,9 +309,9 @@ class Removed(Record):
 
 
 class Totals(Record):
-    """How much there is of everything, also of what the tables leave out.
+    """The totals, including rows that the tables leave out.
 
-    Every view shows these numbers, and counts nothing itself.
+    Every view shows these numbers; views do not count rows.
     """
 
     functions: int = Field(
@@ -322,7 +320,7 @@ class Totals(Record):
     )
     cells: int = Field(default=0, description="Cells in segments that have run.")
     calls: int = Field(default=0, description="Calls of the functions, those of cells included.")
-    hits: int = Field(default=0, description="Calls that a trace served which was there.")
+    hits: int = Field(default=0, description="Calls served by an existing trace.")
     traces: int = Field(default=0, description="Traces in the caches of these functions now.")
     retraces: int = Field(
         default=0, description="Misses after the first trace whose traces can still serve."
@@ -345,29 +343,29 @@ Verdict = Literal["passed", "failed", "refused", "unproven"]
 
 
 class Phrase(Record):
-    """Words that lead to something, or that judge: code for a cell, a place, a page, a verdict."""
+    """A text with a link, code or judgement: code for a cell, a place, a page, a verdict."""
 
-    text: str = Field(description="The words; backticks enclose code.")
-    code: str | None = Field(default=None, description="Python that works when pasted in a cell.")
-    cell: Cell | None = Field(default=None, description="The place, or where the code is needed.")
-    page: str | None = Field(default=None, description="Address of a page of the documentation.")
-    verdict: Verdict | None = Field(default=None, description="What came of a check.")
+    text: str = Field(description="The text; backticks enclose code.")
+    code: str | None = Field(default=None, description="Python that runs when pasted into a cell.")
+    cell: Cell | None = Field(default=None, description="The place, or where to use the code.")
+    page: str | None = Field(default=None, description="Address of a documentation page.")
+    verdict: Verdict | None = Field(default=None, description="Result of a check.")
 
 
 class PageTable(Record):
-    """A table of a page, which folds."""
+    """A collapsible table of a page."""
 
     title: str
     header: list[str]
     rows: list[list[str | Phrase]] = Field(description="The first rows, or the newest.")
-    total: int = Field(description="How many rows there are.")
-    open: bool = Field(description="Whether it is unfolded at first.")
+    total: int = Field(description="Number of rows, including those left out.")
+    open: bool = Field(description="Whether it is open by default.")
     kind: Literal["plain", "sides", "code", "tree"] = Field(
         default="plain",
-        description="Sides: the last two columns are to be compared. Code: lines of a cell. Tree: "
-        "rows may be parts of the row above.",
+        description="Sides: the last two columns are compared. Code: lines of a cell. Tree: "
+        "rows may be parts of a row above.",
     )
-    depths: list[int] = Field(default_factory=list, description="How deep each row of a tree is.")
+    depths: list[int] = Field(default_factory=list, description="Depth of each row of a tree.")
     newest: bool = Field(
         default=False, description="Whether the rows are the newest, newest first."
     )
@@ -377,53 +375,51 @@ class DiagramNode(Record):
     """A box of a diagram."""
 
     id: str
-    kind: str = Field(description="Of what sort it is, such as cell, function or device.")
+    kind: str = Field(description="Such as cell, function or device.")
     label: str
-    lines: list[str] = Field(default_factory=list, description="What more there is to say.")
+    lines: list[str] = Field(default_factory=list, description="Additional lines of text.")
     marked: bool = Field(default=False, description="Whether it needs attention.")
-    cell: Cell | None = Field(default=None, description="The place that it leads to.")
+    cell: Cell | None = Field(default=None, description="The place that it links to.")
 
 
 class DiagramEdge(Record):
     """An arrow of a diagram."""
 
-    source: str = Field(description="Id of the box where it begins.")
-    target: str = Field(description="Id of the box where it ends.")
+    source: str = Field(description="Id of its source node.")
+    target: str = Field(description="Id of its target node.")
     label: str = ""
     marked: bool = Field(default=False, description="Whether it needs attention.")
 
 
 class Diagram(Record):
-    """Boxes and arrows. Tables beside it say the same in words."""
+    """Nodes and edges. Tables next to it have the same content as text."""
 
     nodes: list[DiagramNode]
     edges: list[DiagramEdge]
 
 
 class Page(Record):
-    """An outline: what there is to say about a function, a cell, a model or a result."""
+    """An outline of a function, a cell, a model or a result."""
 
     title: str
-    call: CallKind | None = Field(default=None, description="Of a function or a cell.")
-    status: str | Phrase | None = Field(
-        default=None, description="A sentence that stands beside the title."
-    )
+    call: CallKind | None = Field(default=None, description="For a function or a cell.")
+    status: str | Phrase | None = Field(default=None, description="A sentence next to the title.")
     lines: list[str | Phrase] = Field(description="Sentences; backticks enclose code.")
     facts: list[str | Phrase] = Field(
-        default_factory=list, description="Times and sizes, which no stored text has."
+        default_factory=list, description="Times and sizes, which stored texts omit."
     )
     summary: str | None = Field(
-        default=None, description="The title of the fold that holds facts, tables and groups."
+        default=None, description="Title of the collapsible section with facts, tables and groups."
     )
     tables: list[PageTable]
-    groups: list[Page] = Field(description="Its parts, which fold.")
-    open: bool = Field(description="Whether it is unfolded at first, within another.")
+    groups: list[Page] = Field(description="Its parts, which are collapsible.")
+    open: bool = Field(description="Whether it is open by default, within another.")
     diagram: Diagram | None = None
-    verdict: Verdict | None = Field(default=None, description="What came of a check.")
+    verdict: Verdict | None = Field(default=None, description="Result of a check.")
 
 
 class Snapshot(Record):
-    """The whole state. A client drops what it knew and takes this."""
+    """The whole state, which replaces everything that a client knew."""
 
     type: Literal["snapshot"] = "snapshot"
     protocol: int = PROTOCOL
@@ -433,17 +429,17 @@ class Snapshot(Record):
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
     auto: bool = Field(default=False, description="Whether %tf_auto is on.")
     documentation: str | None = Field(
-        default=None, description="Address of the documentation, if it is known."
+        default=None, description="Address of the documentation, if known."
     )
     totals: Totals | None = None
     state: State
     pages: dict[str, Page | None] = Field(
-        default_factory=dict, description="The outlines that the client shows, by their targets."
+        default_factory=dict, description="The outlines that the client shows, by target."
     )
 
 
 class Patch(Record):
-    """What changed since the message with the sequence number before."""
+    """The changes since the message with the previous sequence number."""
 
     type: Literal["patch"] = "patch"
     epoch: str
@@ -455,13 +451,13 @@ class Patch(Record):
     removed: Removed
     pages: dict[str, Page | None] = Field(
         default_factory=dict,
-        description="The outlines that the client shows and that have changed; null if there is "
-        "no such function or cell any more.",
+        description="The changed outlines that the client shows; null if the function or cell "
+        "no longer exists.",
     )
 
 
 class Pages(Record):
-    """The outlines that a client shows now and did not show before."""
+    """The outlines that a client has begun to show."""
 
     type: Literal["pages"] = "pages"
     epoch: str
@@ -469,7 +465,7 @@ class Pages(Record):
 
 
 class Mark(Record):
-    """How far the messages have come; a client that knows less has missed some."""
+    """The current sequence number; a client with a lower one has missed messages."""
 
     type: Literal["mark"] = "mark"
     epoch: str
@@ -477,7 +473,7 @@ class Mark(Record):
 
 
 class Refused(Record):
-    """The kernel's answer to a client that speaks another protocol."""
+    """The reply to a client with another version of the protocol."""
 
     type: Literal["refused"] = "refused"
     protocol: int = PROTOCOL
@@ -486,40 +482,40 @@ class Refused(Record):
 
 
 class Presence(Record):
-    """What the kernel says on its presence comm when nbfn has been loaded."""
+    """Sent by the kernel on its presence comm when nbfn is loaded."""
 
     type: Literal["presence"] = "presence"
 
 
 class Attach(Record):
-    """What a client sends when it opens the comm."""
+    """Sent by a client when it opens the comm."""
 
     type: Literal["attach"] = "attach"
     protocol: int
     nbfn: str = Field(description="Version of the front end.")
     page: str | None = Field(
         default=None,
-        description="Random, one per page; its newest comm takes the place of those before.",
+        description="Random, one per page; its newest comm replaces older ones.",
     )
 
 
 class RequestSnapshot(Record):
-    """A client that has lost the thread asks for the whole state."""
+    """A client that has missed messages requests the whole state."""
 
     type: Literal["request_snapshot"] = "request_snapshot"
 
 
 class Look(Record):
-    """A client says which outlines it shows now; it gets these, and again when they change."""
+    """A client reports which outlines it shows; it gets these now and when they change."""
 
     type: Literal["look"] = "look"
     targets: list[str] = Field(
-        description="Ids of functions and cells, or names of parts of the session."
+        description="Ids of functions or cells, or names of parts of the session."
     )
 
 
 class RequestPictures(Record):
-    """A widget asks for the bundle of the pictures, which the first of them needs."""
+    """A widget requests the bundle of the pictures when it first needs one."""
 
     type: Literal["request_pictures"] = "request_pictures"
 
@@ -532,36 +528,34 @@ class Pictures(Record):
 
 
 class Watch(Record):
-    """A client that nobody looks at asks for no patches; later, for a snapshot and patches."""
+    """A hidden client pauses patches (false), or resumes with a snapshot (true)."""
 
     type: Literal["watch"] = "watch"
     active: bool
 
 
 class OperationTime(Record):
-    """How long an operation took in a call, in seconds."""
+    """The time of an operation in a call, in seconds."""
 
-    seconds: float = Field(description="Itself, in all of its executions.")
-    within: float | None = Field(
-        default=None, description="What ran in the functions that it calls."
-    )
-    executions: int = Field(description="How often it was executed itself.")
+    seconds: float = Field(description="In the operation itself, over all executions.")
+    within: float | None = Field(default=None, description="In the functions that it calls.")
+    executions: int = Field(description="Number of executions.")
     ran_as: str | None = Field(
-        default=None, description="What ran in its place, if the optimiser changed it."
+        default=None, description="The operation that ran instead, if optimised."
     )
 
 
 class GraphTimes(Record):
     """The times of a call of a graph, in seconds."""
 
-    seconds: float = Field(description="What all operations took together.")
-    others: float = Field(description="What those took whose place in the graph is not known.")
+    seconds: float = Field(description="Sum over all operations.")
+    others: float = Field(description="Sum over operations that are not found in the graph.")
 
 
 class GraphBefore(Record):
-    """What the first of two graphs has of an operation that both have, if it is not the same."""
+    """The first graph's version of an operation that both graphs have but that differs."""
 
-    type: int = Field(description="As in a part, like everything that follows.")
+    type: int = Field(description="As in `GraphPart`; likewise the other fields.")
     inputs: list[int]
     outputs: list[int]
     device: int
@@ -572,75 +566,73 @@ class GraphBefore(Record):
 
 
 class GraphPart(Record):
-    """The operations of a graph or of a function that it calls: the n-th of each list is one's."""
+    """The operations of a graph or of a function that it calls; lists have one item each."""
 
     name: str = Field(description="Name of the function; empty for the graph itself.")
     names: list[str]
-    types: list[int] = Field(description="Where each type stands among the texts.")
+    types: list[int] = Field(description="Index of each type in `texts`.")
     inputs: list[list[int]] = Field(
-        description="For each result that is taken its operation, then which of its results it is."
+        description="Alternating: index of an operation, index of its result."
     )
     outputs: list[list[int]] = Field(
-        description="Where dtype and shape of each result stand among the texts."
+        description="Index of dtype and shape of each result in `texts`."
     )
-    devices: list[int] = Field(description="Where each device stands among the texts.")
-    places: list[int | None] = Field(description="Where the user's line stands among the places.")
+    devices: list[int] = Field(description="Index of each device in `texts`.")
+    places: list[int | None] = Field(description="Index of the source line in `places`.")
     calls: dict[int, list[int]] = Field(
-        description="Which parts an operation calls, such as the body of a loop."
+        description="Indices of the parts that an operation calls, such as a loop's body."
     )
     values: dict[int, str] = Field(description="The value of a constant, if it is short.")
     controls: dict[int, list[int]] | None = Field(
-        default=None, description="Which operations one waits for without taking a result."
+        default=None, description="Operations that it depends on without using a result."
     )
     times: dict[int, OperationTime] | None = Field(
-        default=None, description="How long those took that ran in the call that was measured."
+        default=None, description="Times of the operations that ran in the measured call."
     )
 
 
 class GraphRecord(Record):
-    """The graph of a trace, or those of two as one."""
+    """The graph of a trace, or two graphs merged."""
 
     title: str
     trace: str | None = Field(
-        default=None, description="Python that gives the trace, where a name leads to it."
+        default=None, description="Python expression of the trace, if a name leads to it."
     )
     save: str | None = Field(
-        default=None, description="What saves it: a line to which a file's name is added."
+        default=None, description="Python that saves it, to which a file name is appended."
     )
-    texts: list[str] = Field(description="Each type, device, and dtype with shape, once.")
-    places: list[Cell] = Field(description="Each of the user's lines, once.")
-    parts: list[GraphPart] = Field(description="First the graph itself.")
-    inputs: list[int] = Field(description="The operations that stand for arguments.")
-    outputs: list[int] = Field(description="The operations that give the results.")
+    texts: list[str] = Field(description="Distinct types, devices, and dtypes with shape.")
+    places: list[Cell] = Field(description="Distinct source lines.")
+    parts: list[GraphPart] = Field(description="The graph itself, then functions that it calls.")
+    inputs: list[int] = Field(description="The operations of the arguments.")
+    outputs: list[int] = Field(description="The operations of the results.")
     captures: dict[int, str] = Field(
-        description="The notebook's name of what an operation stands for."
+        description="The notebook's name of the capture, by operation."
     )
-    total: int = Field(description="How many operations there are, also those that are left out.")
-    sides: list[str] | None = Field(
-        default=None, description="The names of two graphs, if it is of two."
-    )
+    total: int = Field(description="Number of operations, including those left out.")
+    sides: list[str] | None = Field(default=None, description="The names of two merged graphs.")
     removed: list[int] = Field(description="Operations that only the first has.")
     added: list[int] = Field(description="Operations that only the second has.")
     changed: dict[int, list[str]] = Field(description="What differs in operations of both.")
     before: dict[int, GraphBefore] | None = Field(
-        default=None, description="Operations of both as the first has them, where that differs."
+        default=None, description="The first graph's version of changed operations."
     )
     times: GraphTimes | None = Field(
-        default=None, description="Of a call that was measured: its times as a whole."
+        default=None, description="The total times of a measured call."
     )
 
 
 class SavedView(Record):
-    """What a notebook keeps of a view, in the entry `MIME_TYPE` of an output."""
+    """What a notebook stores of a view, in the entry `MIME_TYPE` of an output."""
 
     view: Literal["function", "cell", "session", "page", "graph"]
     target: str | None = Field(default=None, description="Id of the function or cell.")
-    page: Page | None = Field(default=None, description="What a page says.")
+    page: Page | None = Field(default=None, description="The outline of a page.")
     graph: GraphRecord | None = Field(
-        default=None, description="What the picture of a graph is drawn from; a page may have one."
+        default=None, description="The data of a graph's picture; a page may have one."
     )
     snapshot: Snapshot = Field(
-        description="The newest rows when the notebook was saved; of a page, its kernel only."
+        description="The newest rows when the notebook was saved; without rows for a page."
     )
 
 

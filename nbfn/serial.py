@@ -1,4 +1,4 @@
-"""Numbers for objects that, other than ``id``, are never given to another object."""
+"""Numbers for objects that, unlike ``id``, are never reused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _lock = threading.Lock()
 
 
 def serial(value: Any) -> Any:
-    """A number that no other object has had; the address where an object cannot be watched."""
+    """Returns a number that no other object has had; the address if weak references fail."""
     with _lock:
         known = _serials.get(id(value))
         if known is not None and known[0]() is value:
@@ -26,7 +26,7 @@ def serial(value: Any) -> Any:
         try:
             reference = weakref.ref(value, functools.partial(_drop, id(value), number))
         except TypeError:
-            # Kept for a while, so that no other object gets its address meanwhile.
+            # Kept alive for a while, so that no other object soon gets its address.
             _kept[id(value)] = value
             if len(_kept) > _MAX_KEPT:
                 del _kept[next(iter(_kept))]

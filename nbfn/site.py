@@ -1,4 +1,4 @@
-"""Where in the user's code something happened: file, line, and the notebook cell if any."""
+"""Finds the source line where something happened: file, line, and the notebook cell if any."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 
 from nbfn.errors import NbfnWarning
 
-_NOT_THE_USERS = ("nbfn.", "tensorflow.", "keras.", "contextlib", "importlib.", "IPython.")
+_NOT_USER_CODE = ("nbfn.", "tensorflow.", "keras.", "contextlib", "importlib.", "IPython.")
 GENERATED = "__autograph_generated_file"
-"""Is in the name of each file that AutoGraph writes."""
+"""Part of the name of each file that AutoGraph writes."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Site:
-    """A line of the user's code.
+    """A line of user code.
 
     Attributes:
         file: Name of the source file, or of the cell's source.
-        line: Line in the file, or in the cell, from 1; None where no frame of the user's is left.
+        line: Line in the file or cell, from 1; None if no frame of user code was found.
         cell: The cell that ran, if any.
-        span: What runs in the file: its first and last line, and their columns in bytes.
+        span: First and last line of what ran, and their columns in bytes.
     """
 
     file: str | None
@@ -66,29 +66,29 @@ _runs: dict[int | None, Cell] = {}
 
 
 def enter_cell(cell: Cell, namespace: dict[str, Any]) -> None:
-    """Says that a cell begins to run in a namespace; sites found until it leaves belong to it."""
+    """Records that a cell begins; call sites found until `leave_cell` belong to it."""
     _running.append(_Running(cell, namespace))
     _runs[cell.execution_count] = cell
 
 
 def leave_cell() -> None:
-    """Says that the cell entered last has ended."""
+    """Records that the last entered cell has ended."""
     if _running:
         _running.pop()
 
 
 def current_cell() -> Cell | None:
-    """The cell that runs now, if any."""
+    """Returns the running cell, if any."""
     return _running[-1].cell if _running else None
 
 
 def cells_namespace() -> dict[str, Any] | None:
-    """The namespace in which the cell that runs now has its names, if one runs."""
+    """Returns the namespace of the running cell, if any."""
     return _running[-1].namespace if _running else None
 
 
 def reached_from_cells(module: str | None, place: str) -> tuple[str, str]:
-    """How a cell reaches a name of a module: what it must run before, and the expression."""
+    """Returns how a cell can refer to a name of a module: code to run first, and the expression."""
     names = cells_namespace()
     if module not in sys.modules or names is None or names.get("__name__") == module:
         return "", place
@@ -101,13 +101,13 @@ _cell_that_set: Callable[[str], Cell | None] | None = None
 
 
 def find_cells_that_set_names_by(find: Callable[[str], Cell | None]) -> None:
-    """Registers how the cell is found that gave a name of the notebook its value."""
+    """Registers a function that finds the cell which last assigned a name."""
     global _cell_that_set
     _cell_that_set = find
 
 
 def cell_that_set(module: str | None, name: str) -> Cell | None:
-    """Returns the cell before this one that gave a global of the notebook its value."""
+    """Returns the cell before this one that assigned a global of the notebook."""
     names = cells_namespace()
     if _cell_that_set is None or names is None or names.get("__name__") != module:
         return None
@@ -121,13 +121,13 @@ _line_in_cell: Callable[[str, int], CellLine | None] | None = None
 
 
 def find_cells_by(find: Callable[[str, int], CellLine | None]) -> None:
-    """Says how the cell is found that a line of a file stands for, as only the notebook knows."""
+    """Registers a function that maps a line of a file to a line of a cell."""
     global _line_in_cell
     _line_in_cell = find
 
 
 def site_of(file: str, line: int) -> Site:
-    """The place that a line of a file is for the user: in a cell, if the file stands for one."""
+    """Returns the site of a line; in a cell, if the file is the source of one."""
     found = None if _line_in_cell is None else _line_in_cell(file, line)
     if found is None:
         return Site(file, line)
@@ -136,10 +136,10 @@ def site_of(file: str, line: int) -> Site:
 
 
 def call_site() -> Site:
-    """Finds the line of the user's code that is running.
+    """Finds the line of user code that is running.
 
-    In a notebook this is the line of the running cell; elsewhere the innermost line that belongs
-    neither to nbfn nor to TensorFlow.
+    In a notebook this is the line of the running cell; elsewhere it is the innermost line outside
+    nbfn and TensorFlow.
     """
     innermost: FrameType | None = None
     running = _running[-1] if _running else None
@@ -148,7 +148,7 @@ def call_site() -> Site:
         if running is not None:
             if frame.f_globals is running.namespace and frame.f_code.co_name == "<module>":
                 return _site(frame, running.cell)
-        elif innermost is None and _is_the_users(frame):
+        elif innermost is None and _is_user_frame(frame):
             innermost = frame
             break
         frame = frame.f_back
@@ -158,9 +158,9 @@ def call_site() -> Site:
 
 
 def definition_site(code: CodeType | None) -> Site:
-    """Where a function with this code is defined: its file, or the line that is running.
+    """Returns where a function with this code is defined: its file, or the running line.
 
-    The code of a cell has a file name too, of a file that does not exist.
+    The code of a cell also has a file name, but no such file exists.
     """
     here = call_site()
     if here.cell is not None and code is not None and os.path.isfile(code.co_filename):
@@ -175,7 +175,7 @@ def _site(frame: FrameType, cell: Cell | None = None) -> Site:
 
 
 def warn(message: str) -> None:
-    """Gives a warning of nbfn's at the line of the user's code that is running."""
+    """Warns at the line of user code that is running."""
     site = call_site()
     if site.file is None:
         warnings.warn(message, NbfnWarning, stacklevel=3)
@@ -184,13 +184,13 @@ def warn(message: str) -> None:
 
 
 _warned: dict[Any, Any] = {}
-"""What Python keeps of warnings that are shown once for a line."""
+"""Python's registry of warnings that are shown once per line."""
 
 
-def _is_the_users(frame: FrameType) -> bool:
-    return _is_users_code(frame.f_globals.get("__name__"), frame.f_code.co_filename)
+def _is_user_frame(frame: FrameType) -> bool:
+    return _is_user_code(frame.f_globals.get("__name__"), frame.f_code.co_filename)
 
 
 @functools.lru_cache(4096)
-def _is_users_code(module: str | None, file: str) -> bool:
-    return not (f"{module}.".startswith(_NOT_THE_USERS) or GENERATED in file)
+def _is_user_code(module: str | None, file: str) -> bool:
+    return not (f"{module}.".startswith(_NOT_USER_CODE) or GENERATED in file)

@@ -1,7 +1,7 @@
-"""What calls of traced functions have taken, thread by thread.
+"""Counts the time and the number of calls of traced functions, by thread.
 
-It is counted here, and not added up over the functions, so that a notebook cell with ten thousand
-functions behind it learns what it has spent by subtracting two numbers.
+Counters are kept per thread instead of summed over functions, so a notebook cell finds what it
+spent by one subtraction, however many functions exist.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import dataclass, fields
 
 @dataclass(slots=True)
 class Spent:
-    """What has been spent on some threads. Only a thread itself adds to what is its own.
+    """Time and counts of some threads. Each thread changes only its own.
 
     Attributes:
-        tracing: Seconds in which outermost calls traced.
-        running: Seconds in outermost calls, tracing excluded: the graph, its preparation on a first
-            run, and the way there. Where a device works on after the call has returned, such as a
-            GPU, it is the time until then.
-        calls: Outermost calls; what they call is part of them.
-        traces: Traces that were made, those within other traces too.
-        watched: Calls of which TensorFlow told what was copied between devices.
-        copies: Copies between devices in those.
-        copied_nbytes: Their size in bytes, as far as it is known.
+        tracing: Seconds that outermost calls spent on tracing.
+        running: Seconds of outermost calls without tracing: the graph, its preparation on the first
+            run, and the overhead of the call. If a device such as a GPU continues after the call
+            has returned, only the time until the return counts.
+        calls: Number of outermost calls; nested calls are part of them.
+        traces: Number of traces made, including nested ones.
+        watched: Number of calls whose copies between devices were recorded.
+        copies: Number of copies between devices in these calls.
+        copied_nbytes: Their size in bytes, as far as known.
     """
 
     tracing: float = 0.0
@@ -36,16 +36,16 @@ class Spent:
     copied_nbytes: int = 0
 
     def add(self, other: Spent) -> None:
-        """Adds what others have spent."""
+        """Adds the counters of others."""
         for name in _NAMES:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def since(self, before: Spent) -> Spent:
-        """What has been spent since an earlier moment."""
+        """Returns the difference from earlier counters."""
         return Spent(*(getattr(self, name) - getattr(before, name) for name in _NAMES))
 
     def copy(self) -> Spent:
-        """What has been spent up to now."""
+        """Returns a copy."""
         return self.since(Spent())
 
 
@@ -53,7 +53,7 @@ _NAMES = tuple(each.name for each in fields(Spent))
 
 
 class _Thread(threading.local):
-    """Ends with its thread, unlike what it has spent."""
+    """Lives as long as its thread; its `spent` lives on."""
 
     def __init__(self) -> None:
         self.spent = Spent()
@@ -73,12 +73,12 @@ _this_thread = _Thread()
 
 
 def spent_here() -> Spent:
-    """What this thread has spent; it goes on growing."""
+    """Returns the live counters of this thread."""
     return _this_thread.spent
 
 
 def spent_in_all() -> Spent:
-    """What all threads have spent up to now, also those that have ended."""
+    """Returns a copy of the counters of all threads, including those that have ended."""
     with _lock:
         for each in [each for each in _threads if each[0]() is None]:
             _threads.remove(each)

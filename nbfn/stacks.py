@@ -1,4 +1,4 @@
-"""The stack of a thread, read by another thread while it runs on."""
+"""Reads the stack of a thread from another thread while it runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from typing import NamedTuple
 
 MAX_DEPTH = 1000
-"""Frames that are read at most, the innermost first."""
+"""Maximum number of frames read, the innermost first."""
 
 
 class Line(NamedTuple):
-    """A line at which a thread is: file, line, and name of the function's code."""
+    """A frame of a thread's stack."""
 
     file: str
     line: int
@@ -21,18 +21,18 @@ class Line(NamedTuple):
 
 
 _read = operator.attrgetter("f_code.co_filename", "f_lineno", "f_code.co_name")
-# CPython lets another thread run between two of its own instructions. While that thread runs, its
-# frames end, and a reference from one to the next leads into memory that is used for something
-# else: walking it with a Python loop crashed kernels. So one call into C reads the whole stack,
-# keeps nothing but texts and numbers, and lets no thread run in between. Before Python 3.12 the
-# garbage collector may run when a frame object is made, and with it finalizers, which are Python.
+# CPython may switch threads between two bytecode instructions. If the observed thread runs, its
+# frames end, and `f_back` of a frame may refer to reused memory: walking the stack in a Python loop
+# crashed kernels. So one call into C reads the whole stack as strings and numbers without a thread
+# switch. Before Python 3.12, the garbage collector may run when a frame object is created, and may
+# run finalizers, which are Python code.
 _COLLECTS_IN_C = sys.version_info < (3, 12)
 
 
 def stack_of(thread: int) -> list[Line]:
-    """The lines at which a thread is, innermost first; empty if there is no such thread.
+    """Returns the frames of a thread, innermost first; empty if the thread does not exist.
 
-    Nothing of the thread's is kept, run or changed.
+    No objects of the thread are kept, executed or changed.
     """
     top = map(operator.methodcaller("get", thread), map(operator.call, (sys._current_frames,)))
     steps = itertools.chain(top, itertools.repeat("f_back", MAX_DEPTH))
@@ -43,7 +43,7 @@ def stack_of(thread: int) -> list[Line]:
         gc.disable()
     try:
         found.extend(map(_read, frames))
-    except AttributeError:  # the outermost frame has none behind it
+    except AttributeError:  # `f_back` of the outermost frame is None
         pass
     finally:
         if suspends:

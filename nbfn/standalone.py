@@ -1,7 +1,6 @@
-"""A view that is alive on any page: the same views and pictures, without a kernel or a network.
+"""Renders a live view as a self-contained page, without a kernel or network.
 
-The page needs a browser that runs scripts, nothing else: all that it needs stands in it. It is made
-of a record, and imports no TensorFlow.
+The page only needs a browser with scripts. It is built from a record, without TensorFlow.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from nbfn import protocol
 from nbfn._version import __version__
 
 STATIC = Path(__file__).parent / "views" / "static"
-"""The built bundle of the views."""
+"""Folder of the built bundle of the views."""
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:; "
     "img-src data: blob:"
 )
-"""The page loads nothing and sends nothing."""
+"""Content security policy: the page loads and sends nothing."""
 
 _SCRIPT = """
 const text = id => document.getElementById(id).textContent;
@@ -46,30 +45,30 @@ document.getElementById('nbfn-still').remove();
 
 
 def is_built() -> bool:
-    """Whether the front end is there; of a source tree it is built by ``make``."""
+    """Returns whether the front end is built; in a source tree, ``make`` builds it."""
     return all((STATIC / name).exists() for name in ("widget.js", "widget.css", "pictures.js"))
 
 
 def fragment(snapshot: protocol.Snapshot, still: str) -> str:
-    """The view of a session as HTML with its scripts, for a page that has `POLICY`.
+    """Renders the view of a session as HTML with its scripts, for a page with `POLICY`.
 
-    Where no script runs, `still` stays.
+    `still` is shown where scripts do not run.
     """
     traits = {"view": "session", "target": None, "snapshot": snapshot.model_dump(mode="json")}
     return "".join(
         (
             f"<style>{_file('widget.css')}</style>",
             f'<div id="nbfn-still">{still}</div><div id="nbfn-view"></div>',
-            _held("nbfn-traits", json.dumps(traits | {"kept": True}), "application/json"),
-            _held("nbfn-widget", _file("widget.js"), "text/plain"),
-            _held("nbfn-pictures", _file("pictures.js"), "text/plain"),
+            _data("nbfn-traits", json.dumps(traits | {"kept": True}), "application/json"),
+            _data("nbfn-widget", _file("widget.js"), "text/plain"),
+            _data("nbfn-pictures", _file("pictures.js"), "text/plain"),
             f'<script type="module">{_SCRIPT}</script>',
         )
     )
 
 
 def document(snapshot: protocol.Snapshot, title: str, still: str) -> str:
-    """A whole page with the view of a session; where no script runs, `still` stays."""
+    """Renders a page with the view of a session; `still` is shown where scripts do not run."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -94,7 +93,7 @@ def _file(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
-def _held(id: str, text: str, type: str) -> str:
-    """A text that a script of the page reads. Nothing in it can end the element."""
+def _data(id: str, text: str, type: str) -> str:
+    """Renders a text for a script of the page to read; the text cannot close the element."""
     safe = text.replace("<", "\\u003c") if type.endswith("json") else text
     return f'<script type="{type}" id="{id}">{safe}</script>'

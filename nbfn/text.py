@@ -1,4 +1,4 @@
-"""How things of a function are written: its parameters, numbers of things."""
+"""Formats numbers, times, sizes, shapes and lists of things as text."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from itertools import zip_longest
 from typing import Any, Protocol
 
 MAX_TEXT = 60
-"""Characters of a value that messages show."""
+"""Maximum number of characters of a value in messages."""
 
 MAX_CAUSES = 3
-"""So many causes of one retrace are shown in a line; the others are counted."""
+"""Maximum number of causes of a retrace in one line; the others are counted."""
 
 INTERNAL = "nbfn·"
-"""How the names begin of what nbfn itself passes to a function: they are shown to nobody."""
+"""Prefix of parameters that nbfn adds to functions; they are never shown."""
 
 _BEFORE = 20
 
 
 def parameters_text(python_function: Callable[..., Any]) -> str:
-    """The parameters without annotations, such as ``(images, labels, training=True)``."""
+    """Formats the parameters without annotations: ``(images, labels, training=True)``."""
     try:
         signature = inspect.signature(python_function)
     except (TypeError, ValueError):
@@ -35,7 +35,7 @@ def parameters_text(python_function: Callable[..., Any]) -> str:
 
 
 class CauseLike(Protocol):
-    """A cause of a trace, as the functions have it or as a record."""
+    """A cause of a trace, as an object of `nbfn.functions` or as a record."""
 
     @property
     def code(self) -> str:
@@ -43,34 +43,34 @@ class CauseLike(Protocol):
 
     @property
     def sentence(self) -> str:
-        """The cause in words."""
+        """The cause as a sentence."""
 
 
 def reasons(causes: Sequence[CauseLike]) -> str:
-    """Why, in one sentence; of many causes, such as those of a long tuple, the first."""
+    """Joins the first causes to one sentence, with the number of the others."""
     more = len(causes) - MAX_CAUSES
-    said = "; ".join(cause.sentence for cause in causes[:MAX_CAUSES])
-    return f"{said}; and {more} more" if more > 0 else said
+    text = "; ".join(cause.sentence for cause in causes[:MAX_CAUSES])
+    return f"{text}; and {more} more" if more > 0 else text
 
 
 def count(number: int, noun: str) -> str:
-    """A number of things, such as ``1 call`` and ``2 calls``."""
+    """Formats a number of things: ``1 call``, ``2 calls``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def sizes(shape: Iterable[int | None] | None) -> str:
-    """A shape as text; ``[...]`` if its rank is not known."""
+    """Formats a shape; ``[...]`` if its rank is unknown."""
     is_known = shape is not None and getattr(shape, "rank", 0) is not None
     return str(list(shape)) if shape is not None and is_known else "[...]"
 
 
 def tensor_type(dtype: str, shape: Iterable[int | None] | None) -> str:
-    """Dtype and shape as text: ``float32[None, 8]``."""
+    """Formats dtype and shape: ``float32[None, 8]``."""
     return dtype + sizes(shape)
 
 
 def data_size(nbytes: float) -> str:
-    """A number of bytes as people write it: ``512 B``, ``1.5 kB``, ``12 MB`` (powers of 1000)."""
+    """Formats a number of bytes: ``512 B``, ``1.5 kB``, ``12 MB`` (powers of 1000)."""
     units = iter(("B", "kB", "MB", "GB", "TB"))
     unit = next(units)
     while nbytes >= (1000 if unit == "B" else 999.5) and unit != "TB":
@@ -80,13 +80,13 @@ def data_size(nbytes: float) -> str:
 
 
 def significant(value: float, digits: int) -> str:
-    """A number rounded to some digits, its thousands separated: ``2.41``, ``40``, ``1,230``."""
+    """Rounds to significant digits, with thousands separators: ``2.41``, ``40``, ``1,230``."""
     rounded = float(f"{value:.{digits}g}")
     return f"{rounded:,.3f}".rstrip("0").rstrip(".")
 
 
 def duration(seconds: float | None) -> str:
-    """A time as people write it: ``38 ms``, ``3.14 s``, ``2 min 5 s``; a dash for none."""
+    """Formats a time: ``38 ms``, ``3.14 s``, ``2 min 5 s``; a dash for None."""
     if seconds is None:
         return "–"
     milliseconds = seconds * 1e3
@@ -106,17 +106,17 @@ def duration(seconds: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in whole percents; one above zero is never 0."""
+    """Formats a share in whole percents; a non-zero share never becomes 0 %."""
     return "< 1 %" if 0 < share < 0.005 else f"{share:.0%}".replace("%", " %")
 
 
 def join(items: Sequence[str], word: str = "and") -> str:
-    """Some items in words: ``a``, ``a and b``, ``a, b and c``."""
+    """Joins items: ``a``, ``a and b``, ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
 def numbered(noun: str, numbers: Sequence[int]) -> str:
-    """Things by their numbers: ``trace 3``, ``traces 1, 3 and 13 to 24``."""
+    """Lists things by number: ``trace 3``, ``traces 1, 3 and 13 to 24``."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:
@@ -129,14 +129,14 @@ def numbered(noun: str, numbers: Sequence[int]) -> str:
 
 
 def with_article(noun: str) -> str:
-    """A noun with its article: ``a Sequential object``, ``an Adam object``."""
+    """Adds the article to a noun: ``a Sequential object``, ``an Adam object``."""
     return f"{'an' if noun[:1] in 'AEIOUaeio' else 'a'} {noun}"
 
 
 def visible(text: str) -> str:
-    """A text in which controls of direction, and others that nothing shows, are seen as codes.
+    """Escapes characters that are invisible or change the direction of text.
 
-    The joiners stay, without which words of some languages and some emoji fall apart.
+    Joiners are kept, because words of some languages and some emoji need them.
     """
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -147,13 +147,13 @@ _HIDDEN = re.compile(
 
 
 def shorten(text: str) -> str:
-    """The text on one line of at most `MAX_TEXT` characters."""
+    """Returns a text on one line of at most `MAX_TEXT` characters."""
     line = " ".join(text.split())
     return cut(line, MAX_TEXT)
 
 
 def apart(old: str, new: str, most: int) -> tuple[str, str]:
-    """Two texts of at most `most` characters: longer ones from a little before they differ."""
+    """Cuts two texts to `most` characters, starting a little before their first difference."""
     if max(len(old), len(new)) > most:
         pairs = enumerate(zip_longest(old, new))
         start = next((n for n, (one, other) in pairs if one != other), 0) - _BEFORE
@@ -163,12 +163,12 @@ def apart(old: str, new: str, most: int) -> tuple[str, str]:
 
 
 def cut(text: str, most: int) -> str:
-    """The text, its end left out if it has more characters than that."""
+    """Cuts a text to at most `most` characters."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def first_line(error: BaseException, most: int = 120) -> str:
-    """The first line of what an error says, cut where it is long; its class if it says nothing."""
+    """Returns the first line of an error's message, cut to `most`; its class if it is empty."""
     return (str(error).splitlines() or [type(error).__name__])[0][:most]
 
 
@@ -176,7 +176,7 @@ _LISTED = 50
 
 
 def listed(noun: str, items: Sequence[object]) -> str:
-    """Things as lines below their number: ``<2 traces>``; of many the newest, which are last."""
+    """Lists things below their number, ``<2 traces>``; of many only the newest, which are last."""
     left = len(items) - _LISTED
     more = [f"  ... and {left:,} earlier"] if left > 0 else []
     lines = [f"  {each!r}" for each in items[-_LISTED:]]

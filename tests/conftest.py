@@ -50,9 +50,9 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _untold() -> None:
-    """Each test is told of failures as a fresh process is."""
-    errors._told.clear()
+def _unreported() -> None:
+    """Lets each test report failures as a new process does."""
+    errors._reported.clear()
 
 
 _OWN = str(Path(nbfn.__file__).parent)

@@ -15,7 +15,7 @@ export interface Messages {
   to_kernel: Attach | RequestSnapshot | Look | RequestPictures | Watch;
 }
 /**
- * What a notebook keeps of a view, in the entry `MIME_TYPE` of an output.
+ * What a notebook stores of a view, in the entry `MIME_TYPE` of an output.
  */
 export interface SavedView {
   view: 'function' | 'cell' | 'session' | 'page' | 'graph';
@@ -24,26 +24,26 @@ export interface SavedView {
    */
   target?: string | null;
   /**
-   * What a page says.
+   * The outline of a page.
    */
   page?: Page | null;
   /**
-   * What the picture of a graph is drawn from; a page may have one.
+   * The data of a graph's picture; a page may have one.
    */
   graph?: GraphRecord | null;
   snapshot: Snapshot;
 }
 /**
- * An outline: what there is to say about a function, a cell, a model or a result.
+ * An outline of a function, a cell, a model or a result.
  */
 export interface Page {
   title: string;
   /**
-   * Of a function or a cell.
+   * For a function or a cell.
    */
   call?: ('hit' | 'trace' | 'retrace' | 'idle') | null;
   /**
-   * A sentence that stands beside the title.
+   * A sentence next to the title.
    */
   status?: string | Phrase | null;
   /**
@@ -51,55 +51,55 @@ export interface Page {
    */
   lines: (string | Phrase)[];
   /**
-   * Times and sizes, which no stored text has.
+   * Times and sizes, which stored texts omit.
    */
   facts?: (string | Phrase)[];
   /**
-   * The title of the fold that holds facts, tables and groups.
+   * Title of the collapsible section with facts, tables and groups.
    */
   summary?: string | null;
   tables: PageTable[];
   /**
-   * Its parts, which fold.
+   * Its parts, which are collapsible.
    */
   groups: Page[];
   /**
-   * Whether it is unfolded at first, within another.
+   * Whether it is open by default, within another.
    */
   open: boolean;
   diagram?: Diagram | null;
   /**
-   * What came of a check.
+   * Result of a check.
    */
   verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
 }
 /**
- * Words that lead to something, or that judge: code for a cell, a place, a page, a verdict.
+ * A text with a link, code or judgement: code for a cell, a place, a page, a verdict.
  */
 export interface Phrase {
   /**
-   * The words; backticks enclose code.
+   * The text; backticks enclose code.
    */
   text: string;
   /**
-   * Python that works when pasted in a cell.
+   * Python that runs when pasted into a cell.
    */
   code?: string | null;
   /**
-   * The place, or where the code is needed.
+   * The place, or where to use the code.
    */
   cell?: Cell | null;
   /**
-   * Address of a page of the documentation.
+   * Address of a documentation page.
    */
   page?: string | null;
   /**
-   * What came of a check.
+   * Result of a check.
    */
   verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
 }
 /**
- * A place in the user's code.
+ * A place in the source.
  */
 export interface Cell {
   /**
@@ -111,7 +111,7 @@ export interface Cell {
    */
   execution_count?: number | null;
   /**
-   * Line in the cell, or in the file; from 1.
+   * Line in the cell or file, from 1.
    */
   line?: number | null;
   /**
@@ -119,12 +119,12 @@ export interface Cell {
    */
   file?: string | null;
   /**
-   * Its path from the kernel's folder, if it is in there.
+   * Path relative to the kernel's folder, if inside.
    */
   path?: string | null;
 }
 /**
- * A table of a page, which folds.
+ * A collapsible table of a page.
  */
 export interface PageTable {
   title: string;
@@ -134,19 +134,19 @@ export interface PageTable {
    */
   rows: (string | Phrase)[][];
   /**
-   * How many rows there are.
+   * Number of rows, including those left out.
    */
   total: number;
   /**
-   * Whether it is unfolded at first.
+   * Whether it is open by default.
    */
   open: boolean;
   /**
-   * Sides: the last two columns are to be compared. Code: lines of a cell. Tree: rows may be parts of the row above.
+   * Sides: the last two columns are compared. Code: lines of a cell. Tree: rows may be parts of a row above.
    */
   kind?: 'plain' | 'sides' | 'code' | 'tree';
   /**
-   * How deep each row of a tree is.
+   * Depth of each row of a tree.
    */
   depths?: number[];
   /**
@@ -155,7 +155,7 @@ export interface PageTable {
   newest?: boolean;
 }
 /**
- * Boxes and arrows. Tables beside it say the same in words.
+ * Nodes and edges. Tables next to it have the same content as text.
  */
 export interface Diagram {
   nodes: DiagramNode[];
@@ -167,12 +167,12 @@ export interface Diagram {
 export interface DiagramNode {
   id: string;
   /**
-   * Of what sort it is, such as cell, function or device.
+   * Such as cell, function or device.
    */
   kind: string;
   label: string;
   /**
-   * What more there is to say.
+   * Additional lines of text.
    */
   lines?: string[];
   /**
@@ -180,7 +180,7 @@ export interface DiagramNode {
    */
   marked?: boolean;
   /**
-   * The place that it leads to.
+   * The place that it links to.
    */
   cell?: Cell | null;
 }
@@ -189,11 +189,11 @@ export interface DiagramNode {
  */
 export interface DiagramEdge {
   /**
-   * Id of the box where it begins.
+   * Id of its source node.
    */
   source: string;
   /**
-   * Id of the box where it ends.
+   * Id of its target node.
    */
   target: string;
   label?: string;
@@ -203,50 +203,50 @@ export interface DiagramEdge {
   marked?: boolean;
 }
 /**
- * The graph of a trace, or those of two as one.
+ * The graph of a trace, or two graphs merged.
  */
 export interface GraphRecord {
   title: string;
   /**
-   * Python that gives the trace, where a name leads to it.
+   * Python expression of the trace, if a name leads to it.
    */
   trace?: string | null;
   /**
-   * What saves it: a line to which a file's name is added.
+   * Python that saves it, to which a file name is appended.
    */
   save?: string | null;
   /**
-   * Each type, device, and dtype with shape, once.
+   * Distinct types, devices, and dtypes with shape.
    */
   texts: string[];
   /**
-   * Each of the user's lines, once.
+   * Distinct source lines.
    */
   places: Cell[];
   /**
-   * First the graph itself.
+   * The graph itself, then functions that it calls.
    */
   parts: GraphPart[];
   /**
-   * The operations that stand for arguments.
+   * The operations of the arguments.
    */
   inputs: number[];
   /**
-   * The operations that give the results.
+   * The operations of the results.
    */
   outputs: number[];
   /**
-   * The notebook's name of what an operation stands for.
+   * The notebook's name of the capture, by operation.
    */
   captures: {
     [k: string]: string;
   };
   /**
-   * How many operations there are, also those that are left out.
+   * Number of operations, including those left out.
    */
   total: number;
   /**
-   * The names of two graphs, if it is of two.
+   * The names of two merged graphs.
    */
   sides?: string[] | null;
   /**
@@ -264,18 +264,18 @@ export interface GraphRecord {
     [k: string]: string[];
   };
   /**
-   * Operations of both as the first has them, where that differs.
+   * The first graph's version of changed operations.
    */
   before?: {
     [k: string]: GraphBefore;
   } | null;
   /**
-   * Of a call that was measured: its times as a whole.
+   * The total times of a measured call.
    */
   times?: GraphTimes | null;
 }
 /**
- * The operations of a graph or of a function that it calls: the n-th of each list is one's.
+ * The operations of a graph or of a function that it calls; lists have one item each.
  */
 export interface GraphPart {
   /**
@@ -284,27 +284,27 @@ export interface GraphPart {
   name: string;
   names: string[];
   /**
-   * Where each type stands among the texts.
+   * Index of each type in `texts`.
    */
   types: number[];
   /**
-   * For each result that is taken its operation, then which of its results it is.
+   * Alternating: index of an operation, index of its result.
    */
   inputs: number[][];
   /**
-   * Where dtype and shape of each result stand among the texts.
+   * Index of dtype and shape of each result in `texts`.
    */
   outputs: number[][];
   /**
-   * Where each device stands among the texts.
+   * Index of each device in `texts`.
    */
   devices: number[];
   /**
-   * Where the user's line stands among the places.
+   * Index of the source line in `places`.
    */
   places: (number | null)[];
   /**
-   * Which parts an operation calls, such as the body of a loop.
+   * Indices of the parts that an operation calls, such as a loop's body.
    */
   calls: {
     [k: string]: number[];
@@ -316,45 +316,45 @@ export interface GraphPart {
     [k: string]: string;
   };
   /**
-   * Which operations one waits for without taking a result.
+   * Operations that it depends on without using a result.
    */
   controls?: {
     [k: string]: number[];
   } | null;
   /**
-   * How long those took that ran in the call that was measured.
+   * Times of the operations that ran in the measured call.
    */
   times?: {
     [k: string]: OperationTime;
   } | null;
 }
 /**
- * How long an operation took in a call, in seconds.
+ * The time of an operation in a call, in seconds.
  */
 export interface OperationTime {
   /**
-   * Itself, in all of its executions.
+   * In the operation itself, over all executions.
    */
   seconds: number;
   /**
-   * What ran in the functions that it calls.
+   * In the functions that it calls.
    */
   within?: number | null;
   /**
-   * How often it was executed itself.
+   * Number of executions.
    */
   executions: number;
   /**
-   * What ran in its place, if the optimiser changed it.
+   * The operation that ran instead, if optimised.
    */
   ran_as?: string | null;
 }
 /**
- * What the first of two graphs has of an operation that both have, if it is not the same.
+ * The first graph's version of an operation that both graphs have but that differs.
  */
 export interface GraphBefore {
   /**
-   * As in a part, like everything that follows.
+   * As in `GraphPart`; likewise the other fields.
    */
   type: number;
   inputs: number[];
@@ -370,16 +370,16 @@ export interface GraphBefore {
  */
 export interface GraphTimes {
   /**
-   * What all operations took together.
+   * Sum over all operations.
    */
   seconds: number;
   /**
-   * What those took whose place in the graph is not known.
+   * Sum over operations that are not found in the graph.
    */
   others: number;
 }
 /**
- * The newest rows when the notebook was saved; of a page, its kernel only.
+ * The newest rows when the notebook was saved; without rows for a page.
  */
 export interface Snapshot {
   type: 'snapshot';
@@ -402,22 +402,22 @@ export interface Snapshot {
    */
   auto?: boolean;
   /**
-   * Address of the documentation, if it is known.
+   * Address of the documentation, if known.
    */
   documentation?: string | null;
   totals?: Totals | null;
   state: State;
   /**
-   * The outlines that the client shows, by their targets.
+   * The outlines that the client shows, by target.
    */
   pages?: {
     [k: string]: Page | null;
   };
 }
 /**
- * How much there is of everything, also of what the tables leave out.
+ * The totals, including rows that the tables leave out.
  *
- * Every view shows these numbers, and counts nothing itself.
+ * Every view shows these numbers; views do not count rows.
  */
 export interface Totals {
   /**
@@ -433,7 +433,7 @@ export interface Totals {
    */
   calls?: number;
   /**
-   * Calls that a trace served which was there.
+   * Calls served by an existing trace.
    */
   hits?: number;
   /**
@@ -494,43 +494,43 @@ export interface State {
   };
 }
 /**
- * A cell that runs in segments: graph where it is graph, Python where it is Python.
+ * A cell that runs in segments: some statements in graphs, the others as Python.
  */
 export interface TracedCellRecord {
   id: string;
   name: string;
   /**
-   * The notebook cell that ran it last.
+   * The notebook cell of the last run.
    */
   cell?: Cell | null;
   /**
-   * Its Python, line for line; the magic's own line is empty.
+   * Its Python code; the line of the magic is empty.
    */
   source: string;
   /**
-   * For each line with code why it is Python; null where it runs in a graph.
+   * For each line with code: why it runs as Python; null if in a graph.
    */
   lines: {
     [k: string]: string | null;
   };
   /**
-   * How many statements run in graphs, and on which lines.
+   * Describes which statements run in graphs.
    */
   sentence: string;
   /**
-   * What is Python and why, such as line 4 prints.
+   * Why statements are Python, such as line 4 prints.
    */
   python: string[];
   /**
-   * What runs in graphs, in the order of the text.
+   * What runs in graphs, in text order.
    */
   segments: Segment[];
   /**
-   * Whether a graph draws other random numbers than Python would.
+   * Whether a graph's random numbers differ from those of Python.
    */
   draws?: boolean;
   /**
-   * Ids of the functions of all its segments, also of those that are Python again.
+   * Ids of the functions of all segments, also of those that now run as Python.
    */
   functions: string[];
   /**
@@ -539,20 +539,20 @@ export interface TracedCellRecord {
   graph_statements: number;
   statements: number;
   /**
-   * What the last run took.
+   * Duration of the last run.
    */
   seconds: number;
   /**
-   * What it would have taken as Python.
+   * Its estimated duration as Python.
    */
   eager_seconds: number;
   runs: number;
   /**
-   * The most notable that the last run's graphs were.
+   * The most notable call in the last run.
    */
   call?: 'hit' | 'trace' | 'retrace' | 'idle';
   /**
-   * How many times faster than as Python the last run was; null where a run that traced cannot be compared.
+   * Speed of the last run relative to Python; null if not comparable, as for a run that traced.
    */
   speedup?: number | null;
 }
@@ -573,11 +573,11 @@ export interface Segment {
    */
   last: number;
   /**
-   * What a run as a graph takes.
+   * Duration of a run as a graph.
    */
   seconds?: number | null;
   /**
-   * What a run as Python takes.
+   * Duration of a run as Python.
    */
   eager_seconds?: number | null;
 }
@@ -612,7 +612,7 @@ export interface FunctionRecord {
    */
   nbytes: number;
   /**
-   * What the last call was.
+   * The result of the last call.
    */
   last?: ('hit' | 'trace' | 'retrace') | null;
   /**
@@ -658,15 +658,15 @@ export interface TraceRecord {
   captures: string[];
 }
 /**
- * One leaf of a call's arguments, as the trace cache keys it.
+ * One leaf of a call's arguments, as in the trace's key.
  */
 export interface Leaf {
   /**
-   * The argument's path, such as batch['images'][0].
+   * Path of the argument, such as batch['images'][0].
    */
   path: string;
   /**
-   * What is keyed, such as float32[64, 10] or int 3.
+   * The key of the leaf, such as float32[64, 10] or int 3.
    */
   type: string;
 }
@@ -706,11 +706,11 @@ export interface Cause {
    */
   path?: string | null;
   /**
-   * What the nearest trace was made for.
+   * The leaf of the nearest trace.
    */
   old?: string | null;
   /**
-   * What the call brought.
+   * The leaf of the call.
    */
   new?: string | null;
   sentence: string;
@@ -731,7 +731,7 @@ export interface RetraceRecord {
   number: number;
   causes: Cause[];
   /**
-   * Ids of all nearest traces, which it was compared with.
+   * Ids of the nearest traces, with which it was compared.
    */
   nearest: string[];
   /**
@@ -739,7 +739,7 @@ export interface RetraceRecord {
    */
   cell?: Cell | null;
   /**
-   * When it was, in seconds since 1970.
+   * When it happened, in seconds since 1970.
    */
   time: number;
   trace_seconds: number;
@@ -750,17 +750,17 @@ export interface RetraceRecord {
   settled?: boolean;
 }
 /**
- * What to change so that the same calls do not retrace.
+ * What to change to avoid the retrace.
  */
 export interface Remedy {
   sentence: string;
   /**
-   * Python that works when pasted in a cell.
+   * Python that runs when pasted into a cell.
    */
   code?: string | null;
 }
 /**
- * A variable, tensor or other resource that a trace captured.
+ * A variable, tensor or other resource captured by a trace.
  */
 export interface VariableRecord {
   id: string;
@@ -805,101 +805,101 @@ export interface ModelRecord {
    */
   label: string;
   /**
-   * How much there is of it, in words.
+   * Number and size of its variables, as text.
    */
   sizes: string;
   /**
-   * Elements of its variables.
+   * Number of elements of its variables.
    */
   parameters: number | null;
 }
 /**
- * A run of a notebook cell, or several in a row, so that hours stay a few rows.
+ * A run of a notebook cell, or several successive runs merged.
  */
 export interface RunRecord {
   id: string;
   cell: Cell1;
   /**
-   * The n of its In [n], or of the first.
+   * The n of In [n] of the first run.
    */
   first?: number | null;
   /**
-   * The n of the last one's.
+   * The n of In [n] of the last run.
    */
   last?: number | null;
   /**
-   * How many runs it stands for.
+   * Number of merged runs.
    */
   runs?: number;
   /**
-   * When it began, in seconds since 1970.
+   * Start time, in seconds since 1970.
    */
   time: number;
   /**
-   * When it, or the last one, ended; as told, if it goes on.
+   * End time; for a running cell, the time of the last update.
    */
   end: number;
   /**
-   * What it took, without pauses between several.
+   * Duration, without pauses between runs.
    */
   seconds: number;
   /**
-   * Seconds of those that went into making traces.
+   * Seconds spent on tracing.
    */
   tracing: number;
   /**
-   * Seconds that went into running graphs; Python is the rest.
+   * Seconds spent in graphs; the rest is Python.
    */
   graph: number;
   /**
-   * Seconds of graph that were not measured, but seen now and then.
+   * Seconds in graphs that were sampled, not measured.
    */
   sampled?: number;
   /**
-   * Seconds of calls on other threads meanwhile, beside the others.
+   * Seconds of calls on other threads; not part of `seconds`.
    */
   elsewhere?: number;
   calls?: number;
   traces?: number;
   /**
-   * Calls whose copies between devices are known.
+   * Calls with recorded copies between devices.
    */
   watched?: number;
   /**
-   * Copies between devices in those.
+   * Copies between devices in watched calls.
    */
   copies?: number;
   copied_nbytes?: number;
   /**
-   * What the longest run took.
+   * Duration of the longest run.
    */
   longest: number;
   /**
-   * How many raised an error.
+   * Number of runs that raised an error.
    */
   failed?: number;
   interrupted?: number;
   /**
-   * Whether it goes on.
+   * Whether it is still running.
    */
   running?: boolean;
   /**
-   * Of a cell in segments, what ran in graphs, in words.
+   * For a cell in segments: what ran in graphs, as text.
    */
   segments?: string | null;
   /**
-   * Bytes that the process held at its end, the most of several.
+   * Memory of the process at the end, in bytes; maximum of all runs.
    */
   memory?: number | null;
   /**
-   * What TensorFlow had on each device then, and the most until then, in bytes.
+   * Current and peak bytes of TensorFlow on each device at the end.
    */
   devices?: {
     [k: string]: number[];
   } | null;
 }
 /**
- * A place in the user's code.
+ * A place in the source.
  */
 export interface Cell1 {
   /**
@@ -911,7 +911,7 @@ export interface Cell1 {
    */
   execution_count?: number | null;
   /**
-   * Line in the cell, or in the file; from 1.
+   * Line in the cell or file, from 1.
    */
   line?: number | null;
   /**
@@ -919,18 +919,18 @@ export interface Cell1 {
    */
   file?: string | null;
   /**
-   * Its path from the kernel's folder, if it is in there.
+   * Path relative to the kernel's folder, if inside.
    */
   path?: string | null;
 }
 /**
- * Work that has taken over a second and goes on.
+ * Running work that has lasted over a second.
  */
 export interface WorkRecord {
   id: string;
   kind: 'trace' | 'run' | 'loop' | 'export';
   /**
-   * What is worked on, such as train_step.
+   * Name of the function or model, such as train_step.
    */
   name: string;
   /**
@@ -938,7 +938,7 @@ export interface WorkRecord {
    */
   function?: string | null;
   /**
-   * What is done, since when, and how far it is.
+   * What runs, for how long, and its progress.
    */
   sentence: string;
   /**
@@ -946,16 +946,16 @@ export interface WorkRecord {
    */
   seconds: number;
   /**
-   * How much is done, where that is known.
+   * Amount done, if known.
    */
   done?: number | null;
   /**
-   * How much there is, where that is known.
+   * Total amount, if known.
    */
   total?: number | null;
 }
 /**
- * The whole state. A client drops what it knew and takes this.
+ * The whole state, which replaces everything that a client knew.
  */
 export interface Snapshot1 {
   type: 'snapshot';
@@ -978,20 +978,20 @@ export interface Snapshot1 {
    */
   auto?: boolean;
   /**
-   * Address of the documentation, if it is known.
+   * Address of the documentation, if known.
    */
   documentation?: string | null;
   totals?: Totals | null;
   state: State;
   /**
-   * The outlines that the client shows, by their targets.
+   * The outlines that the client shows, by target.
    */
   pages?: {
     [k: string]: Page | null;
   };
 }
 /**
- * What changed since the message with the sequence number before.
+ * The changes since the message with the previous sequence number.
  */
 export interface Patch {
   type: 'patch';
@@ -1009,14 +1009,14 @@ export interface Patch {
   put: State;
   removed: Removed;
   /**
-   * The outlines that the client shows and that have changed; null if there is no such function or cell any more.
+   * The changed outlines that the client shows; null if the function or cell no longer exists.
    */
   pages?: {
     [k: string]: Page | null;
   };
 }
 /**
- * Ids of rows to take out of the tables.
+ * Ids of rows to remove from the tables.
  */
 export interface Removed {
   cells?: string[];
@@ -1030,7 +1030,7 @@ export interface Removed {
   work?: string[];
 }
 /**
- * The outlines that a client shows now and did not show before.
+ * The outlines that a client has begun to show.
  */
 export interface Pages {
   type: 'pages';
@@ -1040,7 +1040,7 @@ export interface Pages {
   };
 }
 /**
- * How far the messages have come; a client that knows less has missed some.
+ * The current sequence number; a client with a lower one has missed messages.
  */
 export interface Mark {
   type: 'mark';
@@ -1051,7 +1051,7 @@ export interface Mark {
   seq: number;
 }
 /**
- * The kernel's answer to a client that speaks another protocol.
+ * The reply to a client with another version of the protocol.
  */
 export interface Refused {
   type: 'refused';
@@ -1067,13 +1067,13 @@ export interface Pictures {
   source: string;
 }
 /**
- * What the kernel says on its presence comm when nbfn has been loaded.
+ * Sent by the kernel on its presence comm when nbfn is loaded.
  */
 export interface Presence {
   type: 'presence';
 }
 /**
- * What a client sends when it opens the comm.
+ * Sent by a client when it opens the comm.
  */
 export interface Attach {
   type: 'attach';
@@ -1083,34 +1083,34 @@ export interface Attach {
    */
   nbfn: string;
   /**
-   * Random, one per page; its newest comm takes the place of those before.
+   * Random, one per page; its newest comm replaces older ones.
    */
   page?: string | null;
 }
 /**
- * A client that has lost the thread asks for the whole state.
+ * A client that has missed messages requests the whole state.
  */
 export interface RequestSnapshot {
   type: 'request_snapshot';
 }
 /**
- * A client says which outlines it shows now; it gets these, and again when they change.
+ * A client reports which outlines it shows; it gets these now and when they change.
  */
 export interface Look {
   type: 'look';
   /**
-   * Ids of functions and cells, or names of parts of the session.
+   * Ids of functions or cells, or names of parts of the session.
    */
   targets: string[];
 }
 /**
- * A widget asks for the bundle of the pictures, which the first of them needs.
+ * A widget requests the bundle of the pictures when it first needs one.
  */
 export interface RequestPictures {
   type: 'request_pictures';
 }
 /**
- * A client that nobody looks at asks for no patches; later, for a snapshot and patches.
+ * A hidden client pauses patches (false), or resumes with a snapshot (true).
  */
 export interface Watch {
   type: 'watch';
@@ -1126,7 +1126,7 @@ export const MEANINGS: Readonly<Record<keyof Totals, string>> = {
     'Traced and watched functions that exist, besides those of cells in segments.',
   cells: 'Cells in segments that have run.',
   calls: 'Calls of the functions, those of cells included.',
-  hits: 'Calls that a trace served which was there.',
+  hits: 'Calls served by an existing trace.',
   traces: 'Traces in the caches of these functions now.',
   retraces: 'Misses after the first trace whose traces can still serve.',
   trace_seconds:

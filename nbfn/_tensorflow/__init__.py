@@ -1,14 +1,14 @@
-"""TensorFlow's internals: no other part of nbfn names one.
+"""All uses of TensorFlow's internals; no other part of nbfn uses them.
 
-Each internal is probed once. Where one is missing, the function that needs it answers ``None`` or
-``False`` (its docstring says which), the caller falls back to public API, and `degraded` says so
-once. Look for an internal by its subject: ``autograph`` converts code; ``tracing`` has trace
-caches, keys and the fast call; ``graphs`` captures, variables and Python in graphs; ``running``
-cancels, samples, times and collects metadata. What nbfn knows of Keras is where layers are
-(``modules/layers``).
+Each internal is probed once. If it is missing, the function that needs it returns ``None`` or
+``False`` (see its docstring), the caller falls back to public API, and `degraded` warns once. The
+folders are named by subject: ``autograph`` converts code; ``tracing`` has trace caches, keys and
+the fast call; ``graphs`` has captures, variables and Python in graphs; ``running`` cancels,
+samples, times and collects metadata. Code that depends on internals of Keras is in
+``modules/layers``.
 """
 
-from nbfn._tensorflow.autograph.redefinition import convert_anew, renew_parameters
+from nbfn._tensorflow.autograph.redefinition import discard_conversion, renew_parameters
 from nbfn._tensorflow.autograph.source_map import (
     Conversion,
     call_as_here,

@@ -1,4 +1,4 @@
-"""The class of tf.functions, and what to say where an internal is missing."""
+"""The class of tf.functions, and access to internals that may be missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nbfn.errors import NbfnWarning
 
 
 def internal(module: str) -> Any:
-    """A module of TensorFlow's internals by its path; None where there is none."""
+    """Imports an internal module of TensorFlow by its path; returns None if it does not exist."""
     try:
         return importlib.import_module(f"tensorflow.python.{module}")
     except ImportError:
@@ -23,9 +23,9 @@ def internal(module: str) -> Any:
 _save_context = internal("saved_model.save_context")
 
 tf_function: Any = tf.function
-"""``tf.function`` as nbfn found it, which a notebook may set to `nbfn.function` later."""
+"""``tf.function`` as it was when nbfn was imported; a notebook may replace it."""
 Function: type = type(tf_function(lambda: None))
-"""The class of what ``tf.function`` returns."""
+"""The class of the objects that ``tf.function`` returns."""
 
 
 @functools.cache
@@ -40,5 +40,5 @@ def degraded(what: str) -> None:
 
 
 def saving() -> bool:
-    """Whether a SavedModel is being written on this thread; False where that cannot be told."""
+    """Returns whether this thread is writing a SavedModel; False if unknown."""
     return bool(_save_context is not None and _save_context.in_save_context())

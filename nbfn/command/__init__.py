@@ -1,5 +1,5 @@
-"""The command line: ``nbfn run`` for CI, ``nbfn lab``.
+"""The command line: ``nbfn run`` for CI, and ``nbfn lab``.
 
-The command's own process imports no TensorFlow. What it says comes from the kernel, as the records
-of the protocol.
+The command's own process does not import TensorFlow. Its data come from the kernel, as records of
+the protocol.
 """

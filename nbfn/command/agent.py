@@ -1,7 +1,7 @@
-"""What the command does in the notebook's kernel, between cells.
+"""The part of the command that runs in the notebook's kernel, between cells.
 
-The command evaluates the functions of this module as user expressions of silent requests, so that
-they are no cells: they move no execution count and leave no name.
+The command evaluates functions of this module as user expressions of silent requests. So they do
+not count as cells: they change no execution count and define no names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nbfn.underway.enlisted import on_enlisted
 
 
 class Answer:
-    """An answer as JSON, which a kernel sends as the MIME bundle of a user expression."""
+    """A JSON answer, which a kernel sends as the MIME bundle of a user expression."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._data = data
@@ -37,10 +37,11 @@ class Answer:
 
 
 class Agent:
-    """Keeps what changes in the session until the command asks.
+    """Collects changes of the session until the command requests them.
 
-    The feed tells most. A function that lives for less than a tick of it, such as one that a
-    helper makes and drops, is looked at once more when it dies: its retraces count.
+    Most changes come from the feed. A function that exists for less than one tick of the feed, such
+    as one that a helper makes and drops, is read once more when it is deleted, so its retraces
+    count.
     """
 
     def __init__(self) -> None:
@@ -80,20 +81,18 @@ class Agent:
 
         found = recorder()
         if found is not None and found.calls:
-            gone: Any = SimpleNamespace(id=id, site=site, parameters=parameters, recorder=found)
-            self._add(state_of([gone]))
+            deleted: Any = SimpleNamespace(id=id, site=site, parameters=parameters, recorder=found)
+            self._add(state_of([deleted]))
             with self._lock:
                 self._removed.setdefault("functions", []).append(id)
 
     def taken(self) -> dict[str, Any]:
-        """What has changed since this was asked last."""
-        if (
-            "nbfn.sessions.session" in sys.modules
-        ):  # which the notebook's first use of TensorFlow loads
-            from nbfn.sessions.environment import tell_environment
+        """Returns the changes since the last call."""
+        if "nbfn.sessions.session" in sys.modules:  # loaded when the notebook first uses TensorFlow
+            from nbfn.sessions.environment import update_environment
             from nbfn.sessions.session import session
 
-            tell_environment(session().named(), now=True)
+            update_environment(session().named(), now=True)
         self._feed.flush()
         with self._lock:
             put, self._put = self._put, {}
@@ -111,7 +110,7 @@ _agent: Agent | None = None
 
 
 def begin() -> Answer:
-    """Loads nbfn into the kernel, and begins to keep what changes."""
+    """Loads nbfn into the kernel and begins to collect changes."""
     global _agent
     load(get_ipython())
     _agent = _agent or Agent()
@@ -119,12 +118,12 @@ def begin() -> Answer:
 
 
 def taken() -> Answer:
-    """What has changed since this was asked last."""
+    """Returns the changes since the last call."""
     return Answer({} if _agent is None else _agent.taken())
 
 
 def export(path: str, overwrite: bool, strict: bool) -> Answer:
-    """Exports the session; of an error, what it says and whether the proof failed."""
+    """Exports the session; returns an error's message and whether the verification failed."""
     try:
         done = nbfn.export(path, overwrite=overwrite, strict=strict)
     except nbfn.NbfnError as error:
@@ -133,6 +132,7 @@ def export(path: str, overwrite: bool, strict: bool) -> Answer:
         return Answer({"error": f"{type(error).__name__}: {error}", "disproved": False})
     from nbfn.views.export import export_outline
 
-    said = asdict(done)
-    said |= {"path": os.fspath(done.path), "verified": said["verified"] + said["verified_traces"]}
-    return Answer(said | {"page": export_outline(done).record().model_dump(mode="json")})
+    answer = asdict(done)
+    verified = answer["verified"] + answer["verified_traces"]
+    answer |= {"path": os.fspath(done.path), "verified": verified}
+    return Answer(answer | {"page": export_outline(done).record().model_dump(mode="json")})

@@ -1,4 +1,4 @@
-"""A notebook in a kernel of its own: its cells one by one, and questions between them."""
+"""Runs a notebook in its own kernel, with requests to the agent between cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nbfn.command.outcome import CommandError, Exit
 from nbfn.command.record import CellRun, Failure, Record
 
 PATIENCE = 10.0
-"""Seconds that an interrupted kernel has for its last answers."""
+"""Seconds in which an interrupted kernel must send its last answers."""
 
 _AGENT = "__import__('nbfn.command.agent', fromlist=['_'])"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -33,7 +33,7 @@ _LAST_WORDS = 20
 
 
 class _Client(NotebookClient):
-    """Also hears what nbfn says of work that takes long."""
+    """Also records nbfn's display of running work."""
 
     doing = ""
 
@@ -50,12 +50,12 @@ class Execution:
 
     Args:
         notebook: The notebook, whose cells get their outputs.
-        record: Is told what happens.
-        folder: Where the kernel runs.
-        timeout: Seconds that a cell may take.
+        record: The record to update.
+        folder: Folder in which the kernel runs.
+        timeout: Maximum seconds for a cell.
 
     Raises:
-        CommandError: If there is no such kernel, or it does not run Python.
+        CommandError: If the kernel does not exist or is not a Python kernel.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Execution:
 
     @property
     def doing(self) -> str:
-        """What the kernel says that it does now, in one line, if that takes long."""
+        """What the kernel reports as running work, in one line; empty if nothing takes long."""
         return " ".join(self._client.doing.split())
 
     # The kernel ---------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class Execution:
         """Starts the kernel and loads nbfn into it.
 
         Raises:
-            CommandError: If the kernel does not start, or has another nbfn or none.
+            CommandError: If the kernel does not start, or has no nbfn or another version.
         """
         self._manager = self._client.create_kernel_manager()
         self._manager.log = self._client.log
@@ -102,9 +102,9 @@ class Execution:
             self._group = getattr(self._manager.provisioner, "pgid", None)
             await self._client.async_start_new_kernel_client()
         except (RuntimeError, OSError) as error:
-            said = self._last_words()[-1:] or [str(error)]
+            words = self._last_words()[-1:] or [str(error)]
             raise CommandError(
-                f"the kernel `{self._record.kernel}` does not start: {said[0]}", Exit.KERNEL_DIED
+                f"the kernel `{self._record.kernel}` does not start: {words[0]}", Exit.KERNEL_DIED
             ) from None
         try:
             found = await self._ask("begin()")
@@ -126,11 +126,11 @@ class Execution:
         self._ready = self._words.seek(0, os.SEEK_END)
 
     async def end(self) -> None:
-        """Ends the kernel, whatever it does; after a failure also what its cells have started."""
+        """Ends the kernel, whatever it does; after a failure also processes of its cells."""
         if self._client.kc is not None:
             self._client.kc.stop_channels()
         if self._manager is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended already
+            with contextlib.suppress(RuntimeError):  # it has already ended
                 await self._manager.shutdown_kernel()
         if self._group is not None and self._record.failure is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -138,7 +138,7 @@ class Execution:
         self._words.close()
 
     async def interrupt(self) -> None:
-        """Interrupts what the kernel does, and hears what it still has to say."""
+        """Interrupts the kernel and collects its last changes."""
         if self._client.kc is None:
             return
         with contextlib.suppress(RuntimeError, DeadKernelError, _NoAnswerError, TimeoutError):
@@ -146,7 +146,7 @@ class Execution:
             await asyncio.wait_for(self.collect(), PATIENCE)
 
     def _last_words(self, start: int = 0) -> list[str]:
-        """The end of what the kernel's process has written, from a position in it."""
+        """Returns the last lines written by the kernel's process after a position."""
         self._words.seek(start)
         text = self._words.read().decode(errors="replace")
         return [line for line in text.splitlines() if line.strip()][-_LAST_WORDS:]
@@ -154,7 +154,7 @@ class Execution:
     # Cells and questions --------------------------------------------------------------------
 
     async def run(self, index: int, cell: CellRun) -> Failure | None:
-        """Runs the cell at a place in the notebook; gives what keeps the next ones from running."""
+        """Runs one cell of the notebook; returns a failure that prevents the next cells."""
         node = self._client.nb.cells[index]
         node.execution_count, node.outputs = None, []
         self._client.doing = ""
@@ -168,7 +168,8 @@ class Execution:
             )
         except DeadKernelError:
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # which nbclient takes for a death
+            # `nbclient` reports a cancellation as a dead kernel.
+            if task is not None and task.cancelling():
                 raise asyncio.CancelledError from None
             failure = self.death(cell)
             failure.details = "\n".join([*_printed(node)[-_LAST_WORDS:], failure.details]).strip()
@@ -188,11 +189,11 @@ class Execution:
         return failure
 
     async def collect(self) -> list[protocol.RetraceRecord]:
-        """Hears what has changed in the session, and returns the new retraces."""
+        """Collects the changes of the session, and returns the new retraces."""
         return self._record.known.take(await self._ask("taken()"))
 
     async def export(self, path: Path, overwrite: bool, strict: bool) -> dict[str, Any]:
-        """Exports the session; what the agent says of it."""
+        """Exports the session; returns the agent's answer."""
         return await self._ask(f"export({str(path)!r}, {overwrite}, {strict})")
 
     async def _ask(self, call: str) -> dict[str, Any]:
@@ -219,13 +220,13 @@ class Execution:
         return answer["data"][mime]
 
     def death(self, cell: CellRun | None) -> Failure:
-        """The failure that the kernel died, with the last words of its process."""
+        """Returns the failure for a dead kernel, with the last lines of its process."""
         words = "\n".join(self._last_words(self._ready))
         return Failure(Exit.KERNEL_DIED, "the kernel died", cell, words)
 
 
 class _NoAnswerError(Exception):
-    """The kernel could not evaluate an expression; it tells the error's class and what it said."""
+    """Raised if the kernel could not evaluate an expression; contains its error."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}" if name else message)
@@ -248,17 +249,17 @@ def _check_kernel(name: str) -> None:
 
 
 def _traceback(node: NotebookNode) -> str:
-    """The traceback that a cell shows, if it shows one."""
+    """Returns the traceback in a cell's outputs, if any."""
     errors = [each for each in node.outputs if each.output_type == "error"]
     return _plain("\n".join(errors[-1].traceback)) if errors else ""
 
 
 def _printed(node: NotebookNode) -> list[str]:
-    """The lines that a cell has printed."""
+    """Returns the lines that a cell has printed."""
     texts = (each.text for each in node.outputs if each.output_type == "stream")
     return _plain("".join(texts)).splitlines()
 
 
 def _plain(text: str) -> str:
-    """The text without what colours it."""
+    """Removes terminal colours from a text."""
     return _ANSI.sub("", text)

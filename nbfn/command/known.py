@@ -1,4 +1,4 @@
-"""What is known of a session that may be gone: the records of the protocol, kept."""
+"""Collects the records of a session, which outlive its kernel."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from nbfn import protocol
 
 
 class Known:
-    """All that a kernel has told, also of functions that it has dropped since.
+    """All records that a kernel has sent.
 
     Attributes:
-        state: The records, also of functions that the kernel has dropped.
-        now: What the kernel has now, or had at its end.
-        totals: How much of everything that is.
+        state: The records, including those of functions that the kernel has dropped.
+        now: The records of what the kernel has now, or had at its end.
+        totals: The totals of `now`.
         tensorflow: The version of TensorFlow, once the notebook has imported it.
     """
 
@@ -23,11 +23,11 @@ class Known:
         self.now = protocol.State()
         self.tensorflow: str | None = None
 
-    def take(self, told: dict[str, Any]) -> list[protocol.RetraceRecord]:
-        """Takes what has changed, and returns the new retraces."""
-        put = protocol.State.model_validate(told["put"])
+    def take(self, changes: dict[str, Any]) -> list[protocol.RetraceRecord]:
+        """Applies changes, and returns the new retraces."""
+        put = protocol.State.model_validate(changes["put"])
         new = [row for id, row in put.retraces.items() if id not in self.state.retraces]
-        removed = protocol.Removed.model_validate(told["removed"])
+        removed = protocol.Removed.model_validate(changes["removed"])
         for name, table in put:
             getattr(self.state, name).update(table)
             rows = getattr(self.now, name)
@@ -40,15 +40,15 @@ class Known:
                 trace is not None and trace.function in self.now.functions
             ):  # evicted, or relaxed into another
                 del self.state.traces[id]
-        for id in removed.runs:  # which are parts of other rows now
+        for id in removed.runs:  # merged into other rows
             self.state.runs.pop(id, None)
-        self.totals = protocol.Totals.model_validate(told["totals"])
-        self.tensorflow = told["tensorflow"] or self.tensorflow
+        self.totals = protocol.Totals.model_validate(changes["totals"])
+        self.tensorflow = changes["tensorflow"] or self.tensorflow
         return new
 
     @property
     def functions(self) -> list[protocol.FunctionRecord]:
-        """The functions besides those of cells in segments, in the order of creation."""
+        """The functions except those of cells in segments, in order of creation."""
         inside = {id for cell in self.state.cells.values() for id in cell.functions}
         return [each for each in self._all_functions if each.id not in inside]
 
@@ -58,22 +58,22 @@ class Known:
 
     @property
     def retraces(self) -> list[protocol.RetraceRecord]:
-        """Every retrace, function by function."""
+        """All retraces, function by function."""
         order = {each.id: number for number, each in enumerate(self._all_functions)}
         return sorted(self.state.retraces.values(), key=lambda r: (order[r.function], r.number))
 
     @property
     def retrace_count(self) -> int:
-        """How many retraces there were.
+        """Number of retraces.
 
-        Of a function only the newest 1000 have records; and those are not counted by the function
-        whose traces cannot serve any more.
+        Only the newest 1000 of a function have records. A function does not count retraces whose
+        traces can no longer serve.
         """
         return max(sum(each.retraces for each in self._all_functions), len(self.state.retraces))
 
     @property
     def cells(self) -> list[protocol.TracedCellRecord]:
-        """The cells in segments, in the order of creation."""
+        """The cells in segments, in order of creation."""
         return sorted(self.state.cells.values(), key=lambda each: _number(each.id))
 
 

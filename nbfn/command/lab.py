@@ -1,4 +1,4 @@
-"""`nbfn lab`: JupyterLab with the panel, on a notebook that has nbfn loaded."""
+"""`nbfn lab`: opens JupyterLab on a notebook that loads nbfn."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FIRST_CELL = "%load_ext nbfn"
 
 
 def lab(arguments: Sequence[str]) -> None:
-    """Opens JupyterLab, and returns when it has ended.
+    """Runs JupyterLab until it ends.
 
     Args:
-        arguments: A notebook, if one is to be opened, and arguments of JupyterLab. Without a
-            notebook a new one is made here.
+        arguments: Optionally a notebook to open, and arguments of JupyterLab. Without a notebook, a
+            new one is created in the current folder.
 
     Raises:
         CommandError: If JupyterLab is not installed, or there is no such notebook.
@@ -32,7 +32,7 @@ def lab(arguments: Sequence[str]) -> None:
         if not Path(each).is_file():
             raise CommandError(f"there is no notebook `{each}`; `nbfn lab` alone makes a new one")
     rest = [each for each in arguments if each not in given[:1]]
-    if not _only_says(arguments):
+    if not _only_prints(arguments):
         rest = [*_opening(Path(given[0]) if given else _new_notebook(Path())), *rest]
 
     from jupyterlab.labapp import LabApp
@@ -41,20 +41,20 @@ def lab(arguments: Sequence[str]) -> None:
 
 
 def _opening(notebook: Path) -> list[str]:
-    """The arguments by which the address that JupyterLab opens or prints is a notebook's."""
+    """Returns the arguments that make JupyterLab open, or print, a notebook's address."""
     here, path = Path().resolve(), notebook.resolve()
     root = here if path.is_relative_to(here) else path.parent
     address = quote(path.relative_to(root).as_posix())
     return [f"--ServerApp.root_dir={root}", f"--LabApp.default_url=/lab/tree/{address}"]
 
 
-def _only_says(arguments: Sequence[str]) -> bool:
-    """Whether JupyterLab is to say something and end."""
+def _only_prints(arguments: Sequence[str]) -> bool:
+    """Returns whether JupyterLab only prints something and exits."""
     return any(each in ("--version", "--help-all", "--show-config") for each in arguments)
 
 
 def _new_notebook(folder: Path) -> Path:
-    """A new notebook with nbfn loaded, named as JupyterLab names them."""
+    """Creates a notebook that loads nbfn, named as JupyterLab names new notebooks."""
     import nbformat  # which JupyterLab needs
 
     names = itertools.chain(["Untitled"], (f"Untitled{n}" for n in itertools.count(1)))

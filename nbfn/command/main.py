@@ -19,7 +19,7 @@ _EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {e.value:>3}  {e.meaning}" for
 
 
 class _Group(click.Group):
-    """Says each error in one plain line."""
+    """Prints each error in one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
         if "NO_COLOR" in os.environ:

@@ -1,4 +1,4 @@
-"""How a command ends: one exit code for each reason."""
+"""The exit codes of the command, one for each reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Exit(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """What the code says."""
+        """Description of the code."""
         return _MEANINGS[self]
 
 
@@ -42,7 +42,7 @@ _MEANINGS = {
 
 
 class CommandError(NbfnError):
-    """A command ends early, with an exit code; the message is the one line that is said of it."""
+    """Ends a command with an exit code; the message is printed as one line."""
 
     def __init__(self, message: str, exit: Exit = Exit.MISUSE) -> None:
         super().__init__(message)

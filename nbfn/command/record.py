@@ -1,4 +1,4 @@
-"""The record of one `nbfn run`: what the report and the exit code are made of."""
+"""The record of one `nbfn run`, from which the report and the exit code are made."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class CellRun:
     Attributes:
         number: Its number among the code cells that are run, from 1.
         source: Its text.
-        execution_count: The n of ``In [n]``; None as long as it has not run.
-        seconds: What it took; None as long as it has not ended.
-        allowed_error: The error that its tag `raises-exception` allowed, if it raised one.
+        execution_count: The n of ``In [n]``; None before it has run.
+        seconds: Its duration; None before it has ended.
+        allowed_error: The error that its tag `raises-exception` allowed, if one was raised.
     """
 
     number: int
@@ -31,14 +31,14 @@ class CellRun:
 
     @property
     def title(self) -> str:
-        """What stands for it: its first line with code, after the magic if it has one."""
+        """Its first line of code; after a cell magic, with the magic."""
         lines = [line.strip() for line in self.source.splitlines() if line.strip()]
         code = [line for line in lines if not line.startswith("#")] or lines
         return " ".join(code[: 2 if code[0].startswith("%%") else 1])
 
     @property
     def label(self) -> str:
-        """Such as ``In [3]``; the number of the cell where the kernel gave it none."""
+        """Such as ``In [3]``; the cell's number if it has no execution count."""
         if self.execution_count is None:
             return f"cell {self.number}"
         return f"In [{self.execution_count}]"
@@ -46,13 +46,13 @@ class CellRun:
 
 @dataclass
 class Failure:
-    """Why a run ended before the notebook did; or what was asked for and does not hold.
+    """Why a run ended early, or a requirement that was not met.
 
     Attributes:
-        exit: The reason.
+        exit: The exit code.
         sentence: What happened, in one line.
-        cell: The cell, if one ran.
-        details: The traceback, or the last words of a kernel that died; without colours.
+        cell: The cell, if one was running.
+        details: The traceback, or the last lines of a kernel that died; without colours.
     """
 
     exit: Exit
@@ -62,25 +62,25 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """The sentence, with the cell that it is about."""
+        """The sentence, with the cell."""
         return self.sentence if self.cell is None else f"{self.cell.label}: {self.sentence}"
 
 
 @dataclass
 class Record:
-    """What one run of a notebook did.
+    """The results of one run of a notebook.
 
     Attributes:
         notebook: The notebook's file.
         kernel: The name of its kernel.
-        max_retraces: The budget, if there is one.
+        max_retraces: The maximum number of retraces, if given.
         cells: The code cells.
-        known: What the kernel has told.
+        known: The records sent by the kernel.
         failure: Why it ended early, if it did.
-        export: What was exported, as the agent says it; None if nothing was asked for.
-        export_path: Where the export was to go, if one was asked for.
-        problems: What was asked for and does not hold, although the notebook ran to its end.
-        seconds: What everything took.
+        export: The agent's answer to the export; None if not requested.
+        export_path: Target of the export, if requested.
+        problems: Requirements that were not met although the notebook ran to its end.
+        seconds: Duration of the whole run.
         nbfn: The version of nbfn in the kernel.
     """
 
@@ -98,7 +98,7 @@ class Record:
 
     @property
     def exit(self) -> Exit:
-        """The exit code: of several reasons the first."""
+        """The exit code of the first reason."""
         if self.failure is not None:
             return self.failure.exit
         return self.problems[0].exit if self.problems else Exit.SUCCESS

@@ -1,10 +1,9 @@
-"""The report of a run: one HTML file that needs no kernel and no network.
+"""The report of a run: one HTML file that needs neither kernel nor network.
 
-Its tables need no script; where one runs, the views of the session can be explored too.
+Its tables need no scripts; with scripts, the views of the session can also be explored.
 
-``report.html`` is its template, which escapes all that it is given; each of its sections is a
-block. What the sections say comes from the records alone, so that a report of a kernel that died
-says what was known.
+``report.html`` is its template, which escapes its inputs; each section is a block. All content
+comes from the records, so the report of a kernel that died shows what was known.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from nbfn.sessions.feed import LIMITS
 from nbfn.text import count, data_size, duration
 
 MAX_ROWS = 1000
-"""So many rows has a table, and so many entries a list; the rest is counted."""
+"""Maximum number of rows in a table or list; the others are counted."""
 
 _STILL = '<p class="muted">A script draws here what can be opened, filtered and zoomed.</p>'
 
@@ -38,7 +37,7 @@ _SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unproven": "?"}
 
 
 def html_of(record: Record) -> str:
-    """The report as HTML."""
+    """Renders the report as HTML."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -83,18 +82,18 @@ def html_of(record: Record) -> str:
 
 
 def _exported(record: Record) -> protocol.Page | None:
-    """What the kernel says of the model that it has written."""
+    """Returns the kernel's page about the exported model."""
     page = (record.export or {}).get("page")
     return None if page is None else protocol.Page.model_validate(page)
 
 
 def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Snapshot:
-    """What the views of the page draw: the newest rows, as many as a page gets of a kernel."""
+    """Returns the snapshot for the views: the newest rows, with the limits of a page."""
     state = record.known.now
     tables = {
         name: dict(list(table.items())[-LIMITS.get(name, MAX_ROWS) :]) for name, table in state
     }
-    # The kernel has ended, and with it what was under way when it was asked last.
+    # The kernel has ended, so no work is running.
     tables["work"] = {}
     tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
     rows, totals = protocol.State.model_validate(tables), record.known.totals
@@ -115,15 +114,15 @@ def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Sn
 
 
 def _ended(run: protocol.RunRecord) -> protocol.RunRecord:
-    """A run as it is when its kernel has ended."""
+    """Returns a run as it is after its kernel has ended."""
     return run.model_copy(update={"running": False, "interrupted": 1}) if run.running else run
 
 
 def _marked(sentence: str) -> Markup:
-    """A sentence, escaped, with what stands between backticks as code."""
+    """Escapes a sentence, and marks text between backticks as code."""
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
 def _by_cell(rows: object) -> Counter[int | None]:
-    """How many traces or retraces the calls of each cell made, by its execution count."""
+    """Counts the traces or retraces by execution count of the calling cell."""
     return Counter(row.cell.execution_count for row in rows if row.cell)  # type: ignore[attr-defined]

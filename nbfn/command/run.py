@@ -1,4 +1,4 @@
-"""`nbfn run`: a notebook from its first cell to its export, its report and an exit code."""
+"""`nbfn run`: runs a notebook, exports it, writes the report, and returns an exit code."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of a run.
+    """The options of a run.
 
     Attributes:
         notebook: The notebook.
         export: Folder for the SavedModel; None exports nothing.
-        overwrite: Whether a SavedModel that is there may be replaced.
-        strict: Whether a signature that could not be proven is a failed proof.
+        overwrite: Whether an existing SavedModel may be replaced.
+        strict: Whether a signature that could not be verified is an error.
         report: File for the report; None writes none.
-        max_retraces: How many retraces there may be; None for any number.
-        kernel: Name of the kernel; the notebook's own by default.
-        timeout: Seconds that a cell may take; None for any time.
+        max_retraces: Maximum number of retraces; None for no limit.
+        kernel: Name of the kernel; by default the notebook's own.
+        timeout: Maximum seconds for a cell; None for no limit.
         output: File for the notebook with its outputs; None writes none.
     """
 
@@ -54,10 +54,10 @@ class Options:
 
 
 def run(options: Options) -> Exit:
-    """Runs a notebook, says what it does, and returns the exit code.
+    """Runs a notebook, prints its progress, and returns the exit code.
 
     Raises:
-        CommandError: If it cannot begin.
+        CommandError: If the run cannot begin.
     """
     notebook = _read(options.notebook)
     _check_places(options)
@@ -90,7 +90,7 @@ def run(options: Options) -> Exit:
 
 
 class _Run:
-    """The part of a run for which there is a kernel."""
+    """The part of a run that has a kernel."""
 
     def __init__(
         self, execution: Execution, record: Record, options: Options, progress: Progress
@@ -122,7 +122,7 @@ class _Run:
             self._progress.failed(self._record.failure)
 
     def _listen(self) -> None:
-        """Has Ctrl-C and SIGTERM end the run, each once: the kernel is to end in order."""
+        """Makes Ctrl-C and SIGTERM end the run in order, including the kernel."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
 
@@ -131,7 +131,7 @@ class _Run:
                 self._ended_by = reason
                 task.cancel()
 
-        with contextlib.suppress(NotImplementedError):  # on Windows, asyncio itself hears Ctrl-C
+        with contextlib.suppress(NotImplementedError):  # on Windows, asyncio handles Ctrl-C itself
             loop.add_signal_handler(signal.SIGINT, end, Exit.INTERRUPTED)
             loop.add_signal_handler(signal.SIGTERM, end, Exit.TERMINATED)
 
@@ -150,7 +150,7 @@ class _Run:
 
     @contextlib.asynccontextmanager
     async def _heartbeat(self, cell: CellRun) -> AsyncIterator[None]:
-        """Says from time to time that a cell goes on."""
+        """Reports periodically that a cell is still running."""
 
         async def beat() -> None:
             started = time.perf_counter()
@@ -168,17 +168,17 @@ class _Run:
     async def _export(self, path: Path) -> None:
         self._progress.exports()
         options = self._options
-        said = await self._execution.export(path.absolute(), options.overwrite, options.strict)
-        self._record.export = said
+        answer = await self._execution.export(path.absolute(), options.overwrite, options.strict)
+        self._record.export = answer
         await self._execution.collect()
 
 
 def _judge(record: Record) -> None:
-    """Says what was asked for and does not hold."""
-    said = record.export or {}
-    if "error" in said:
-        exit = Exit.NOT_PROVEN if said["disproved"] else Exit.NOT_EXPORTED
-        record.problems.append(Failure(exit, f"not exported: {said['error']}"))
+    """Adds requirements that were not met to the problems."""
+    answer = record.export or {}
+    if "error" in answer:
+        exit = Exit.NOT_PROVEN if answer["disproved"] else Exit.NOT_EXPORTED
+        record.problems.append(Failure(exit, f"not exported: {answer['error']}"))
     budget, found = record.max_retraces, record.known.retrace_count
     if budget is not None and found > budget:
         record.problems.append(
@@ -203,13 +203,13 @@ def _read(path: Path) -> NotebookNode:
         raise CommandError(f"`{path}` cannot be read: {error.strerror}") from None
     except (ValueError, nbformat.ValidationError) as error:
         raise CommandError(f"`{path}` is not a notebook: {first_line(error)}") from None
-    except (AttributeError, KeyError, TypeError):  # what nbformat meets in other JSON
+    except (AttributeError, KeyError, TypeError):  # nbformat raises these for other JSON
         raise CommandError(f"`{path}` is not a notebook: it is JSON without cells") from None
     return notebook
 
 
 def _check_places(options: Options) -> None:
-    """Refuses what could not be written at the end, before anything runs."""
+    """Refuses targets that could not be written, before anything runs."""
     target = options.export
     if target is not None and (target.exists() or target.is_symlink()):
         if not options.overwrite:
@@ -239,7 +239,7 @@ def _is_run(cell: NotebookNode) -> bool:
 
 
 def _storable(notebook: NotebookNode) -> NotebookNode:
-    """The notebook without what needs the kernel that has ended: live widgets, and progress."""
+    """Removes live widgets and progress, which need the ended kernel."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             for output in cell.outputs:

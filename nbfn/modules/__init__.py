@@ -1,6 +1,6 @@
 """Modules: the Flax Linen lifecycle on ``tf.Module``, public as ``nbfn.nn``."""
 
-# Before Keras: who has neither is told of this one.
+# Imported before Keras, so that TensorFlow is reported first if both are missing.
 import tensorflow as _tensorflow
 
 from nbfn.modules import activations, errors, initializers
@@ -41,7 +41,7 @@ from nbfn.modules.variables.filters import DenyList
 from nbfn.modules.variables.keys import key
 from nbfn.modules.variables.scope import Variable
 
-# Each of these rooms lists what it has for users.
+# Each of these packages lists its public names.
 __all__ = [
     "RNN",
     "Carried",

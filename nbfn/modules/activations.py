@@ -1,4 +1,4 @@
-"""Activation functions: TensorFlow's own, under one roof."""
+"""Activation functions of TensorFlow and Keras under common names."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def gelu(x: Any, approximate: bool = True) -> tf.Tensor:
 
 
 def silu(x: Any) -> tf.Tensor:
-    """``x * sigmoid(x)``, also called swish; a float tensor like ``x``."""
+    """Returns ``x * sigmoid(x)``, also called swish; a float tensor like ``x``."""
     return tf.nn.silu(x)
 
 

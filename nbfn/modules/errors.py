@@ -1,6 +1,6 @@
-"""Errors of the module lifecycle: one class per family, each with its Python meaning.
+"""Errors of the module lifecycle: one class per family, each with its Python equivalent.
 
-Every message says where (the module's path), what was found, what was expected and what to do.
+Every message contains the module's path, what was found, what was expected, and what to do.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 
 
 class LifecycleError(NbfnError):
-    """Base of the errors of modules."""
+    """Base class of the errors of modules."""
 
 
 class UnboundModuleError(LifecycleError, ValueError):
@@ -66,7 +66,7 @@ class UnboundAttributeError(UnboundModuleError, AttributeError):
 
 
 class UnknownAttributeError(LifecycleError, AttributeError):
-    """A module has no attribute or method of that name."""
+    """A module has no attribute or method with that name."""
 
 
 class FrozenModuleError(LifecycleError, AttributeError):
@@ -78,7 +78,7 @@ class SetupFieldError(FrozenModuleError):
 
 
 class ReservedFieldError(LifecycleError, TypeError):
-    """A class annotates, or ``setup`` sets, what every module already has."""
+    """A class annotates, or ``setup`` sets, a name that every module already has."""
 
 
 class PostInitError(LifecycleError, TypeError):
@@ -94,7 +94,7 @@ class PlacementError(LifecycleError, ValueError):
 
 
 class NameInUseError(LifecycleError, ValueError):
-    """Two things of one module want the same name."""
+    """Two things in one module have the same name."""
 
 
 class AutoNameError(NameInUseError):
@@ -110,7 +110,7 @@ class VariablesStructureError(LifecycleError, ValueError):
 
 
 class NotFoundError(LifecycleError, LookupError):
-    """Base of the errors about a missing collection, parameter, variable or path."""
+    """Base class of the errors for a missing collection, parameter, variable or path."""
 
 
 class CollectionNotFoundError(NotFoundError):
@@ -130,7 +130,7 @@ class PathNotFoundError(NotFoundError):
 
 
 class ParamShapeError(LifecycleError, ValueError):
-    """A stored value has another shape than its initializer gives, or than its variable has."""
+    """A stored value's shape differs from that of its initializer or variable."""
 
 
 class ImmutableCollectionError(LifecycleError, ValueError):
@@ -174,11 +174,11 @@ class LazyInitError(LifecycleError, ValueError):
 
 
 class TransformError(LifecycleError, ValueError):
-    """A transformation got something that it cannot transform, or met a module it was not given."""
+    """A transformation cannot transform its target, or found a module that was not passed to it."""
 
 
 class PartError(LifecycleError, TypeError):
-    """A part of an ``nn.Sequential`` or ``nn.Composite`` cannot be called, or not like this."""
+    """A part of an ``nn.Sequential`` or ``nn.Composite`` cannot be called, or not in this way."""
 
 
 class ArgumentError(LifecycleError, TypeError):
@@ -194,15 +194,15 @@ class DataFormatError(LifecycleError, ValueError):
 
 
 class SpecError(NbfnError, ValueError):
-    """The fields of an ``nn.Spec`` are not what its class declares, or JSON cannot hold them."""
+    """The fields of an ``nn.Spec`` do not match its class, or JSON cannot represent them."""
 
 
 class SpecFieldError(SpecError, TypeError):
-    """A field that the ``nn.Spec`` does not have was given, or one that it needs was not."""
+    """A field of an ``nn.Spec`` is unknown or missing."""
 
 
 class SpecDefinitionError(SpecError, TypeError):
-    """A class derived from ``nn.Spec`` is not written as it must be."""
+    """The definition of a class derived from ``nn.Spec`` is invalid."""
 
 
 class FrozenSpecError(SpecError, AttributeError):
@@ -210,16 +210,16 @@ class FrozenSpecError(SpecError, AttributeError):
 
 
 def show_path(path: Sequence[str]) -> str:
-    """The text form of a module path: ``"/"`` for the root, else ``"/hidden/Dense_0"``."""
+    """Formats a module path: ``"/"`` for the root, else ``"/hidden/Dense_0"``."""
     return "/" + "/".join(path)
 
 
 def show_names(names: Iterable[str]) -> str:
-    """A quoted, sorted list of names for a message, or ``none``."""
+    """Formats names for a message as a quoted, sorted list, or ``none``."""
     return ", ".join(repr(name) for name in sorted(names)) or "none"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A sentence that suggests the nearest of the names, or an empty text."""
+    """Returns a sentence that suggests the most similar name, or an empty text."""
     near = get_close_matches(name, list(names), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

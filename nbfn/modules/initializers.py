@@ -1,7 +1,8 @@
 """Initializers: functions ``init(key, shape, dtype=tf.float32)`` that make initial values.
 
-Each name here but ``zeros`` and ``ones`` makes an initializer from its settings; the same key gives
-the same values. They serve ``self.param`` and the ``*_initializer`` fields of Keras layers.
+Each function here except ``zeros`` and ``ones`` makes an initializer from its settings. The same
+key gives the same values. They are used for ``self.param`` and the ``*_initializer`` fields of
+layers.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 
 @dataclass(frozen=True)
 class Initializer:
-    """An initializer with a name, by which it prints and compares.
+    """An initializer with a name, which is used for printing and comparison.
 
     Attributes:
-      name: how it was made, such as ``"normal(stddev=0.01)"``; equal names mean equal functions.
+      name: the call that makes it, such as ``"normal(stddev=0.01)"``; equal names are equal
+        functions.
       function: ``function(key, shape, dtype)``.
     """
 
@@ -35,7 +37,7 @@ class Initializer:
     function: Callable[[Any, Shape, tf.DType], tf.Tensor] = field(compare=False)
 
     def __call__(self, key: Any, shape: Shape, dtype: Any = tf.float32) -> tf.Tensor:
-        """The initial value.
+        """Returns the initial value.
 
         Args:
           key: an int32 tensor of shape [2].
@@ -52,13 +54,13 @@ class Initializer:
         return self.name
 
     def __reduce__(self) -> Any:
-        """By name, because the functions here are made anew in each call."""
+        """Pickles by name, because each call creates a new function."""
         known = from_name(self.name) == self
         return (from_name, (self.name,)) if known else super().__reduce__()
 
 
 def from_name(name: str) -> Initializer | None:
-    """The initializer of this file that has the name, or None."""
+    """Returns the initializer of this module with that name, or None."""
     try:
         call = ast.parse(name, mode="eval").body
     except SyntaxError:
@@ -85,24 +87,24 @@ ones = Initializer("ones", lambda _key, shape, dtype: tf.ones(shape, dtype))
 
 
 def zeros_init() -> Initializer:
-    """All zero."""
+    """Returns an initializer for zeros."""
     return zeros
 
 
 def ones_init() -> Initializer:
-    """All one."""
+    """Returns an initializer for ones."""
     return ones
 
 
 def constant(value: float) -> Initializer:
-    """All ``value``."""
+    """Returns an initializer for ``value`` everywhere."""
     return Initializer(
         f"constant({value!r})", lambda _key, shape, dtype: tf.fill(shape, tf.cast(value, dtype))
     )
 
 
 def uniform(scale: float = 0.01) -> Initializer:
-    """Uniform in ``[0, scale)``."""
+    """Returns an initializer for the uniform distribution on ``[0, scale)``."""
     return Initializer(
         f"uniform(scale={scale!r})",
         lambda key, shape, dtype: tf.random.stateless_uniform(shape, key, 0.0, scale, dtype),
@@ -110,7 +112,7 @@ def uniform(scale: float = 0.01) -> Initializer:
 
 
 def normal(stddev: float = 0.01) -> Initializer:
-    """Normal around zero."""
+    """Returns an initializer for the normal distribution around zero."""
     return Initializer(
         f"normal(stddev={stddev!r})",
         lambda key, shape, dtype: tf.random.stateless_normal(shape, key, 0.0, stddev, dtype),
@@ -118,7 +120,7 @@ def normal(stddev: float = 0.01) -> Initializer:
 
 
 def truncated_normal(stddev: float = 0.01) -> Initializer:
-    """Normal around zero with the tails beyond two ``stddev`` cut off."""
+    """Returns an initializer for the normal distribution truncated at two ``stddev``."""
     return Initializer(
         f"truncated_normal(stddev={stddev!r})",
         lambda key, shape, dtype: tf.random.stateless_truncated_normal(
@@ -128,7 +130,7 @@ def truncated_normal(stddev: float = 0.01) -> Initializer:
 
 
 def variance_scaling(scale: float, mode: Mode, distribution: Distribution) -> Initializer:
-    """Variance ``scale / n``, where ``n`` counts the connections of a kernel.
+    """Returns an initializer with variance ``scale / n``; ``n`` counts a kernel's connections.
 
     Args:
       scale: a positive factor.
@@ -164,32 +166,32 @@ def variance_scaling(scale: float, mode: Mode, distribution: Distribution) -> In
 
 
 def lecun_normal() -> Initializer:
-    """Truncated normal with variance ``1 / inputs``."""
+    """Returns an initializer for the truncated normal with variance ``1 / inputs``."""
     return variance_scaling(1.0, "fan_in", "truncated_normal")
 
 
 def lecun_uniform() -> Initializer:
-    """Uniform with variance ``1 / inputs``."""
+    """Returns an initializer for the uniform distribution with variance ``1 / inputs``."""
     return variance_scaling(1.0, "fan_in", "uniform")
 
 
 def glorot_normal() -> Initializer:
-    """Truncated normal with variance ``2 / (inputs + outputs)``."""
+    """Returns an initializer for the truncated normal with variance ``2 / (inputs + outputs)``."""
     return variance_scaling(1.0, "fan_avg", "truncated_normal")
 
 
 def glorot_uniform() -> Initializer:
-    """Uniform with variance ``2 / (inputs + outputs)``."""
+    """Returns an initializer for the uniform with variance ``2 / (inputs + outputs)``."""
     return variance_scaling(1.0, "fan_avg", "uniform")
 
 
 def he_normal() -> Initializer:
-    """Truncated normal with variance ``2 / inputs``."""
+    """Returns an initializer for the truncated normal with variance ``2 / inputs``."""
     return variance_scaling(2.0, "fan_in", "truncated_normal")
 
 
 def he_uniform() -> Initializer:
-    """Uniform with variance ``2 / inputs``."""
+    """Returns an initializer for the uniform distribution with variance ``2 / inputs``."""
     return variance_scaling(2.0, "fan_in", "uniform")
 
 
@@ -198,7 +200,7 @@ kaiming_normal, kaiming_uniform = he_normal, he_uniform
 
 
 def orthogonal(scale: float = 1.0) -> Initializer:
-    """Orthonormal rows or columns (whichever are fewer), times ``scale``; at least two axes."""
+    """Returns an initializer for orthonormal rows or columns, times ``scale``; at least 2-D."""
 
     def draw(key: Any, shape: Shape, dtype: tf.DType) -> tf.Tensor:
         if len(shape) < 2:

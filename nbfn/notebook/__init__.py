@@ -1,1 +1,1 @@
-"""IPython: magics, cells turned into functions, and the comm to the panel."""
+"""IPython: magics, traced cells, errors, displays, and the comm to the panel."""

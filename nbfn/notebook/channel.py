@@ -1,7 +1,7 @@
 """The comm to the JupyterLab panel.
 
-The page opens the comm; a silent presence comm tells it that there is somebody to open it to. Other
-front ends see nothing of either.
+The page opens the comm. A presence comm, opened by the kernel, announces that nbfn is loaded. Other
+front ends ignore both.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MAX_CLIENTS = 16
 
 @functools.cache
 def _presence() -> BaseComm:
-    """The one presence comm of this process; a second one would close the first when freed."""
+    """Returns the only presence comm; a second one would close the first when collected."""
     return comm.create_comm(target_name=PRESENCE, primary=False)
 
 
 class Channel:
-    """The kernel's end. Messages may be handled on any thread, so nothing here calls TensorFlow.
+    """The kernel's end of the comm. Handlers may run on any thread, so none calls TensorFlow.
 
     Args:
-        heard: Is called when a message of a page has come, on the thread that handles it.
+        heard: Called when a message of a page arrives, on the thread that handles it.
     """
 
     def __init__(self, heard: Callable[[], None] = lambda: None) -> None:
@@ -41,12 +41,13 @@ class Channel:
         """Registers the target and the presence comm."""
         self._manager.register_target(TARGET, self._opened)
         self._manager.register_comm(_presence())
-        # A page whose questions wait behind queued cells learns of nbfn by this.
+        # A page whose requests wait behind queued cells learns from this message that nbfn is
+        # loaded.
         _presence().send({"type": "presence"})
 
     def close(self) -> None:
-        """Takes both registrations back and closes every client's comm."""
-        # First: a page whose comm is closed asks at once whether there is another to be had.
+        """Unregisters both and closes the comms of all clients."""
+        # Unregistered first: a page whose comm is closed immediately looks for another one.
         self._manager.unregister_comm(_presence())
         self._manager.unregister_target(TARGET, self._opened)
         for client in list(self._clients.values()):
@@ -57,7 +58,7 @@ class Channel:
         try:
             self._attach(opened, message)
         finally:
-            self._heard()  # Last: the first page makes the feed be imported, which takes a while.
+            self._heard()  # last, because the first page imports the feed, which takes time
 
     def _attach(self, opened: BaseComm, message: dict[str, Any]) -> None:
         from nbfn import protocol
@@ -82,7 +83,7 @@ class Channel:
         self._clients[opened.comm_id] = client
         opened.on_close(lambda _: self._closed(opened.comm_id))
         client.attach()
-        # Last, so that a page always has one comm that is open.
+        # Closed last, so that a page always has an open comm.
         for id in earlier:
             replaced = self._clients.pop(id, None)
             if replaced is not None:
@@ -96,7 +97,7 @@ class Channel:
 
 
 class _Client:
-    """One page that watches."""
+    """One attached page."""
 
     def __init__(self, opened: BaseComm, heard: Callable[[], None], page: str | None) -> None:
         from nbfn.sessions.feed import feed
@@ -105,12 +106,13 @@ class _Client:
         self._comm = opened
         self._page = page
         self._feed = feed()
-        # ipykernel hands a comm's messages to the shell that the kernel answered last from. Sent as
-        # part of a cell, a patch would make all that the page asks wait until the cells have run.
+        # ipykernel sends a comm's messages to the shell that was answered last (ipykernel 7.4). If
+        # a patch were sent as part of a cell, requests of the page would wait for the cells to
+        # finish.
         self._context = contextvars.copy_context()
 
     def replaces(self, other: _Client) -> bool:
-        """Whether both belong to one page, which has a comm for each time that it had to ask."""
+        """Returns whether both belong to one page, which opens a new comm for each retry."""
         return self._page is not None and self._page == other._page
 
     def attach(self) -> None:

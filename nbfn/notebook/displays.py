@@ -1,6 +1,6 @@
-"""Outputs that stay true: what stands under a cell is brought up to date when its subject changes.
+"""Updates displayed outputs when the objects that they show change.
 
-A notebook that is saved at its end shows its end, also where no kernel and no script runs.
+So a notebook that is saved shows the final state, even without kernel and scripts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nbfn.notebook.formatters import LIVE, forget
 from nbfn.site import current_cell
 
 MAX_DISPLAYS = 50
-"""So many outputs are kept true; older ones stay as they are."""
+"""Maximum number of outputs that are updated; older ones stay as they are."""
 
 
 @dataclass
@@ -31,21 +31,21 @@ class _Display:
 
 
 class Displays:
-    """The outputs of one shell that show what changes."""
+    """The updatable outputs of one shell."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._displays: deque[_Display] = deque(maxlen=MAX_DISPLAYS)
 
     def register(self) -> None:
-        """Has the objects displayed so that their outputs can be changed, if there is a kernel."""
-        # In a terminal, which can change nothing that it has printed, they are text.
+        """Registers the display of objects by updatable outputs, if there is a kernel."""
+        # A terminal cannot update what it printed, so objects are shown as text there.
         if getattr(self._shell, "kernel", None) is not None:
             for module, name in LIVE:
                 self._formatter.for_type_by_name(module, name, self.show)
 
     def unregister(self) -> None:
-        """Takes the registration back; what is displayed stays."""
+        """Removes the registration; outputs stay as they are."""
         for module, name in LIVE:
             forget(self._formatter, module, name)
         self._displays.clear()
@@ -67,13 +67,13 @@ class Displays:
         self._displays.append(display)
 
     def begin(self, cell: str | None) -> None:
-        """A cell runs anew: what it has displayed is replaced."""
+        """Forgets the outputs of a cell that runs again: they are replaced."""
         if cell is not None:
             kept = [each for each in self._displays if each.cell != cell]
             self._displays = deque(kept, maxlen=MAX_DISPLAYS)
 
     def refresh(self) -> None:
-        """Brings up to date what has changed."""
+        """Updates the outputs whose objects have changed."""
         for display in list(self._displays):
             subject = display.subject()
             if subject is None:
@@ -95,12 +95,12 @@ class Displays:
 
 
 def _reference(subject: Any) -> Callable[[], Any]:
-    """What is displayed is not kept alive; the session, a view that nobody else keeps, is held."""
+    """Returns a weak reference to an object; a strong one to a session, which nobody else owns."""
     return (lambda: subject) if type(subject).__name__ == "Session" else weakref.ref(subject)
 
 
 def _changes(subject: Any) -> int:
-    """A number that is another one when the object has changed."""
+    """Returns a number that changes when an object changes."""
     counted = getattr(subject, "recorder", subject)
     if hasattr(counted, "changed"):
         return int(counted.changed)

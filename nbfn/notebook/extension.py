@@ -1,4 +1,4 @@
-"""Loads nbfn into IPython, and takes it out again."""
+"""Loads nbfn into IPython and unloads it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ATTRIBUTE = "_nbfn"
 
 
 class Extension:
-    """What one shell has of nbfn."""
+    """Everything that nbfn registers with one shell."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
@@ -46,7 +46,7 @@ class Extension:
         self.channel.open()
 
     def unload(self) -> None:
-        """Takes back all that `load` did."""
+        """Reverts everything that `load` did."""
         self.channel.close()
         self.displays.unregister()
         unregister_formatters(self.shell)
@@ -71,7 +71,7 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Takes nbfn out of a shell, if it is in."""
+    """Unloads nbfn from a shell, if loaded."""
     extension: Any = getattr(shell, _ATTRIBUTE, None)
     if extension is not None:
         extension.unload()

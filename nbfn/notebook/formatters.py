@@ -1,4 +1,4 @@
-"""Which of nbfn's objects are displayed as views; each view is imported when it is first needed."""
+"""Registers the classes that are displayed as views, without importing them."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ _SHOWN = (
 _CHANGING = ("TracedFunction", "WatchedFunction", "WatchedObject", "TracedCell", "Session")
 
 LIVE = tuple(each for each in _SHOWN if each[1] in _CHANGING)
-"""The classes of what changes after it has been displayed."""
+"""The classes of objects that change after they have been displayed."""
 
 
 def register_formatters(shell: InteractiveShell) -> None:
-    """Registers a MIME bundle for each displayed class, by name, so that nothing is imported."""
+    """Registers a MIME bundle for each displayed class by name, without importing it."""
     formatter = shell.display_formatter.mimebundle_formatter
     for module, name in _SHOWN:
         formatter.for_type_by_name(module, name, _format)
 
 
 def unregister_formatters(shell: InteractiveShell) -> None:
-    """Takes the registrations back."""
+    """Removes the registrations."""
     formatter = shell.display_formatter.mimebundle_formatter
     for module, name in _SHOWN:
         forget(formatter, module, name)
 
 
 def forget(formatter: Any, module: str, name: str) -> None:
-    """Takes back what was registered for a class by its name."""
+    """Removes the registration of a class by name."""
     formatter.deferred_printers.pop((module, name), None)
     for cls in list(formatter.type_printers):
         if (cls.__module__, cls.__name__) == (module, name):
@@ -75,6 +75,6 @@ def _format(value: Any) -> Any:
     try:
         data = views.bundle_of(value)
         return data, views.metadata_of(data)
-    except Exception as error:  # a view that fails must not fail the user's cell
+    except Exception as error:  # a failing view must not fail the cell
         tell_failure(f"could not show a {type(value).__name__}, and shows its text", error)
         return {}

@@ -1,4 +1,4 @@
-"""Which frames of a traceback are the user's, and frames for lines that only a message names."""
+"""Selects the frames of user code in tracebacks, and makes frames for lines in messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _shown_as: dict[str, str] = {}
 
 
 def show_as(file: str, other: str) -> None:
-    """Says that lines of a generated source are shown as those of the cell it was made of."""
+    """Registers that lines of generated source are shown as lines of a cell."""
     _shown_as[file] = other
 
 
@@ -46,19 +46,19 @@ _moved: dict[tuple[str, int], tuple[int, str, int]] = {}
 
 
 def move_lines(file: str, lines: range, other: str, first: int) -> None:
-    """Says where lines of a cell are since it was edited.
+    """Registers where lines of a cell are after an edit.
 
     Args:
-        file: The file of the text before the edit.
+        file: File name of the text before the edit.
         lines: Lines in it.
-        other: The file of the text after it.
-        first: The line in that at which they begin.
+        other: File name of the text after the edit.
+        first: The new line number of the first line.
     """
     _moved[file, lines[0]] = lines[-1], other, first - lines[0]
 
 
 def as_shown(line: Line) -> Line:
-    """The line of the cell that a line of its generated source was made of."""
+    """Returns the line of a cell from which a line of generated source was made."""
     for (file, first), (last, other, shift) in _moved.items():
         if file == line.file and first <= line.number <= last:
             return replace(line, file=other, number=line.number + shift)
@@ -66,27 +66,27 @@ def as_shown(line: Line) -> Line:
 
 
 def cell_name(file: str) -> str | None:
-    """What a user calls the cell whose source a file name stands for: ``In [3]``."""
+    """Returns the name of the cell with this file name: ``In [3]``."""
     shell = get_ipython()
     name = None if shell is None else shell.compile.format_code_name(_shown_as.get(file, file))
     return None if name is None else str(name[1]).replace("In[", "In [")
 
 
 def line_in_cell(file: str, line: int) -> tuple[int, int] | None:
-    """The n of ``In [n]`` and the line in it that a line of a file is; None for other files."""
+    """Returns the n of ``In [n]`` and the line in that cell; None for other files."""
     shown = as_shown(Line(file, line, ""))
     found = re.fullmatch(r"In \[(\d+)\]", cell_name(shown.file) or "")
     return None if found is None else (int(found[1]), shown.number)
 
 
 def is_cell(file: str) -> bool:
-    """Whether a file name is that of a cell."""
+    """Returns whether a file name is that of a cell."""
     shell = get_ipython()
     return shell is not None and shell.compile.format_code_name(file) is not None
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is the user's: a cell or a module, but none of the machinery."""
+    """Returns whether a file is user code: a cell or module outside nbfn, TensorFlow and Python."""
     if is_cell(file):
         return True
     if file.startswith("<") or _belongs_to(file, _PACKAGES):
@@ -95,26 +95,26 @@ def is_users(file: str) -> bool:
 
 
 def is_machinery(file: str) -> bool:
-    """Whether a file belongs to nbfn, TensorFlow or Keras."""
+    """Returns whether a file belongs to nbfn, TensorFlow or Keras."""
     return _belongs_to(file, _TENSORFLOW)
 
 
 def _belongs_to(file: str, packages: Iterable[str]) -> bool:
-    """Whether a file is nbfn's or one of these packages', wherever they are installed."""
+    """Returns whether a file belongs to nbfn or one of these packages, wherever installed."""
     modules = (sys.modules.get(package) for package in packages)
     folders = [_NBFN, *(each for module in modules for each in getattr(module, "__path__", ()))]
     return GENERATED in file or any(map(Path(file).is_relative_to, folders))
 
 
 def walk(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    """The entries of a traceback, outermost first."""
+    """Yields the entries of a traceback, outermost first."""
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next
 
 
 def lines_in(text: str) -> list[Line]:
-    """The lines of the user's code that a message names, outermost first."""
+    """Returns the lines of user code that a message names, outermost first."""
     found = []
     for each in text.splitlines():
         match = _FRAME.match(each)
@@ -128,18 +128,18 @@ def lines_in(text: str) -> list[Line]:
 
 
 def _rooted(file: str) -> str:
-    """The file that a message names; XLA leaves the root out where all files share it."""
+    """Restores the leading slash of a file name in a message; XLA omits a common root."""
     rooted = os.sep + file
     return rooted if not file.startswith((os.sep, "<")) and linecache.getlines(rooted) else file
 
 
 def is_frame(line: str) -> bool:
-    """Whether a line of a message names a line of code."""
+    """Returns whether a line of a message names a line of code."""
     return _FRAME.match(line) is not None
 
 
 def without_machinery(text: str) -> str:
-    """A message without the lines of code that it quotes from the machinery."""
+    """Removes quoted lines of internal code from a message."""
     kept: list[str] = []
     indent: int | None = None
     own = {(line.file, line.number) for line in lines_in(text)}
@@ -156,7 +156,7 @@ def without_machinery(text: str) -> str:
 
 
 def tree_of(file: str) -> ast.Module | None:
-    """What stands in a file, below the line of a magic; None if it cannot be parsed."""
+    """Parses a file, without the line of a magic; None if it cannot be parsed."""
     lines = linecache.getlines(file)
     if lines and lines[0].startswith("%%"):
         lines = ["\n", *lines[1:]]
@@ -167,7 +167,7 @@ def tree_of(file: str) -> ast.Module | None:
 
 
 def linked(entries: Sequence[TracebackType]) -> TracebackType | None:
-    """A traceback of these entries only."""
+    """Links entries to a traceback."""
     chained: TracebackType | None = None
     for entry in reversed(entries):
         chained = TracebackType(chained, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
@@ -175,7 +175,7 @@ def linked(entries: Sequence[TracebackType]) -> TracebackType | None:
 
 
 def entry_for(line: Line) -> TracebackType:
-    """A traceback entry that shows a line which no frame stands at any more."""
+    """Makes a traceback entry for a line without a frame."""
     first, name = _definition_around(line)
     code = compile("\n" * (line.number - first) + "raise RuntimeError", line.file, "exec")
     try:
@@ -187,9 +187,10 @@ def entry_for(line: Line) -> TracebackType:
 
 
 def _definition_around(line: Line) -> tuple[int, str]:
-    """The first line and the name of the function that a line is in.
+    """Returns the first line and the name of the function that contains a line.
 
-    IPython shows lines of that function. A line of a cell's own is in the module, as without nbfn.
+    IPython shows the lines of that function. A top-level line of a cell is in the module, as
+    without nbfn.
     """
     tree = tree_of(line.file)
     if tree is None:

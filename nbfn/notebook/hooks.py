@@ -1,4 +1,4 @@
-"""What is done before and after each cell runs."""
+"""Hooks that run before and after each cell."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from nbfn.sessions.activity import ActivityMonitor
 
 _AFTER_A_MESSAGE = 0.1
-"""Seconds after which the kernel has said that it is done with a page's message."""
+"""Seconds until the kernel has sent its idle status for a page's message."""
 _LOADING = object()
-"""Stands for the cell that loads nbfn, of which no hook tells."""
+"""Marks the cell that loads nbfn, whose start no hook reported."""
 
 
 class Hooks:
-    """Tells which cell runs, and keeps the views up to date while it runs.
+    """Tracks the running cell, and updates the views while it runs.
 
     Args:
         shell: The shell.
-        displays: The outputs that are brought up to date when a cell has ended.
-        ended: Is called when a cell has ended.
+        displays: The outputs to update when a cell has ended.
+        ended: Called when a cell has ended.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Hooks:
         self._heard: float | None = None
 
     def register(self) -> None:
-        """Registers with the shell. If a cell runs, as ``%load_ext`` does in one, it is entered."""
+        """Registers with the shell. A running cell, such as that of ``%load_ext``, is entered."""
         find_cells_by(line_in_cell)
         if self._in_a_cell():
             self._enter(_LOADING, count=self._shell.displayhook.prompt_count)
@@ -72,12 +72,12 @@ class Hooks:
         self._shell.ast_transformers.append(self)
 
     def unregister(self) -> None:
-        """Takes the registration back."""
+        """Removes the registration."""
         self._shell.events.unregister("pre_run_cell", self.before)
         self._shell.events.unregister("post_run_cell", self.after)
         if self in self._shell.ast_transformers:
             self._shell.ast_transformers.remove(self)
-        while self._entered:  # the cell that unloads nbfn, whose end no hook will tell
+        while self._entered:  # the cell that unloads nbfn, whose end no hook reports
             self._entered.pop()
             leave_cell()
         self._ticker.stop()
@@ -95,7 +95,7 @@ class Hooks:
             find_cells_that_set_names_by(lambda _: None)
 
     def before(self, info: Any) -> None:
-        """A cell begins to run."""
+        """Called when a cell begins."""
         if info.silent:
             return
         count = self._shell.displayhook.prompt_count if info.store_history else None
@@ -116,7 +116,7 @@ class Hooks:
         self._ticker.start()
 
     def _discover(self) -> None:
-        """Sees every tf.function of the notebook, once it has imported TensorFlow."""
+        """Observes every tf.function of the notebook, once TensorFlow is imported."""
         if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
             return
         self._discovering = True
@@ -137,14 +137,14 @@ class Hooks:
         self._look()
 
     def heard(self) -> None:
-        """A message of a page is being handled, perhaps beside a cell that runs."""
+        """Called when a message of a page is handled, possibly while a cell runs."""
         self._heard = time.monotonic()
 
-    def _say_busy(self) -> None:
-        """Says that the cell still runs, after a message was handled on a subshell beside it.
+    def _send_busy(self) -> None:
+        """Sends the busy status again after a message was handled on a subshell while a cell runs.
 
-        The kernel says that it is idle when such a message is done, and JupyterLab, its server and
-        whatever stops idle kernels take that for the end of the cell.
+        The kernel sends idle after such a message. JupyterLab, its server and cullers of idle
+        kernels take that for the end of the cell (ipykernel 7.4).
         """
         heard = self._heard
         kernel: Any = getattr(self._shell, "kernel", None)
@@ -156,8 +156,8 @@ class Hooks:
             kernel.session.send(kernel.iopub_socket, "status", content, parent=self._parent)
 
     def _look(self) -> dict[str, WorkRecord]:
-        """What takes long in the cell, once the user has imported nbfn's functions."""
-        self._say_busy()
+        """Samples what takes long in the cell, once nbfn's functions are imported."""
+        self._send_busy()
         if self._monitor is None:
             if not hasattr(sys.modules.get("nbfn.functions"), "Activity"):
                 runs.look(None)
@@ -174,26 +174,26 @@ class Hooks:
         frame: FrameType | None = sys._getframe()
         while frame is not None:
             code = frame.f_code
-            # What a front end evaluates beside the cells is "<string>".
+            # Code that a front end evaluates besides cells has the file name "<string>".
             if frame.f_globals is self._shell.user_ns and code.co_name == "<module>":
                 return code.co_filename != "<string>"
             frame = frame.f_back
         return False
 
     def after(self, result: Any) -> None:
-        """A cell has ended."""
+        """Called when a cell has ended."""
         if not self._entered or self._entered[-1] not in (result.info, _LOADING):
             return
         self._entered.pop()
         self._begun = None
         try:
-            self._discover()  # what this cell has imported
+            self._discover()  # the cell may have imported TensorFlow
             self._note_state(result.info, "note")
             if not self._entered:
                 _note(runs.end, _ending(result))
         finally:
             leave_cell()
-        self._tell_environment()
+        self._update_environment()
         self._ended()
         if not self._entered:
             self._ticker.stop()
@@ -201,20 +201,21 @@ class Hooks:
             self._displays.refresh()
 
     def visit(self, tree: Any) -> Any:
-        """The code of the cell is about to run, after what other extensions do before a cell.
+        """Called with the syntax tree of a cell, after all hooks before a cell.
 
-        Autoreload changes the user's modules then. Magics have their own code transformed, too.
+        Autoreload changes modules in these hooks. Magics transform their own code too, so only the
+        first call for each cell counts.
         """
         try:
             if self._entered and self._begun is not self._entered[-1]:
                 self._begun = self._entered[-1]
                 self._note_state(self._begun, "begin")
-        except KeyboardInterrupt:  # raised here, IPython would not say that the cell has ended
+        except KeyboardInterrupt:  # if raised here, IPython would not call the hooks after the cell
             tree = ast.fix_missing_locations(ast.parse("raise KeyboardInterrupt"))
         return tree
 
     def _note_state(self, info: Any, moment: Literal["begin", "note"]) -> None:
-        """Notes the Python state that the cell reads, when it begins and when it has run."""
+        """Records the Python state that the cell reads, at its beginning and end."""
         cell, source = current_cell(), getattr(info, "raw_cell", None)
         if cell is None or not isinstance(source, str) or not self._discovering:
             return
@@ -228,43 +229,43 @@ class Hooks:
         except Exception as error:
             tell_failure("could not note what a cell reads", error)
 
-    def _tell_environment(self) -> None:
-        """Tells the feed of devices and models, once the user has what they are made of.
+    def _update_environment(self) -> None:
+        """Updates the feed's devices and models, once TensorFlow is imported.
 
-        It is told before anybody listens, too: a panel that is opened later cannot ask TensorFlow.
+        This is done even without listeners: a panel that is opened later cannot query TensorFlow.
         """
         if not self._discovering:
             return
-        from nbfn.sessions.environment import tell_environment
+        from nbfn.sessions.environment import update_environment
         from nbfn.sessions.session import Session
 
         try:
-            tell_environment(Session(self._shell.user_ns).named())
+            update_environment(Session(self._shell.user_ns).named())
         except Exception as error:
             tell_failure("could not look at the models and devices", error)
 
     def _read_values(self) -> None:
-        """Has the values of variables read on the main thread, between cells."""
+        """Schedules a read of variables' values on the main thread, between cells."""
         loop = getattr(getattr(self._shell, "kernel", None), "io_loop", None)
         if loop is not None:
-            loop.add_callback(self._tell_values)
+            loop.add_callback(self._update_values)
 
-    def _tell_values(self) -> None:
+    def _update_values(self) -> None:
         if self._entered or not self._discovering:
-            return  # The end of the cell that runs tells them.
-        from nbfn.sessions.environment import tell_values
+            return  # updated at the end of the running cell
+        from nbfn.sessions.environment import update_values
         from nbfn.sessions.feed import feed
         from nbfn.sessions.session import Session
 
         try:
-            tell_values(Session(self._shell.user_ns).named())
+            update_values(Session(self._shell.user_ns).named())
             feed().flush()
         except Exception as error:
             tell_failure("could not read the values of variables", error)
 
 
 def _note(note: Callable[[Any], None], what: Any) -> None:
-    """Notes something about the run of a cell, which no failure of that breaks."""
+    """Records something about the run of a cell; failures are only reported."""
     try:
         note(what)
     except Exception as error:
@@ -272,19 +273,19 @@ def _note(note: Callable[[Any], None], what: Any) -> None:
 
 
 def _ending(result: Any) -> Ending:
-    """How a cell has ended."""
+    """Classifies the end of a cell."""
     if result.success:
         return "done"
     return "interrupted" if isinstance(result.error_in_exec, KeyboardInterrupt) else "failed"
 
 
 def _parent_of(shell: InteractiveShell) -> dict[str, Any] | None:
-    """The message of a front end that the kernel handles on this thread."""
+    """Returns the front end's message that the kernel handles on this thread."""
     get_parent = getattr(shell, "get_parent", None)
     return get_parent() if get_parent is not None else None
 
 
 def _cell_id(shell: InteractiveShell) -> str | None:
-    """Id of the cell that runs, from the kernel's message."""
+    """Returns the id of the running cell, from the kernel's message."""
     found: str | None = (_parent_of(shell) or {}).get("metadata", {}).get("cellId")
     return found

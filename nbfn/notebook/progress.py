@@ -1,4 +1,4 @@
-"""Says under a cell what takes long in it, while it lasts."""
+"""Shows running work below a cell."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ProgressDisplay:
-    """One display, which shows what is under way and is empty at the end.
+    """One display of running work, which is empty at the end.
 
-    A notebook has it as a display that is updated; a terminal as the last line of the standard
-    error stream; what is neither, such as a log file or a terminal that clears nothing, has none.
+    In a notebook it is an updated display; in a terminal, the last line of the standard error
+    stream. Log files and terminals that cannot clear a line have none.
     """
 
     def __init__(self, shell: InteractiveShell) -> None:
@@ -29,7 +29,7 @@ class ProgressDisplay:
         self._display: str | None = None
 
     def show(self, work: Collection[WorkRecord]) -> None:
-        """Shows this work, and no other."""
+        """Shows this work instead of earlier work."""
         rows = tuple(work)
         if rows == self._shown:
             return
@@ -40,18 +40,18 @@ class ProgressDisplay:
             _write_line(rows)
 
     def end(self) -> None:
-        """Takes the display away."""
+        """Removes the display."""
         self.show(())
         self._display = None
 
     def _publish(self, rows: tuple[WorkRecord, ...]) -> None:
         publisher = self._shell.display_pub
-        # What a cell captures is kept, and this is not for keeping.
+        # Captured output is kept by the program, and progress should not be part of it.
         if isinstance(publisher, CapturingDisplayPublisher) or not (rows or self._display):
             return
         if self._display is None:
             self._display = f"nbfn-{secrets.token_hex(8)}"
-            # Empty, for those who keep what is displayed first and follow no updates.
+            # Empty, because some front ends keep the first display and ignore updates.
             self._send({}, update=False)
         self._send(_bundle(rows), update=True)
 
@@ -69,7 +69,7 @@ def _bundle(rows: Sequence[WorkRecord]) -> dict[str, Any]:
 
 
 def _write_line(rows: Sequence[WorkRecord]) -> None:
-    """Writes the newest of the work where the cell's next output will be written over it."""
+    """Writes the newest work where the cell's next output overwrites it."""
     text = ""
     if rows:
         from nbfn.views.work import work_text
@@ -80,4 +80,4 @@ def _write_line(rows: Sequence[WorkRecord]) -> None:
 
 
 _CLEAR = "\x1b[K"
-"""Tells a terminal to clear the line from here on."""
+"""Terminal escape that clears the rest of the line."""

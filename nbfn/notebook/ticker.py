@@ -1,4 +1,4 @@
-"""Brings the views up to date while a cell runs, at most ten times a second."""
+"""Updates the views while a cell runs, at most ten times a second."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
 
 INTERVAL = 0.1
-"""Seconds between two looks."""
+"""Seconds between two updates."""
 
 LOOKS_PER_MARK = 10
-"""Number of looks after which pages learn whether they have missed a message."""
+"""Number of updates after which pages can check whether they missed a message."""
 
 
 class Ticker:
-    """A thread that flushes the feed from time to time, from `start` to `stop`.
+    """A thread that flushes the feed periodically, from `start` to `stop`.
 
     Args:
-        look: Says what work is under way, by id.
-        show: Shows it.
+        look: Returns the running work, by id.
+        show: Displays the running work.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class Ticker:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begins to flush, until `stop`."""
+        """Starts the thread."""
         if self._thread is None:
             self._stop.clear()
             self._thread = threading.Thread(target=self._run, name="nbfn-ticker", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """Stops, and flushes what is left."""
+        """Stops the thread, and flushes the rest."""
         if self._thread is not None:
             self._stop.set()
             self._thread.join()
@@ -59,11 +59,11 @@ class Ticker:
             self._tick(self._look, marks=looks % LOOKS_PER_MARK == 0)
 
     def _tick(self, look: Callable[[], dict[str, WorkRecord]], *, marks: bool) -> None:
-        """Shows what is under way, and flushes the feed, which is made when a first view opens."""
+        """Shows running work, and flushes the feed, which exists once a view was opened."""
         try:
             work = look()
             self._show(work.values())
-            # While another thread imports the module, it is there but has no feed yet.
+            # While another thread imports the module, it exists without `feed`.
             feed = getattr(sys.modules.get("nbfn.sessions.feed"), "feed", None)
             if feed is not None:
                 feed().environment.work = work

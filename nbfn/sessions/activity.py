@@ -1,4 +1,4 @@
-"""What has taken long on a thread, as records, seen from another thread."""
+"""Watches a thread, from another thread, for work that takes long, and builds records of it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from nbfn.functions.watching.activity import Activity
 
 DELAY = 1.0
-"""Seconds after which work is told of."""
+"""Seconds after which work is shown."""
 
 _VERBS = {"trace": "tracing", "run": "running", "export": "exporting to"}
 
 
 @dataclass
 class _Since:
-    """What the thread was seen to do, and since when.
+    """What the thread was observed to do, and since when.
 
     Attributes:
-        doing: What.
-        started: When it was first seen, on the performance counter.
-        counters: What its counters said when it began to take long.
-        loops: How far the loops were then that count in graphs, by id.
+        doing: The observed activity.
+        started: When it was first observed, on the performance counter.
+        counters: Its counters after half of `DELAY`; None before.
+        loops: The progress of loops in graphs at that time, by id.
     """
 
     doing: Activity
@@ -43,14 +43,14 @@ class _Since:
 
 
 class ActivityMonitor:
-    """Looks at a thread from time to time.
+    """Samples what a thread does.
 
     Attributes:
-        seen: What the thread did at the last look; None for Python.
+        seen: What the thread did at the last sample; None for Python.
 
     Args:
-        thread: The thread; what is explicitly said to be under way is seen on every thread.
-        cell_of: The cell that a file stands for, such as ``"In [3]"``; None for other files.
+        thread: The thread. Work registered in `nbfn.underway` is included whatever its thread.
+        cell_of: Returns the cell whose code a file is, such as ``"In [3]"``; None for other files.
     """
 
     def __init__(self, thread: int, cell_of: Callable[[str], str | None] = lambda _: None) -> None:
@@ -62,7 +62,7 @@ class ActivityMonitor:
         self.seen: Seen | None = None
 
     def look(self) -> dict[str, protocol.WorkRecord]:
-        """What has taken over a second and goes on, by id; renewed once a second."""
+        """Returns the work that has lasted over a second, by id; updated once a second."""
         now = time.perf_counter()
         self._sample(now)
         running = [*under_way()]
@@ -143,7 +143,7 @@ class ActivityMonitor:
             )
 
     def _place(self) -> str | None:
-        """The innermost line of the user's at which the thread is."""
+        """Returns the innermost line of user code at which the thread is."""
         for file, line in _under_way("lines", self._thread, ()):
             cell = self._cell_of(file)
             if cell is not None:
@@ -187,7 +187,7 @@ def _loop_row(
 
 
 def _id_of(doing: Activity) -> str | None:
-    """The id of the function, if nbfn made or watches it."""
+    """Returns the id of the function, if nbfn made or watches it."""
     recorder = doing.recorder
     return None if recorder is None else recorder.function_id
 
@@ -204,7 +204,7 @@ def _doing(thread: int) -> Activity | None:
 
 
 def _under_way(question: str, thread: int, otherwise: Any) -> Any:
-    """What the functions know of the thread, once the user has imported them."""
+    """Calls a function of `nbfn.functions.watching.activity`, if the notebook has imported it."""
     look = getattr(sys.modules.get("nbfn.functions.watching.activity"), question, None)
     return otherwise if look is None else look(thread)
 

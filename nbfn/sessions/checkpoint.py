@@ -1,4 +1,4 @@
-"""`save` and `restore`: the notebook's variables as a checkpoint that plain TensorFlow reads."""
+"""`save` and `restore`: the notebook's variables as a checkpoint that TensorFlow can read."""
 
 from __future__ import annotations
 
@@ -23,35 +23,36 @@ from nbfn.sessions.contents.held import (
     held_by,
     match,
     shortened,
-    tell_kept,
     unsaved,
+    warn_kept,
 )
 from nbfn.sessions.contents.kinds import is_layer, is_mutable_table, is_optimizer
 from nbfn.sessions.session import session
 from nbfn.text import first_line, join
 
 _BY_NAME = "_nbfn"
-"""The part of a checkpoint that has every value by its name in the session."""
+"""The child of a checkpoint that holds every value by its name in the session."""
 
 _WHOSE = "in the checkpoint it is"
 
 
 class CheckpointError(NbfnError, ValueError):
-    """There is nothing to save."""
+    """Raised by `save` if there is nothing to save or the path cannot be written."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that was written, or restored.
+    """A checkpoint that was written or restored.
 
     Attributes:
-        path: What ``tf.train.Checkpoint(...).read`` takes: the files' name without its ending.
-        names: The names of the notebook whose values are in it.
+        path: Prefix of the checkpoint's files, as ``tf.train.Checkpoint(...).read`` takes it.
+        names: The notebook's names whose values are in it.
         nbytes: Size on disk.
-        kept: Variables of the notebook that it does not have; they keep their values.
-        waiting: What layers and optimizers will have that are there, but have yet to make their
-            variables: TensorFlow gives it to them then. Metrics of ``compile`` begin at zero.
-        left_out: What it has and the notebook has not, if it was restored with ``partial=True``.
+        kept: Variables of the notebook that are not in it and keep their values.
+        waiting: Values for layers and optimizers that have not made their variables yet; TensorFlow
+            assigns them when they do. Metrics of ``compile`` start at zero.
+        left_out: Values in it that the notebook has no place for, if restored with
+            ``partial=True``.
     """
 
     path: Path
@@ -68,17 +69,18 @@ class Checkpoint:
 def save(path: str | os.PathLike[str]) -> Checkpoint:
     """Writes the values of all variables and tables that the notebook's names lead to.
 
-    It is a checkpoint of ``tf.train.Checkpoint``, with one part for each name of the notebook, so
-    that plain TensorFlow can read one of them: ``tf.train.Checkpoint(model=model).read(path)``. One
-    more part has every value by its name in the session, also those that TensorFlow does not track:
-    layers in a list, metrics, the state of random generators. It is written beside `path` and moved
-    there when it is complete. Iterators are left out.
+    The result is a ``tf.train.Checkpoint`` with one child per name of the notebook, so TensorFlow
+    reads it without nbfn: ``tf.train.Checkpoint(model=model).read(path)``. One more child holds
+    every value by its name in the session, including those that TensorFlow does not track: layers
+    in a list, metrics, the state of random generators. The files are written next to `path` and
+    moved into place when complete. Iterators are not saved.
 
     Args:
-        path: Where to write it; TensorFlow adds ``.index`` and ``.data-00000-of-00001``.
+        path: Prefix of the files; TensorFlow adds ``.index`` and ``.data-00000-of-00001``.
 
     Raises:
-        CheckpointError: If no name of the notebook leads to a variable or table.
+        CheckpointError: If no name of the notebook leads to a variable or table, or `path` is not
+            on a file system of this machine.
     """
     if "://" in os.fspath(path):
         raise CheckpointError(f"`{path}` is on no file system of this machine; save to one that is")
@@ -94,7 +96,7 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
         parts = {**here.parts(), _BY_NAME: _holder(_numbered(here.held.owners))}
         tf.train.Checkpoint.write(_holder(parts), str(beside))
         with uninterrupted():
-            # The index last: without it the values are no checkpoint.
+            # The index is moved last: without it, TensorFlow sees no checkpoint.
             for file in sorted(_files(beside), key=lambda file: file.suffix == ".index"):
                 _flush(file)
                 file.replace(target.with_name(target.name + file.name.removeprefix(beside.name)))
@@ -106,23 +108,24 @@ def save(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoint:
-    """Gives the notebook's variables and tables the values of a checkpoint.
+    """Assigns the values of a checkpoint to the notebook's variables and tables.
 
     A model that was made again is restored if it has the same structure, as with a snapshot. What
-    has yet to make its variables, as an optimizer before its first step, is given them when it
-    does.
+    has not made its variables yet, such as an optimizer before its first step, gets its values when
+    it does.
 
     Args:
-        path: What `save` was given; or another checkpoint of ``tf.train.Checkpoint``, or the folder
-            of some, of which the newest is taken. Its parts are matched with the notebook's names.
-        partial: Whether to restore the rest if the notebook has not all that is in it.
+        path: A path given to `save`, another checkpoint of ``tf.train.Checkpoint``, or a folder of
+            checkpoints, of which the newest is used. Its children are matched with the notebook's
+            names.
+        partial: Whether to restore the rest if the notebook lacks some of its values.
 
     Returns:
-        What was restored, with what of the notebook it does not have; a warning says that too.
+        The checkpoint. Variables of the notebook that it lacks are in `kept`, with a warning.
 
     Raises:
-        RestoreError: If there is no checkpoint, or something of it is not in the notebook or has
-            another shape or dtype there; nothing is restored then.
+        RestoreError: If there is no checkpoint, or the notebook lacks some of it or has it with
+            another shape or dtype. In this case nothing is restored.
     """
     prefix = str(tf.train.latest_checkpoint(str(path)) or path)
     try:
@@ -146,7 +149,7 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
     with uninterrupted():
         for parts in found.reads:
             tf.train.Checkpoint.read(_holder(parts), prefix).expect_partial()
-    tell_kept(f"the checkpoint {path}", found.kept)
+    warn_kept(f"the checkpoint {path}", found.kept)
     return Checkpoint(
         Path(prefix),
         found.names,
@@ -159,12 +162,12 @@ def restore(path: str | os.PathLike[str], *, partial: bool = False) -> Checkpoin
 
 @dataclass(frozen=True)
 class _Found:
-    """What of the notebook a checkpoint is for.
+    """How a checkpoint's values map to the notebook.
 
     Attributes:
-        reads: What to read, one after the other: objects by their names in the checkpoint.
-        names: As in `Checkpoint`, and so `waiting` and `kept`.
-        missing: What is nowhere in the notebook.
+        reads: What to read, in order: objects by their names in the checkpoint.
+        names: As in `Checkpoint`; likewise `waiting` and `kept`.
+        missing: Saved values that the notebook has no place for.
     """
 
     reads: list[dict[str, Any]]
@@ -175,7 +178,7 @@ class _Found:
 
 
 def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
-    """What a checkpoint of `save` is for."""
+    """Matches a checkpoint of `save` by names in the session."""
     saved_values = by_name.children
     numbered = sorted(saved_values, key=lambda name: int(name.partition(" ")[0]))
     places = {name.partition(" ")[2]: name for name in numbered}
@@ -186,7 +189,7 @@ def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
     waiting = [name for name in found.missing if nodes[name].id in unbuilt]
     now = {places[name]: here.held.owners[at] for name, at in found.names.items()}
     reads = [{_BY_NAME: _holder(now)}]
-    if waiting:  # before what is there already, which TensorFlow may find at another place
+    if waiting:  # read first: TensorFlow may match existing variables at another place
         late = {root: parts[root] for root in here.roots(waiting)}
         here.check(_Places(_holder(late), saved))
         reads.insert(0, late)
@@ -200,7 +203,7 @@ def _by_name(here: _Notebook, saved: Any, by_name: Any) -> _Found:
 
 
 def _by_place(here: _Notebook, saved: Any) -> _Found:
-    """What a checkpoint of TensorFlow is for: what stands at the same place as it did."""
+    """Matches a checkpoint of TensorFlow by the places of objects below their roots."""
     parts = here.parts(saved.children)
     places = _Places(_holder(parts), saved)
     here.check(places)
@@ -220,7 +223,7 @@ def _by_place(here: _Notebook, saved: Any) -> _Found:
 
 
 class _Notebook:
-    """What the notebook names, without what only IPython does.
+    """The notebook's names, without those that IPython sets.
 
     Attributes:
         held: The variables and the mutable tables.
@@ -233,12 +236,12 @@ class _Notebook:
         self.held = held_by(self._named.items(), tables)
 
     def roots(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """The names of the notebook that some paths begin with."""
+        """Returns the notebook's names at the roots of some paths."""
         first = {path.partition("/")[0] for path in paths}
         return tuple(name for name in self._named if name in first)
 
     def parts(self, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """What TensorFlow tracks below some names; by default below all that lead to a value."""
+        """Returns what TensorFlow tracks below some names; by default, below all with a value."""
         names = None if names is None else set(names)
         found = {
             name: _trackable(value, {}, names is not None)
@@ -248,7 +251,7 @@ class _Notebook:
         return {name: part for name, part in found.items() if part is not None}
 
     def check(self, places: _Places) -> None:
-        """Refuses objects of another dtype or shape than those at their places.
+        """Refuses objects whose dtype or shape differs from the saved ones.
 
         Raises:
             RestoreError: If there are any.
@@ -259,7 +262,7 @@ class _Notebook:
 
 
 def _trackable(value: Any, seen: dict[int, Any], is_empty_too: bool) -> Any | None:
-    """What TensorFlow can track of a value: itself, or the variables below it; None for nothing."""
+    """Returns what TensorFlow can track of a value: itself, or the variables below it, or None."""
     if id(value) in seen:
         return None
     seen[id(value)] = value
@@ -275,12 +278,12 @@ def _trackable(value: Any, seen: dict[int, Any], is_empty_too: bool) -> Any | No
 
 
 def _numbered(named: Mapping[str, Any]) -> dict[str, Any]:
-    """The same by number and name: TensorFlow does not keep the order of what it saves."""
+    """Prefixes each name with its number, because a checkpoint does not keep the order."""
     return {f"{number} {name}": each for number, (name, each) in enumerate(named.items())}
 
 
 def _holder(parts: Mapping[str, Any]) -> Any:
-    """An object with these parts that TensorFlow tracks, whatever their names are."""
+    """Returns an object that TensorFlow tracks, with these children under any names."""
     return tf.train.Checkpoint(**parts)
 
 
@@ -300,11 +303,11 @@ def _has_values(value: Any, seen: dict[int, Any]) -> bool:
 
 
 class _Places:
-    """Which objects stand, seen from a root, where saved ones stood.
+    """Matches saved objects with objects at the same place below a root.
 
     Attributes:
-        found: Each variable or table with the saved one, by the number of that.
-        waiting: The numbers of those that nothing stands for, below what has yet to be built.
+        found: Pairs of a variable or table and its saved one, by the node id of the saved one.
+        waiting: Node ids of saved objects without a counterpart, below what is not built yet.
     """
 
     def __init__(self, root: Any, saved: Any) -> None:
@@ -340,7 +343,7 @@ def _variable(value: Any) -> Any:
 
 
 def _form(saved: Any) -> Form:
-    """The form of a saved variable or table."""
+    """Returns the form of a saved variable or table."""
     table, variable = saved.table, saved.value
     return Form(table) if table is not None else Form((variable.dtype,), variable.shape)
 

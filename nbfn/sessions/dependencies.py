@@ -1,7 +1,7 @@
-"""What depends on what: cells, functions, variables, and Python values that traces have read.
+"""Dependencies between cells, functions, variables, and Python values read by traces.
 
 RFC "Functions, not Sessions", section "Tracing": a trace bakes in the Python values that it reads.
-Here they can be seen, with what to run again when they have changed.
+`Dependencies` shows them, with the cells to run again after they have changed.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from nbfn.sessions.contents.cells import CellLog, RanCell, cells
 from nbfn.site import Cell
 
 MAX_CHANGES = 3
-"""So many changes are told of one function or cell, and counted beyond."""
+"""Maximum number of changes listed per function or cell."""
 
 MAX_CELLS = 12
-"""So many cells are told by name, and counted beyond."""
+"""Maximum number of cells listed by name."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A Python value that a function's traces have read, and that has changed since.
+    """A Python value that a function's traces have read and that has changed since.
 
     Attributes:
-        name: The name that the user's code has for it.
-        sentence: What it was and what it is, in words.
-        given_by: The cell that gave the name its value last, if that is known.
+        name: Its name in the source.
+        sentence: Describes the old and the new value.
+        given_by: The cell that last assigned the name, if known.
     """
 
     name: str
@@ -39,16 +39,16 @@ class Change:
 
 @dataclass(frozen=True)
 class FunctionReads:
-    """What a function depends on.
+    """The dependencies of a function.
 
     Attributes:
         name: The notebook's name for it.
         cell: The cell that defined it, if any.
-        calls: The cells that made its traces.
-        values: The Python values that its traces have read, by the names of the user's code; what
-            a cell imports is none.
+        calls: The cells whose calls made its traces.
+        values: The Python values that its traces read, by their names in the source; without
+            imported names.
         variables: The variables that its traces capture, by the notebook's names.
-        changes: What has changed since the newest trace; empty if a trace still serves.
+        changes: Changes since the newest trace; empty if a trace still serves.
     """
 
     name: str
@@ -60,24 +60,25 @@ class FunctionReads:
 
     @property
     def is_stale(self) -> bool:
-        """Whether no trace fits the Python values as they are now."""
+        """Whether no trace fits the current Python values."""
         return bool(self.changes)
 
 
 @dataclass(frozen=True)
 class CellReads:
-    """What a cell depends on.
+    """The dependencies of a cell.
 
     Attributes:
         cell: The cell.
-        reads: The cell that gave each name its value that it reads, itself or by what it calls.
+        reads: For each name that it reads, directly or in functions that it calls, the cell that
+            assigned it.
         direct: The names among them that its own code reads.
-        imports: The names among them that have been imported, and so never change.
-        gives: The names that it gives a value.
-        outdated: The names of what it has read, and what has changed since its run.
-        shows: Whether it only shows something, and so need not run again.
-        defines: The functions and classes that it defines, each with the names on which it depends
-            which one that is.
+        imports: The imported names among them, which never change.
+        gives: The names that it assigns.
+        outdated: The names that have changed since it read them.
+        shows: Whether it only displays values, and need not run again.
+        defines: The functions and classes that it defines, each with the names that determine which
+            function or class that is.
     """
 
     cell: Cell
@@ -92,10 +93,10 @@ class CellReads:
 
 @dataclass(frozen=True, repr=False)
 class Dependencies:
-    """What depends on what in a notebook.
+    """The dependencies of a notebook.
 
     Attributes:
-        functions: The functions with a trace.
+        functions: Functions with a trace.
         cells: The cells that have run, in the order of their last runs.
     """
 
@@ -104,10 +105,10 @@ class Dependencies:
 
     @property
     def run_again(self) -> tuple[Cell, ...]:
-        """The cells to run again, in order, so that everything is as the names are now."""
+        """The cells to run again, in order, so that no cell is outdated."""
         again: list[Cell] = []
         new: dict[str | int | None, frozenset[str]] = {}
-        for each in self.cells:  # in the order in which they ran, so that one look is enough
+        for each in self.cells:  # in run order, so that one pass is enough
             made = {n for n, giver in each.reads.items() if n in new.get(_key(giver), ())}
             if each.outdated or (made and not each.shows):
                 again.append(each.cell)
@@ -133,18 +134,18 @@ class Dependencies:
 
 
 def shown(found: Sequence[str], most: int = MAX_CHANGES) -> list[str]:
-    """The first of some texts, and how many there are besides."""
+    """Returns the first `most` texts, and the number of the others."""
     more = len(found) - most
     return [*found[:most], f"{more:,} more"] if more > 0 else list(found)
 
 
 def name_of(cell: Cell | None) -> str:
-    """The name of a cell, such as ``In [3]``."""
+    """Returns the name of a cell, such as ``In [3]``."""
     return "unknown" if cell is None else f"In [{cell.execution_count or ' '}]"
 
 
 def dependencies_of(named: Iterable[tuple[str, Any]], log: CellLog = cells) -> Dependencies:
-    """What functions, with the notebook's names for them, and the cells that have run depend on."""
+    """Returns the dependencies of functions, given with the notebook's names, and of all cells."""
     functions = tuple(
         found for name, function in named if (found := _function(name, function, log)) is not None
     )
@@ -182,7 +183,7 @@ def _function(name: str, function: Any, log: CellLog) -> FunctionReads | None:
 
 
 def _is_value(source: Any, log: CellLog) -> bool:
-    """Whether something that a trace has read is neither code nor imported."""
+    """Returns whether a source that a trace read is neither code nor imported."""
     root = root_of(source.name)
     giver = log.giver(root)
     return source.kind != "code" and (giver is None or root not in giver.code.imports)
@@ -190,7 +191,7 @@ def _is_value(source: Any, log: CellLog) -> bool:
 
 def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Change]:
     staleness = getattr(function.recorder, "staleness", None)
-    if staleness is None:  # of code of TensorFlow 1 nobody knows what it reads
+    if staleness is None:  # reads of TensorFlow 1 code are not recorded
         return
     found = [staleness.since(trace) for trace in traces]
     if all(found):
@@ -200,7 +201,7 @@ def _changes(function: Any, traces: list[Trace], log: CellLog) -> Iterator[Chang
 
 
 def root_of(name: str) -> str:
-    """The name of the notebook with which a name such as ``config['rate']`` begins."""
+    """Returns the notebook's name at the root of a path such as ``config['rate']``."""
     return re.split(r"\W", name, maxsplit=1)[0]
 
 

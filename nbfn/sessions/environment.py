@@ -1,6 +1,6 @@
-"""What only the kernel's main thread may find out: devices, the models' trees, named variables.
+"""Collects state for the feed on the main thread: devices, models' trees, named variables.
 
-The feed runs on another thread, where TensorFlow and the user's objects are left alone.
+The feed runs on another thread, where TensorFlow and user objects must not be touched.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from nbfn.sessions.timeline.records import record_of
 from nbfn.text import count
 
 PATIENCE = 50
-"""A tree that has taken a second to read is read again when so many have passed."""
+"""Minimum pause after reading a tree, as a multiple of the time that the read took."""
 
 FREE = 0.002
-"""So many seconds a look at all variables may take after each cell, however often one runs."""
+"""Seconds that reading all variables may take after each cell without causing a pause."""
 
 VALUES_TIME = 0.1
-"""So many seconds reading the variables' values may take after each cell, while they are shown."""
+"""Maximum seconds for reading the variables' values after each cell, while they are shown."""
 
 _VARIABLES = 0
-"""Stands for no model, but for the variables."""
+"""Key of the variables in `_read_at`, whose other keys are ids of models."""
 
 _read_at: dict[int, float] = {}
 
 
 Names = list[tuple[str, Any]]
-"""The notebook's public names and what they stand for, as `Session.named` gives them."""
+"""The notebook's public names and their values, as `Session.named` returns them."""
 
 
-def tell_environment(named: Names, *, now: bool = False) -> None:
-    """Tells the feed of the devices, if a trace exists, of models, variables, and what is past.
+def update_environment(named: Names, *, now: bool = False) -> None:
+    """Updates the feed's devices, models, variables and past captures.
 
-    Listing devices initialises TensorFlow's context, after which devices cannot be configured; a
-    trace has done so already.
+    Devices are listed only once a trace exists: listing initialises TensorFlow's context, after
+    which devices cannot be configured; a trace has already initialised it.
 
     Args:
         named: The notebook's names.
-        now: Whether to look at all variables, also if that takes long and was done lately.
+        now: Whether to read all variables even if a pause after a slow read is not over.
     """
     environment = feed().environment
     if any(function.recorder.traces for function in live_functions()):
@@ -70,18 +70,19 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
     environment.models = _models(named, environment.models)
     began = time.monotonic()
     if now or began >= _read_at.get(_VARIABLES, 0):
-        tell_variables(environment, named)
+        update_variables(environment, named)
         environment.names = names_of(named, *everything())
         environment.past = past_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
-    tell_values(named)
+    update_values(named)
 
 
-def tell_values(named: Names) -> None:
-    """Tells the feed of the variables' values, if somebody looks at them.
+def update_values(named: Names) -> None:
+    """Updates the feed's values of variables, if a page shows them.
 
-    It reads as many as `VALUES_TIME` allows, and leaves alone from when changes are told.
+    It reads as many as `VALUES_TIME` allows, and does not affect `Session.statistics`, which
+    reports changes since its own last read.
     """
     environment = feed().environment
     if not feed().is_looked_at(VALUES):
@@ -96,8 +97,8 @@ def tell_values(named: Names) -> None:
     environment.values = replace(outline, lines=lines).record()
 
 
-def tell_variables(environment: Environment, named: Names) -> None:
-    """Tells an environment which variables the names lead to, and how the first are called."""
+def update_variables(environment: Environment, named: Names) -> None:
+    """Updates the variables that the names lead to, and the rows of the first of them."""
     leaves = named_leaves(named).items()
     variables = {capture_id(v): (name, v) for name, v in leaves if isinstance(v, tf.Variable)}
     known = environment.named
@@ -116,7 +117,7 @@ def tell_variables(environment: Environment, named: Names) -> None:
 def _variable_row(
     name: str, variable: Any, known: protocol.VariableRecord | None
 ) -> protocol.VariableRecord:
-    """The row of a variable; the known one as long as its name is the same, which costs nothing."""
+    """Returns the row of a variable; reuses the known row if the name is the same."""
     if known is not None and known.name == name:
         return known
     return record_of(protocol.VariableRecord, capture_of(variable, name))
@@ -125,21 +126,21 @@ def _variable_row(
 def names_of(
     named: Names, functions: Iterable[Observed], cells: Iterable[TracedCell]
 ) -> dict[str, str]:
-    """What functions and cells are called whose own name others have, too, by their ids.
+    """Returns display names by id, for functions and cells whose own name is not unique.
 
-    It is the notebook's name where there is one, else their own with the cell that made them.
+    The name is the notebook's name for it, or its own name with the cell that made it.
     """
     inside = {each.id for cell in cells for each in functions_of(cell)}
     listed = [each for each in functions if each.id not in inside]
     called = {id(value): name for name, value in reversed(named)}
-    return _told_apart(listed, called) | _told_apart(list(cells), called)
+    return _unique_names(listed, called) | _unique_names(list(cells), called)
 
 
-def _told_apart(some: Sequence[Any], called: Mapping[int, str]) -> dict[str, str]:
+def _unique_names(some: Sequence[Any], called: Mapping[int, str]) -> dict[str, str]:
     labels = Counter(label_of(each) for each in some)
     used = {label for label, number in labels.items() if number == 1}
     names: dict[str, str] = {}
-    # The notebook's names first: no other may take them.
+    # The notebook's names come first, so that no other function takes one.
     for each in sorted(some, key=lambda one: _notebooks_name(one, called) is None):
         label = label_of(each)
         if labels[label] > 1:
@@ -155,7 +156,7 @@ def _told_apart(some: Sequence[Any], called: Mapping[int, str]) -> dict[str, str
 
 
 def label_of(each: Any) -> str:
-    """The name of a function or of a cell in segments, whether or not others have it."""
+    """Returns the own name of a function or cell in segments, unique or not."""
     return name_of(each) if hasattr(each, "recorder") else str(each.label)
 
 
@@ -194,6 +195,6 @@ def _models(named: Names, known: dict[str, Tree]) -> dict[str, Tree]:
 
 
 def models_of(named: Names) -> dict[str, Any]:
-    """The modules, Keras models and layers among some names."""
+    """Returns the modules, Keras models and layers among some names."""
     modules = {name: value for name, value in named if isinstance(value, tf.Module)}
     return modules | {name: value for name, value in named if kinds.is_layer(value)}

@@ -1,14 +1,13 @@
-"""What changed since last time, for everyone who watches.
+"""Sends snapshots and patches of the session's state to its subscribers.
 
-Nothing is done while functions are called. `Feed.flush` looks at the recorders' counters, builds
-rows for the functions and cells that changed, and hands a patch to each subscriber. It reads plain
-Python values only, never calls TensorFlow, and imports neither it nor the functions before the user
-has.
+Function calls do no work for the feed: they only increment counters of their recorders.
+`Feed.flush` compares these counters, builds rows for the functions and cells that changed, and
+sends a patch to each subscriber. It reads plain Python values and never calls TensorFlow. It does
+not import TensorFlow or `nbfn.functions` before the notebook has.
 
-Of each table the newest rows are told, `LIMITS` of them, so that a page never costs more than a
-person can look at. How many there are is told in the totals. What there is to say about one
-function or cell is its outline: a page that shows some (`Feed.look`) gets them with each patch that
-changes them.
+Of each table only the newest rows are sent (`LIMITS`), which bounds what a page has to draw; the
+totals count all rows. The details of one function or cell are its outline. A page that shows
+outlines (`Feed.look`) receives them with each patch that changes them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.session import SECTIONS
-from nbfn.sessions.known import Held, KnownRows, totals_of
+from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
 
@@ -41,43 +40,43 @@ _Row = TypeVar("_Row", bound=protocol.Record)
 _TABLES = tuple(protocol.State.model_fields)
 
 LIMITS = {"functions": 1000, "cells": 200, "traces": 300, "retraces": 200, "variables": 1000}
-"""The most rows of each table that a page gets; together at most 1 MB."""
+"""Maximum number of rows sent to a page, by table; together at most 1 MB."""
 
 SAVED_ROWS = 100
-"""The most rows of each table that a notebook keeps with an output; about 50 kB of traces."""
+"""Maximum number of rows per table saved with an output; about 50 kB of traces."""
 
 SAVED_RUNS = 50
-"""The most rows that it keeps for the runs of all cells; about 20 kB."""
+"""Maximum number of rows saved for the runs of cells; about 20 kB."""
 
 PAGE_ROWS = 50
-"""The most traces and retraces of a function whose outline is shown."""
+"""Maximum number of traces and of retraces in the outline of a function."""
 
 Subscriber = Callable[[Any], None]
-"""Takes a snapshot or a patch; that of a page takes a mark, too."""
+"""Receives snapshots and patches; that of a page receives marks too."""
 
 
 Tree = tuple[protocol.ModelRecord, protocol.Page]
-"""A model, and the outline of its tree."""
+"""The row of a model and the outline of its tree."""
 
 MODEL = "model/"
-"""How the target of a model's outline begins; its name follows."""
+"""Prefix of the target of a model's outline; the model's name follows."""
 
 
 @dataclass
 class Environment:
-    """What only TensorFlow and the running cell know, told where that is safe.
+    """State that may only be read on the main thread: from TensorFlow and from the running cell.
 
     Attributes:
         auto: Whether ``%tf_auto`` is on.
-        devices: The devices, once there is a trace.
+        devices: The devices, known once a trace exists.
         models: The models and the outlines of their trees, by the notebook's names.
         named: Sizes in bytes of the variables that the notebook's names lead to, by id.
-        variables: The rows of the first of these.
-        names: What functions are called whose own name others have, too, by their ids.
-        past: Ids of captures that are no part of the session any more; they are not listed.
-        work: What is under way, by id.
-        values: The outline of the variables' values, as long as somebody looks at it.
-        read_values: Has the values read on the main thread, when it has time.
+        variables: Rows of the first `LIMITS["variables"]` of these.
+        names: Display names by function or cell id, where the own name is not unique.
+        past: Ids of captures that no longer belong to the session; they are not listed.
+        work: Running work, by id.
+        values: The outline of the variables' values, while a page shows it.
+        read_values: Requests a read of the values on the main thread.
     """
 
     auto: bool = False
@@ -104,7 +103,7 @@ UNREAD = protocol.Page(
 )
 
 _Pages = dict[str, protocol.Page | None]
-"""Outlines by the ids of functions and cells; None of what is not there any more."""
+"""Outlines by the id of a function or cell; None if it no longer exists."""
 
 
 @dataclass
@@ -113,20 +112,20 @@ class _Watcher:
     is_paused: bool = False
     is_behind: bool = False
     pages: _Pages = field(default_factory=dict)
-    """The outlines that it shows, as they were sent last."""
+    """The outlines that it shows, as last sent."""
 
 
 class Feed:
-    """The state of a kernel's traced functions and cells as messages.
+    """Publishes the state of the kernel's traced functions and cells as messages.
 
     Attributes:
         epoch: Random, one per kernel start.
-        seq: Number of the last patch.
+        seq: Sequence number of the last patch.
 
     Args:
-        scope: Gives the functions and cells that are told; all of the kernel by default.
-        limits: So many rows of a table are told; all of tables that are not named.
-        environment: What is told besides; feeds of a part share it with that of the whole.
+        scope: Returns the functions and cells to publish; by default all of the kernel.
+        limits: Maximum number of rows sent, by table; tables not listed are sent whole.
+        environment: State read on the main thread; a feed of a part shares that of the whole feed.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class Feed:
         self._seen: dict[str, int] = {}
         self._known: dict[str, KnownRows] = {}
         self._segments: dict[str, list[str]] = {}
-        self._held = Held()
+        self._held = HolderCounts()
         self._named: dict[str, int | None] = {}
         self._shown_as: dict[str, protocol.VariableRecord] = {}
         self._own_names: dict[str, str] = {}
@@ -165,9 +164,10 @@ class Feed:
     def subscribe(
         self, subscriber: Subscriber, *, is_page: bool = False, targets: Collection[str] = ()
     ) -> None:
-        """Adds a subscriber, which gets a snapshot now and patches that continue it later.
+        """Adds a subscriber and sends it a snapshot; patches that continue it follow.
 
-        A page is one that draws nbfn's outputs by itself. The targets are what it looks at.
+        A page (`is_page`) draws nbfn's outputs without widgets. `targets` are the outlines it
+        shows.
         """
         with self._lock:
             self.flush()
@@ -176,7 +176,7 @@ class Feed:
             self._watchers[subscriber] = watcher
 
     def look(self, subscriber: Subscriber, targets: Collection[str]) -> None:
-        """Sends a subscriber the outlines that it shows now, and from now on when they change."""
+        """Sends a subscriber the outlines that it now shows, and later their changes."""
         with self._lock:
             watcher = self._watchers.get(subscriber)
             if watcher is None:
@@ -190,25 +190,25 @@ class Feed:
                 self.environment.read_values()
 
     def is_looked_at(self, target: str) -> bool:
-        """Whether somebody sees an outline."""
+        """Returns whether a subscriber shows an outline."""
         watchers = list(self._watchers.values())
         return any(target in each.pages and not each.is_paused for each in watchers)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Takes a subscriber out, if it is there."""
+        """Removes a subscriber if it is subscribed."""
         with self._lock:
             self._watchers.pop(subscriber, None)
 
     def pause(self, subscriber: Subscriber) -> None:
-        """Sends nothing to a subscriber whom nobody looks at, until `resume`."""
+        """Stops sending to a subscriber that is not visible, until `resume`."""
         with self._lock:
             if subscriber in self._watchers:
                 self._watchers[subscriber].is_paused = True
 
     def resume(self, subscriber: Subscriber) -> None:
-        """Sends a snapshot, and patches from now on."""
+        """Sends a snapshot, then patches again."""
         with self._lock:
-            self.pause(subscriber)  # A patch would say what the snapshot says.
+            self.pause(subscriber)  # The snapshot replaces the patch of this flush.
             self.flush()
             watcher = self._watchers.get(subscriber, _Watcher(False))
             watcher.is_paused = False
@@ -216,29 +216,29 @@ class Feed:
 
     @property
     def has_page(self) -> bool:
-        """Whether a page is attached that draws nbfn's outputs by itself, without widgets."""
+        """Whether an attached page draws nbfn's outputs without widgets."""
         return any(watcher.is_page for watcher in self._watchers.values())
 
     def snapshot(self) -> protocol.Snapshot:
-        """The state as it was sent last."""
+        """Returns the state as last sent."""
         with self._lock:
             return self._snapshot(self._sent, self._totals)
 
     def saved_snapshot(self) -> protocol.Snapshot:
-        """The newest rows of the whole state, for a notebook to keep."""
+        """Returns the newest rows of the whole state, to be saved in a notebook."""
         with self._lock:
             self.flush()
             state = _newest(self._sent)
-            # Of these all count: they are fewer, so that they span as long.
+            # Runs are merged instead of cut, so that the saved rows span the whole session.
             state.runs.clear()
             kept = merged(self._runs.values(), SAVED_RUNS, SAVED_RUNS // 2)
             state.runs.update((run.id, run_record(run)) for run in kept)
             return self._snapshot(state, self._totals, self.pages(SAVED_ROWS))
 
     def pages(self, most: int | None = None) -> _Pages:
-        """The outlines of the newest functions and cells, for a view without a kernel.
+        """Returns the outlines of the newest functions and cells, for a view without a kernel.
 
-        They have at most so many traces together.
+        Together they have at most `most` table rows, exceeded by the last outline at most.
         """
         models = [MODEL + name for name in self._sent.models]
         targets = [*SECTIONS, *models, *self._sent.cells, *reversed(self._sent.functions)]
@@ -254,12 +254,12 @@ class Feed:
         return pages
 
     def saved_snapshot_of(self, id: str, page: protocol.Page) -> protocol.Snapshot:
-        """The outline of one function or cell, for a notebook to keep."""
+        """Returns the outline of one function or cell, to be saved in a notebook."""
         with self._lock:
             return self._snapshot(protocol.State(), None, {id: page})
 
     def rows_of(self, shown: Observed | TracedCell, most: int | None = PAGE_ROWS) -> protocol.State:
-        """The rows of a function, or of a cell and its functions, under the names of now."""
+        """Returns the rows of a function, or of a cell and its functions, with current names."""
         from nbfn.functions.segments.cell import TracedCell
         from nbfn.sessions.records import state_of, state_of_cell
 
@@ -274,7 +274,7 @@ class Feed:
         return rows
 
     def _page(self, target: str) -> protocol.Page | None:
-        """The outline of a function, of a cell, or of a part of the session; None if it is gone."""
+        """Returns the outline of a function, cell or part of the session; None if removed."""
         if target in SECTIONS:
             known, page = self._drawn.get(target, (None, None))
             if known != self.seq:
@@ -299,7 +299,7 @@ class Feed:
             try:
                 page = outline_of(self.rows_of(shown), target).record()
                 self._drawn[target] = (now, page)
-            except RuntimeError:  # it runs meanwhile on its own thread
+            except RuntimeError:  # a table changed while it ran on its own thread
                 pass
             except Exception as error:
                 tell_failure(f"could not show what has changed of `{target}`", error)
@@ -331,6 +331,7 @@ class Feed:
             auto=self._auto,
             documentation=documentation(),
             totals=totals,
+            # Not validated again: the rows are records already.
             state=protocol.State.model_construct(
                 None, **{name: dict(getattr(state, name)) for name in _TABLES}
             ),
@@ -340,7 +341,7 @@ class Feed:
     # Patches ----------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Sends what has changed, if anything has."""
+        """Sends what has changed, if anything."""
         with self._lock:
             patch = self._advance()
             for subscriber, watcher in list(self._watchers.items()):
@@ -356,7 +357,7 @@ class Feed:
                     self._send(subscriber, watcher, protocol.Pages(epoch=self.epoch, pages=changed))
 
     def mark(self) -> None:
-        """Sends the pages the number of the last patch, by which they see whether they miss one."""
+        """Sends each page the number of the last patch, so that it notices a missed one."""
         with self._lock:
             mark = protocol.Mark(epoch=self.epoch, seq=self.seq)
             for subscriber, watcher in list(self._watchers.items()):
@@ -369,7 +370,7 @@ class Feed:
         watcher: _Watcher,
         message: protocol.Patch | protocol.Pages | protocol.Mark,
     ) -> None:
-        # Patches follow each other: after a missed one only a snapshot helps.
+        # Patches continue each other: after a failed one, only a snapshot is consistent.
         try:
             subscriber(self._snapshot_for(watcher) if watcher.is_behind else message)
             watcher.is_behind = False
@@ -378,7 +379,7 @@ class Feed:
             tell_failure("could not update one of its views, and will try again", error)
 
     def _advance(self) -> protocol.Patch | None:
-        """Takes what has changed into what was sent; the patch that says so."""
+        """Applies the changes to the sent state and returns them as a patch, if any."""
         put, removed = protocol.State(), protocol.Removed()
         functions, cells = self._scope()
         for function in functions:
@@ -399,16 +400,16 @@ class Feed:
             self._put_names(put)
         if self._has_names:
             self._put_named(put)
-        work = {id: row for id, row in self.environment.work.items() if self._is_told(row)}
+        work = {id: row for id, row in self.environment.work.items() if self._is_published(row)}
         put.work.update(_changed(work, self._sent.work))
         removed.work.extend(id for id in self._sent.work if id not in work)
         alive = {each.id for each in functions} | {each.id for each in cells}
         for id in [id for id in self._seen if id not in alive]:
             del self._seen[id]
             self._forget(id, removed)
-        gone = self._held.gone()
+        removed_ids = self._held.take_dropped()
         self._put_past(put)
-        removed.variables.extend((gone | self._past) & self._sent.variables.keys())
+        removed.variables.extend((removed_ids | self._past) & self._sent.variables.keys())
         self._limit(put, removed)
         variables, nbytes = self._held.without(self._past)
         totals = totals_of(
@@ -442,7 +443,7 @@ class Feed:
         )
 
     def _put_past(self, put: protocol.State) -> None:
-        """Takes the rows of captures that are past out, and puts those in that are not any more."""
+        """Removes the rows of past captures; restores rows of captures that are current again."""
         before, self._past = (
             self._past,
             frozenset(id for id in self.environment.past if id in self._held),
@@ -460,23 +461,23 @@ class Feed:
             before, self._named = self._named, now
             self._held.add((id, nbytes) for id, nbytes in now.items() if id not in before)
             self._held.drop(id for id in before if id not in now)
-            told = self._sent.variables.keys() | put.variables.keys()
-            shown, self._shown_as = self._shown_as, self._namesakes(told)
-            back = (shown.keys() - self._shown_as.keys()) & told
+            sent_ids = self._sent.variables.keys() | put.variables.keys()
+            shown, self._shown_as = self._shown_as, self._namesakes(sent_ids)
+            back = (shown.keys() - self._shown_as.keys()) & sent_ids
             rows = self._shown_as | (self._rows_of(back) if back else {})
             put.variables.update(_changed(rows, self._sent.variables | put.variables))
 
-    def _namesakes(self, told: Collection[str]) -> dict[str, protocol.VariableRecord]:
-        """The rows of named variables, and of told captures that have the name of one of them.
+    def _namesakes(self, sent_ids: Collection[str]) -> dict[str, protocol.VariableRecord]:
+        """Returns rows of the named variables, and of sent captures that share a name with one.
 
-        A loaded model's variables have the names that they had in the notebook that saved it.
+        A loaded model's variables keep the names of the notebook that saved it.
         """
         named = self.environment.variables
         taken = {row.name for row in named.values()}
         found = dict(named)
         for known in self._known.values():
             captures = chain.from_iterable(known.traces.values())
-            ids = {each.id for each in captures if each.name in taken and each.id in told}
+            ids = {each.id for each in captures if each.name in taken and each.id in sent_ids}
             same = ids - found.keys() - self._named.keys()
             if known.row is not None and same:
                 for id, row in self._rows_of(same).items():
@@ -485,14 +486,14 @@ class Feed:
         return found
 
     def _rows_of(self, ids: Collection[str]) -> dict[str, protocol.VariableRecord]:
-        """The rows of some captures, as they were called when they were traced."""
+        """Returns the rows of some captures, named as when they were traced."""
         from nbfn.sessions.records import variable_rows
 
         traces = (known.traces for known in self._known.values())
         return variable_rows(chain.from_iterable(t.values() for t in traces), ids)
 
     def _put_names(self, put: protocol.State) -> None:
-        """Adds the functions that are called something else now, as another has their name."""
+        """Adds the functions whose display name changed because another function has their name."""
         names = self.environment.names
         for id in names.keys() | self._own_names.keys():
             row = known.row if (known := self._known.get(id)) is not None else None
@@ -511,11 +512,11 @@ class Feed:
     def _renamed(
         self, rows: dict[str, protocol.VariableRecord]
     ) -> dict[str, protocol.VariableRecord]:
-        """Rows of captures, which have the names of when they were traced, with those of now."""
+        """Replaces rows of captures that have a current name in the notebook."""
         return {id: self._shown_as.get(id, row) for id, row in rows.items()}
 
     def _put_runs(self, put: protocol.State, removed: protocol.Removed) -> None:
-        """Adds the runs of cells that are new or have been merged."""
+        """Adds the runs of cells that are new or were merged."""
         if self._runs_changed == runs.changed:
             return
         self._runs_changed = runs.changed
@@ -525,13 +526,13 @@ class Feed:
         removed.runs.extend(self._runs.keys() - now.keys())
         self._runs = now
 
-    def _is_told(self, row: protocol.WorkRecord) -> bool:
+    def _is_published(self, row: protocol.WorkRecord) -> bool:
         return self._is_whole or row.function in self._known
 
     def _put_function(
         self, function: Observed, put: protocol.State, removed: protocol.Removed
     ) -> None:
-        """Adds the rows of a function that have changed; none if they cannot be made this time."""
+        """Adds the changed rows of a function; none if they cannot be built now."""
         from nbfn.sessions.records import add_rows
 
         old = self._known.get(function.id, KnownRows())
@@ -550,13 +551,13 @@ class Feed:
         ):
             sent = getattr(self._sent, name)
             changed = _changed(new, sent)
-            # A row that newer ones have pushed out of what is told stays out.
-            told = {id: row for id, row in changed.items() if id in sent or id not in known}
-            getattr(put, name).update(told)
+            # A row that the limit removed must not come back.
+            rows_to_send = {id: row for id, row in changed.items() if id in sent or id not in known}
+            getattr(put, name).update(rows_to_send)
         self._replace(old, now, removed)
 
     def _forget(self, id: str, removed: protocol.Removed) -> None:
-        """Takes out a function or cell that is gone."""
+        """Removes a function or cell that no longer exists."""
         for name in ("functions", "cells"):
             if id in getattr(self._sent, name):
                 getattr(removed, name).append(id)
@@ -566,45 +567,45 @@ class Feed:
             self._replace(old, type(old)(), removed)
 
     def _replace(self, old: KnownRows, now: KnownRows, removed: protocol.Removed) -> None:
-        """Takes out the rows that a function has no longer, and counts its captures."""
-        gone = old.traces.keys() - now.traces.keys()
-        removed.traces.extend(id for id in gone if id in self._sent.traces)
+        """Removes the rows that a function no longer has, and counts its captures."""
+        removed_ids = old.traces.keys() - now.traces.keys()
+        removed.traces.extend(id for id in removed_ids if id in self._sent.traces)
         if now.retraces is not old.retraces:
             fewer = old.retraces - now.retraces
             removed.retraces.extend(id for id in fewer if id in self._sent.retraces)
-        for id in gone:
+        for id in removed_ids:
             self._held.drop(capture.id for capture in old.traces[id])
         for id in now.traces.keys() - old.traces.keys():
             self._held.add((capture.id, capture.nbytes) for capture in now.traces[id])
 
     def _limit(self, put: protocol.State, removed: protocol.Removed) -> None:
-        """Takes out the oldest rows of tables that have become too long."""
+        """Removes the oldest rows of tables that exceed their limit."""
         for name, limit in self._limits.items():
-            sent, rows, gone = (getattr(each, name) for each in (self._sent, put, removed))
-            over = len(sent) + sum(id not in sent for id in rows) - len(gone) - limit
+            sent, rows, removed_ids = (getattr(each, name) for each in (self._sent, put, removed))
+            over = len(sent) + sum(id not in sent for id in rows) - len(removed_ids) - limit
             if over <= 0:
                 continue
-            already = set(gone)
+            already = set(removed_ids)
             in_order = chain(sent, (id for id in rows if id not in sent))
             for id in list(islice((id for id in in_order if id not in already), over)):
                 rows.pop(id, None)
                 if id in sent:
-                    gone.append(id)
+                    removed_ids.append(id)
 
 
 def _tensorflow_version() -> str | None:
-    """The version of TensorFlow, if it is imported; nothing of it is loaded to find out."""
-    # Attributes of the package are loaded when they are first read, which is the user's affair.
+    """Returns the version of TensorFlow if it is imported."""
+    # `vars`, because reading an attribute of the package may import more of TensorFlow.
     version: str | None = vars(sys.modules.get("tensorflow", object)).get("__version__")
     return version
 
 
 def _newest(state: protocol.State) -> protocol.State:
-    """A state with no more rows than a notebook should keep with each output."""
+    """Returns a state with at most `SAVED_ROWS` rows per table."""
     tables = {
         name: dict(list(getattr(state, name).items())[-SAVED_ROWS:])
         for name in _TABLES
-        if name != "work"  # which has ended when the notebook is opened again
+        if name != "work"  # it has ended when the notebook is opened
     }
     return protocol.State(**tables)
 
@@ -614,15 +615,15 @@ def _changed(rows: dict[str, _Row], sent: dict[str, _Row]) -> dict[str, _Row]:
 
 
 def everything() -> Scope:
-    """The functions of the kernel that are listed, and its cells.
+    """Returns the functions of the kernel that are listed, and its cells.
 
-    A cell is listed when it has run to an end; one that is lazily traced, when it has a graph.
+    A cell is listed once it has completed; a lazily traced cell, once it has a graph.
     """
     if "nbfn.functions" not in sys.modules:
         return (), ()
     from nbfn.functions import live_functions
 
-    # A method may be there twice: TensorFlow clones it for its object, and both share a record.
+    # TensorFlow clones a method for its object; both have the same record and id.
     functions = list({each.id: each for each in live_functions() if is_shown(each)}.values())
     if "nbfn.functions.segments.cell" not in sys.modules:
         return functions, ()
@@ -635,12 +636,12 @@ def everything() -> Scope:
 
 
 def _row_of(cell: TracedCell) -> protocol.TracedCellRecord | None:
-    """The row of a cell; None if it cannot be made this time."""
+    """Returns the row of a cell; None if it cannot be built now."""
     from nbfn.sessions.records import cell_record
 
     try:
         return cell_record(cell)
-    except RuntimeError:  # it runs meanwhile on its own thread, and is looked at again when it ends
+    except RuntimeError:  # it runs on its own thread; retried when it ends
         return None
     except Exception as error:
         tell_failure(f"could not show what has changed of `{cell.label}`", error)
@@ -648,7 +649,7 @@ def _row_of(cell: TracedCell) -> protocol.TracedCellRecord | None:
 
 
 def is_shown(function: Observed) -> bool:
-    """Whether a function is listed: if it has a trace or a call, or is no method of a class."""
+    """Returns whether a function is listed: it has traces or calls, or is not a method."""
     if function.recorder.traces or function.recorder.calls:
         return True
     name = getattr(function.python_function, "__qualname__", "")
@@ -659,7 +660,7 @@ _feed: Feed | None = None
 
 
 def feed() -> Feed:
-    """The feed of this process."""
+    """Returns the feed of this process."""
     global _feed
     if _feed is None:
         _feed = Feed()

@@ -1,4 +1,4 @@
-"""What a feed knows of what it has told, so that a flush costs what has changed."""
+"""Tracks the rows already sent, so that a flush costs what has changed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class Timed(Protocol):
-    """A run of a cell, as far as its totals go."""
+    """A run of a cell, as the totals need it."""
 
     @property
     def tracing(self) -> float:
-        """Seconds that went into making graphs."""
+        """Seconds spent on tracing."""
 
 
 @dataclass
 class KnownRows:
-    """Which rows of a function a subscriber has got.
+    """The rows of a function that were already sent.
 
     Attributes:
-        used: The `last_used` of the trace that was used last.
-        traces: What each trace captures, by the trace's id.
-        retrace_counts: How many retraces there have been, and how many of these are listed.
+        used: Time, by the recorder's clock, up to which uses of traces were sent.
+        traces: The captures of each trace, by trace id.
+        retrace_counts: Number of retraces made, and of those listed.
         retraces: Ids of the retraces.
         row: The row of the function itself.
     """
@@ -41,15 +41,15 @@ class KnownRows:
 
 
 VARIABLE = "variable-"
-"""How the ids of variables begin, among those of everything that traces capture."""
+"""Prefix of the ids of variables among the ids of captures."""
 
 
-class Held:
-    """What some traces capture and the notebook's names lead to, counted.
+class HolderCounts:
+    """Counts the holders of each capture: traces, and the notebook's names.
 
     Attributes:
-        variables: How many variables are among it.
-        nbytes: Size of these in bytes.
+        variables: Number of held variables.
+        nbytes: Their size in bytes.
     """
 
     def __init__(self) -> None:
@@ -63,12 +63,12 @@ class Held:
         return id in self._counts
 
     def without(self, ids: Iterable[str]) -> tuple[int, int]:
-        """How many variables there are besides some of them, and their size in bytes."""
+        """Returns the number and size in bytes of the variables, except those with `ids`."""
         left = [self._sizes.get(id, 0) for id in ids if id.startswith(VARIABLE)]
         return self.variables - len(left), self.nbytes - sum(left)
 
     def add(self, sizes: Iterable[tuple[str, int | None]]) -> None:
-        """Counts what a new holder has: ids and sizes in bytes."""
+        """Adds a holder of these ids, given with sizes in bytes."""
         for id, nbytes in sizes:
             self._counts[id] += 1
             if id not in self._sizes:
@@ -76,20 +76,20 @@ class Held:
                 self._count(id, 1)
 
     def drop(self, ids: Iterable[str]) -> None:
-        """Counts what a holder has no longer."""
+        """Removes a holder of these ids."""
         for id in ids:
             self._counts[id] -= 1
             self._fewer.add(id)
 
-    def gone(self) -> set[str]:
-        """Ids of those that nothing holds any more, since this was asked last."""
-        gone = {id for id in self._fewer if self._counts[id] <= 0}
+    def take_dropped(self) -> set[str]:
+        """Returns, and forgets, the ids that have lost their last holder since the last call."""
+        dropped = {id for id in self._fewer if self._counts[id] <= 0}
         self._fewer.clear()
-        for id in gone:
+        for id in dropped:
             del self._counts[id]
             self._count(id, -1)
             del self._sizes[id]
-        return gone
+        return dropped
 
     def _count(self, id: str, by: int) -> None:
         if id.startswith(VARIABLE):
@@ -103,13 +103,13 @@ def totals_of(
     runs: Collection[Timed],
     **variables: int,
 ) -> protocol.Totals:
-    """The totals: the one place that says what is counted.
+    """Computes the totals; the only place that defines what is counted.
 
     Args:
-        functions: The rows of all functions, those of cells included.
-        cells: Of each cell in segments the ids of its functions.
-        runs: The runs of the notebook's cells; none in a script.
-        variables: The totals that are of variables.
+        functions: The rows of all functions, including those of cells.
+        cells: For each cell in segments, the ids of its functions.
+        runs: The runs of the notebook's cells; empty in a script.
+        variables: The totals of variables.
     """
     rows = list(functions)
     of_cells = [set(each) for each in cells]

@@ -1,4 +1,4 @@
-"""`load`: a SavedModel, nbfn's or another's, as a session: call it, look into it, train it on."""
+"""`load`: any SavedModel as a session, to call, inspect, train and export again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nbfn.text import count, data_size, first_line, join, shorten
 
 _SAVED = Cause("requested", "saved in the model")
 _OWN_LISTS = re.compile(r"\w*variables/\d+")
-"""Where models keep variables that have no better path: Keras, and TensorFlow 1."""
+"""Paths at which Keras and TensorFlow 1 models list variables that have no better path."""
 
 _UNKNOWN_OPERATION = re.compile(r"Op type not registered '(\w+)'")
 _NO_GRAPH = ("Could not find matching concrete function", "Binding inputs to tf.function failed")
@@ -32,24 +32,24 @@ _MAX_SHOWN = 20
 
 
 class LoadError(NbfnError, ValueError):
-    """A SavedModel could not be loaded."""
+    """Raised if a SavedModel cannot be loaded."""
 
 
 class SavedCallError(NbfnError, TypeError):
-    """A loaded function was called in a way that none of its graphs serves."""
+    """Raised if a loaded function is called with arguments that none of its graphs accepts."""
 
 
 class LoadedSession(Session):
     """The session of a SavedModel: its functions, variables and tables by name.
 
-    Each of its functions is a `TracedFunction`, with the graphs that were saved as its traces; so
-    it is called, explained, differentiated and exported like any other. Unlike the session of a
-    notebook, it owns what it lists.
+    Each function is a `TracedFunction` whose traces are the saved graphs; so it can be called,
+    explained, differentiated and exported like any other. Unlike the session of a notebook, it owns
+    what it lists.
 
     Attributes:
         path: Where the model was loaded from.
-        root: What ``tf.saved_model.load`` returned.
-        record: What the export noted in ``assets.extra/nbfn.json``; empty for another's model.
+        root: The object that ``tf.saved_model.load`` returned.
+        record: The contents of ``assets.extra/nbfn.json``; empty if nbfn did not export the model.
     """
 
     def __init__(self, path: str, root: Any, record: Mapping[str, Any]) -> None:
@@ -62,22 +62,22 @@ class LoadedSession(Session):
         for name, saved in _restored(root, record):
             names[name] = _traced(_Restored(name, saved, names), path)
         for name, concrete in root.signatures.items():
-            if name not in names and not record:  # those of nbfn's stand for traces of functions
+            if name not in names and not record:  # signatures of nbfn's exports duplicate traces
                 names[name] = _traced(_Signature(name, concrete, names), path)
 
     @property
     def functions(self) -> dict[str, TracedFunction]:  # type: ignore[override]
-        """The model's functions, and another's signatures where they have another name."""
+        """The functions of the model, and signatures that are not functions."""
         return {name: each for name, each in self.named() if isinstance(each, TracedFunction)}
 
     @property
     def tables(self) -> dict[str, Any]:
-        """The model's lookup tables and other resources, which only its functions can ask."""
+        """The lookup tables and other resources of the model, which only its functions can read."""
         return {name: each for name, each in self.named() if hasattr(each, "resource_handle")}
 
     @property
     def signatures(self) -> Mapping[str, Any]:
-        """A ``ConcreteFunction`` for each of the model's signatures, called with keywords."""
+        """A ``ConcreteFunction`` for each signature, called with keyword arguments."""
         return self.root.signatures  # type: ignore[no-any-return]
 
     @property
@@ -102,23 +102,28 @@ class LoadedSession(Session):
 def load(path: str | os.PathLike[str], *, tags: str | Sequence[str] | None = None) -> LoadedSession:
     """Loads a SavedModel as a session.
 
-    It need not be nbfn's: what ``tf.saved_model.save``, Keras's ``model.export`` and TensorFlow 1
-    wrote loads as well. A model that nbfn exported has its variables under the names of the
-    notebook, ``model/hidden/kernel``; another one under their paths from its root.
+    It may also be a model of ``tf.saved_model.save``, of Keras's ``model.export`` or of TensorFlow
+    1. In a model that nbfn exported, variables are named as in the notebook,
+    ``model/hidden/kernel``; in another one, by their paths from its root.
+
+    Example, with the model of the example of `export`::
+
+        loaded = nbfn.load("model")
+        loaded["predict"](tf.ones([2, 3]))
 
     Args:
         path: Folder of the model.
-        tags: Which of its graphs to load, if it has several; as in ``tf.saved_model.load``.
+        tags: The graph to load if there are several, as in ``tf.saved_model.load``.
 
     Returns:
-        Its functions are called as ``loaded["predict"](x)``; a tape differentiates them, and
-        ``nbfn.export(path, loaded["predict"])`` writes them again.
+        The session. Its functions are called as ``loaded["predict"](x)`` and can be differentiated;
+        ``nbfn.export(path, loaded["predict"])`` exports one again.
 
     Raises:
-        LoadError: If there is no SavedModel, or TensorFlow cannot load it.
+        LoadError: If there is no SavedModel or TensorFlow cannot load it.
     """
     text = os.fspath(path)
-    if "://" in text:  # another file system than this one, which TensorFlow reads
+    if "://" in text:  # a file system that only TensorFlow reads
         return LoadedSession(text, _load(text, tags), {})
     folder = Path(text)
     with reading(folder):
@@ -185,7 +190,7 @@ def _public(root: Any) -> list[tuple[str, Any]]:
 
 
 def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Variables and tables by the notebook's names, or else by their paths in the model."""
+    """Returns variables and tables by the notebook's names, or else by their paths in the model."""
     variables = list(getattr(root, "nbfn_variables", ()))
     names = dict(zip(record.get("variables", ()), variables, strict=False))
     named = {id(each) for each in names.values()}
@@ -204,7 +209,7 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
             names[name] = value
         elif isinstance(value, tf.Tensor) and owner is not value and not _is_start(path, root):
             names[known.get(id(owner), name)] = owner
-    for each in root.signatures.values():  # and what nothing but a graph leads to
+    for each in root.signatures.values():  # variables that only a graph refers to
         for variable in each.variables:
             if id(variable) in used - named:
                 named.add(id(variable))
@@ -213,12 +218,12 @@ def _variables_and_tables(root: Any, record: Mapping[str, Any]) -> dict[str, Any
 
 
 def _is_start(path: str, root: Any) -> bool:
-    """Whether this is no table but what a model of TensorFlow 1 runs first."""
+    """Returns whether this is not a table but the initializer of a TensorFlow 1 model."""
     return path == "initializer" and hasattr(root, "prune")
 
 
 def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The functions of a model by the names that they had, those of private ones made public."""
+    """Yields the functions of a model by their original names, without leading underscores."""
     functions = record.get("functions", {}).items()
     exported = {each.get("attribute", name): name for name, each in functions}
     seen: dict[int, str] = {}
@@ -234,14 +239,14 @@ def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
 
 
 class _Restored:
-    """A function of a model."""
+    """A function of a SavedModel."""
 
     def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
         self.name, self.saved, self.names = name, saved, names
         self.signature = _tensorflow.saved_signature(saved)
 
     def inputs(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """What each graph was saved for: arguments and keyword arguments."""
+        """Yields the arguments and keyword arguments that each graph was saved for."""
         for graph in _tensorflow.saved_graphs(self.saved) or ():
             yield graph.structured_input_signature
 
@@ -255,7 +260,7 @@ class _Restored:
             more = ["..."] if len(saved) > 3 else []
             raise SavedCallError(
                 f"`{self.name}` was saved for {join(saved[:3] + more, 'or')}, and not for "
-                f"{self._text(args, kwargs)}; a SavedModel has no Python code to trace anew"
+                f"{self._text(args, kwargs)}; a SavedModel has no Python code to retrace"
             ) from error
 
     def _text(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
@@ -267,7 +272,7 @@ class _Restored:
 
 
 class _Signature(_Restored):
-    """A signature that is no function of its model."""
+    """A signature that is not a function of its model."""
 
     def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
         self.name, self.saved, self.names = name, saved, names
@@ -287,26 +292,26 @@ class _Signature(_Restored):
 
 
 def _traced(saved: _Restored, path: str) -> TracedFunction:
-    """A traced function with one trace for each graph that was saved."""
+    """Returns a traced function with one trace per saved graph."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return saved(*args, **kwargs)
 
     name = re.sub(r"\W", "_", saved.name.rpartition(".")[2])
     code = call.__code__.replace(co_name=name, co_qualname=name, co_filename=path)
-    # Its globals are the session's names: there its captures are looked for, and named.
+    # Its globals are the session's names, in which its captures are looked up for their names.
     python_function = FunctionType(code, saved.names, name, None, call.__closure__)
     python_function.__signature__ = saved.signature  # type: ignore[attr-defined]
     traced = function(python_function, max_traces=None, autograph=False)
     for args, kwargs in saved.inputs():
-        with suppress(Exception):  # it was saved for an object that is not there: a call will tell
+        with suppress(Exception):  # saved for an object that is missing here: a call reports it
             plain_args, plain_kwargs = tf.nest.map_structure(_unnamed, (args, kwargs))
             traced.request(plain_args, plain_kwargs, _SAVED)
     return traced
 
 
 def _unnamed(leaf: Any) -> Any:
-    """A specification without a name: an input is called as its parameter."""
+    """Removes the name of a specification, so that inputs are named as their parameters."""
     return tf.TensorSpec(leaf.shape, leaf.dtype) if type(leaf) is tf.TensorSpec else leaf
 
 

@@ -1,4 +1,4 @@
-"""The devices of a session: what each holds, what ran there, and what was copied between them."""
+"""The devices of a session: memory, the operations that ran there, and copies between them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nbfn.text import count
 
 @dataclass(frozen=True)
 class Memory:
-    """What a device holds, in bytes.
+    """The memory used on a device, in bytes.
 
     Attributes:
-        variables: Of the session's variables.
-        current: Of all that TensorFlow has there now; None where it does not count, as on a CPU.
-        peak: The most that TensorFlow has had there; None likewise.
+        variables: By the session's variables.
+        current: By TensorFlow in total; None where it does not count, as on a CPU.
+        peak: The maximum of `current` so far; None likewise.
     """
 
     variables: int
@@ -31,13 +31,13 @@ class Memory:
 
 @dataclass(frozen=True, repr=False)
 class SessionPlacement:
-    """What the devices of a session hold, and what ran on them in the calls that were watched.
+    """The memory of a session's devices, and what ran on them in watched calls.
 
     Attributes:
-        memory: What each device holds, by its full name.
-        replicas: Which replica of the strategy each device is, by its full name.
-        functions: Where the operations of each function's newest watched call ran.
-        unwatched: The functions with a trace of which no call was watched.
+        memory: The memory of each device, by full name.
+        replicas: The replica of the strategy that each device computes, by full name.
+        functions: The placement of each function's newest watched call.
+        unwatched: Functions with a trace but without a watched call.
     """
 
     memory: Mapping[str, Memory]
@@ -47,7 +47,7 @@ class SessionPlacement:
 
     @property
     def operations(self) -> dict[str, int]:
-        """How many operations ran on each device, by its short name."""
+        """Number of operations that ran on each device, by short name."""
         found: Counter[str] = Counter()
         for placement in self.functions.values():
             found.update(placement.devices)
@@ -61,12 +61,12 @@ class SessionPlacement:
 def session_placement(
     named: Iterable[tuple[str, Any]], memory: Mapping[str, Memory], strategy: Any
 ) -> SessionPlacement:
-    """Looks at the functions and devices of a session.
+    """Builds the placement of a session.
 
     Args:
         named: The functions, with the notebook's names.
-        memory: What each device holds, by its full name.
-        strategy: The ``tf.distribute`` strategy that is used, or None.
+        memory: The memory of each device, by full name.
+        strategy: The ``tf.distribute`` strategy in use, or None.
     """
     functions = dict(named)
     placements = {name: function.recorder.placement for name, function in functions.items()}
@@ -83,7 +83,7 @@ def session_placement(
 
 
 def _replicas(devices: Iterable[str], strategy: Any) -> dict[str, str]:
-    """Names each device that a replica of the strategy computes on."""
+    """Names each device that computes a replica of the strategy."""
     if strategy is None:
         return {}
     workers = getattr(strategy.extended, "worker_devices", ())
@@ -96,10 +96,10 @@ def _replicas(devices: Iterable[str], strategy: Any) -> dict[str, str]:
 
 
 def memory_of(devices: Iterable[str], variables: Iterable[tf.Variable]) -> dict[str, Memory]:
-    """What each device holds, by its full name."""
+    """Returns the memory of each device, by full name."""
     held: dict[str, int] = dict.fromkeys(devices, 0)
     for variable in variables:
-        for part in getattr(variable, "values", (variable,)):  # one for each replica of a strategy
+        for part in getattr(variable, "values", (variable,)):  # one per replica under a strategy
             if part.dtype not in (tf.string, tf.resource, tf.variant):
                 place = _full_name(part.device, held)
                 nbytes = part.dtype.size * (part.shape.num_elements() or 0)
@@ -111,5 +111,5 @@ def memory_of(devices: Iterable[str], variables: Iterable[tf.Variable]) -> dict[
 
 
 def _full_name(device: str, known: Iterable[str]) -> str:
-    """The name by which TensorFlow lists a device: a local one without job and task."""
+    """Returns a device's name as TensorFlow lists it: without job and task if local."""
     return next((each for each in known if device.endswith(each)), device)

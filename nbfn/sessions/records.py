@@ -1,4 +1,4 @@
-"""What is known of traced functions, as the records of the protocol."""
+"""Builds protocol records of traced functions and cells."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
 
 LAMBDA = "<lambda>"
-"""What Python calls a function that has no name."""
+"""Name that Python gives to a lambda."""
 
 
 def state_of(functions: Iterable[Observed], most: int | None = None) -> protocol.State:
-    """The rows of some functions: their traces, retraces and captured variables included.
+    """Returns the rows of functions with their traces, retraces and captured variables.
 
-    Of each all traces are told, or the newest `most` of them.
+    `most` limits the traces per function to the newest; by default all are included.
     """
     rows = protocol.State()
     for function in functions:
@@ -33,14 +33,14 @@ def state_of(functions: Iterable[Observed], most: int | None = None) -> protocol
 
 
 def state_of_cell(cell: TracedCell, most: int | None = None) -> protocol.State:
-    """The rows of a traced cell and of the functions of its segments."""
+    """Returns the rows of a traced cell and of the functions of its segments."""
     rows = state_of(functions_of(cell), most)
     rows.cells[cell.id] = cell_record(cell)
     return rows
 
 
 def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
-    """The row of a traced cell."""
+    """Returns the row of a traced cell."""
     report = cell.report
     seconds, eager_seconds = cell.seconds
     call = _call_of(cell, report.segments)
@@ -78,7 +78,7 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
 
 
 def _call_of(cell: TracedCell, segments: Iterable[Segment]) -> protocol.CallKind:
-    """The most notable that happened in a cell's last run: a retrace, a trace, or hits."""
+    """Classifies a cell's last run: a retrace if there was one, else a trace, else hits."""
     functions = [each.function for each in segments if each.function is not None]
     count = cell.place.execution_count if cell.place is not None else None
 
@@ -94,7 +94,7 @@ def _call_of(cell: TracedCell, segments: Iterable[Segment]) -> protocol.CallKind
 
 
 def functions_of(cell: TracedCell) -> list[TracedFunction]:
-    """The functions of all segments, in the order of the text."""
+    """Returns the functions of all segments, in text order."""
     segments = sorted(cell.plan.segments.values(), key=lambda each: each.lines)
     return [each.function for each in segments if each.function is not None]
 
@@ -104,19 +104,18 @@ def add_rows(
 ) -> KnownRows:
     """Adds the rows of one function to a state.
 
-    Rows that are `known` are left out unless they have changed, and so are all but the newest
-    `most` traces.
+    Rows in `known` are omitted unless they changed, and so are all but the newest `most` traces.
 
     Returns:
-        The rows that there are now, also those that were not added.
+        All current rows, including those that were not added.
     """
     recorder = function.recorder
     name = name_of(function)
     with recorder.lock:
         traces = list(recorder.traces.values())
         retraces = list(recorder.retraces)
-        # Ten thousand traces are looked at in less than a millisecond, but not written anew. Of a
-        # function that nbfn has not made, nobody notes which trace was used.
+        # Only changed traces become rows: scanning 10,000 traces takes less than a millisecond. For
+        # a function that nbfn did not make, `last_used` is not recorded and stays 0.
         used = known.used
         changed = [each for each in traces if (last := each.last_used) > used or not last]
         added = {each.id: each.captures for each in changed if each.id not in known.traces}
@@ -166,7 +165,7 @@ def add_rows(
 def variable_rows(
     captures: Iterable[Iterable[Capture]], wanted: Collection[str]
 ) -> dict[str, protocol.VariableRecord]:
-    """The rows of some captures, by id, of all that several traces have."""
+    """Returns the rows of the wanted captures by id, from the captures of several traces."""
     return {
         each.id: record_of(protocol.VariableRecord, each)
         for some in captures
@@ -176,20 +175,20 @@ def variable_rows(
 
 
 def name_of(function: Observed) -> str:
-    """The name of a function; that of a variable that leads to it, if it has none of its own."""
+    """Returns the name of a function; for a lambda, that of a variable that leads to it."""
     name = function.recorder.name
     if LAMBDA not in name:
         return name
     spoken = getattr(function.recorder, "reference_expression", None)
     try:
         found = spoken() if spoken is not None else None
-    except RuntimeError:  # the notebook's names change meanwhile, on their own thread
+    except RuntimeError:  # the namespace changed during the search, on another thread
         found = None
     return found or f"lambda ({function.site})"
 
 
 def cell_of(site: Site) -> protocol.Cell:
-    """The record of a place in the user's code."""
+    """Returns the record of a place in the source."""
     if site.cell is not None:
         return protocol.Cell(
             id=site.cell.id, execution_count=site.cell.execution_count, line=site.line
@@ -203,9 +202,9 @@ def cell_of(site: Site) -> protocol.Cell:
 
 @functools.lru_cache(maxsize=1000)
 def _relative(file: str) -> str | None:
-    """The path of a file from the kernel's folder; None of one elsewhere, which no page can open.
+    """Returns the path of a file relative to the kernel's folder; None for files elsewhere.
 
-    Whole paths would stand in saved notebooks, which are not to tell of their writer's machine.
+    Absolute paths would reveal the author's machine in saved notebooks, and no page can open them.
     """
     path = Path(file)
     try:
@@ -219,7 +218,7 @@ def _cause(cause: Cause) -> protocol.Cause:
 
 
 def trace_record(trace: Trace, function: str = "") -> protocol.TraceRecord:
-    """The row of a trace of the function with an id."""
+    """Returns the row of a trace of the function with this id."""
     leaves = trace.key.shown.items()
     return record_of(
         protocol.TraceRecord,
@@ -239,7 +238,7 @@ def _retrace_id(function: Observed, retrace: Retrace) -> str:
 def retrace_record(
     retrace: Retrace, function: str = "", trace_ids: Mapping[int, str] | None = None
 ) -> protocol.RetraceRecord:
-    """The row of a retrace; where the traces that are there are known, it may be settled."""
+    """Returns the row of a retrace; it is settled if its trace is not in `trace_ids`."""
     ids = {} if trace_ids is None else trace_ids
     remedy = retrace.remedy
     return record_of(

@@ -1,7 +1,7 @@
-"""The session of a notebook: what its names hold, as one thing.
+"""The session of a notebook: everything that its names lead to.
 
-The idea of the "bound module" session: the notebook's namespace is the root of a module, and what
-the user names, the session names.
+As in the "bound module" session, the notebook's namespace is the root of a module: the names of the
+notebook are the names of the session.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nbfn.sessions.contents.held import Held, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
-from nbfn.sessions.environment import label_of, names_of, tell_environment, tell_variables
+from nbfn.sessions.environment import label_of, names_of, update_environment, update_variables
 from nbfn.sessions.feed import Feed, everything, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
@@ -45,39 +45,48 @@ from nbfn.text import count, join
 _MAX_NAMES = 5
 
 Function = TracedFunction | WatchedFunction | WrappedFunction
-"""A function of the session: nbfn's own, or the observer of one that was made elsewhere."""
+"""A function of the session: one made by nbfn, or the observer of another one."""
 
 
 class SessionKeyError(NbfnError, KeyError):
-    """No name of the notebook leads there."""
+    """Raised if no name of the notebook leads to a path."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class Session:
-    """What the notebook holds now. It keeps nothing alive.
+    """The current contents of the notebook. It keeps nothing alive.
 
-    Everything goes by the names that the user gave, and by the path from there:
-    ``model/hidden/kernel``. What only IPython keeps (``Out[3]``) is named last.
+    Everything is named by the notebook's names and the path below them: ``model/hidden/kernel``. A
+    value that is also kept only by IPython (``Out[3]``) gets that name last.
+
+    Example::
+
+        weight = tf.Variable(1.0)
+        session = nbfn.session()
+        before = session.snapshot()
+        session["weight"].assign(2.0)
+        session.restore(before)
+        assert weight.numpy() == 1.0
 
     Args:
-        namespace: The namespace whose names the session has; by default the notebook's.
+        namespace: The namespace to list; by default the notebook's.
     """
 
     def __init__(self, namespace: dict[str, Any] | None = None) -> None:
         self._namespace = notebook() if namespace is None else namespace
 
     def named(self) -> list[tuple[str, Any]]:
-        """The notebook's public names and what they stand for."""
+        """Returns the notebook's public names and their values."""
         return users_names(self._namespace)
 
     @property
     def functions(self) -> dict[str, Function]:
         """Every traced function that the notebook names, and traced methods of what it names.
 
-        A plain ``tf.function`` is watched from now on, and stands here as its observer, under its
-        own name if it has one.
+        A plain ``tf.function`` is watched from now on and listed as its observer, under the
+        observer's own name if it has one.
         """
         public = self.named()
         own = {id(value) for _, value in public}
@@ -102,9 +111,10 @@ class Session:
         return named
 
     def discover(self) -> None:
-        """Sees the plain tf.functions that the notebook has, with the traces that they have.
+        """Observes the plain tf.functions of the notebook, with their existing traces.
 
-        Of their calls, those that trace are seen, as of those that `watch.discover` finds later.
+        Of their calls only those that trace are recorded, as for functions found by
+        `watch.discover`.
         """
         for name, value in self.named():
             if kinds.is_tf_function(value):
@@ -116,7 +126,7 @@ class Session:
 
     @property
     def watched(self) -> dict[str, WatchedFunction]:
-        """The observer of every function that was made elsewhere, by the name to show."""
+        """The observers of all functions that were made elsewhere, by display name."""
         return {f.label: f for f in live_functions() if isinstance(f, WatchedFunction)}
 
     @property
@@ -125,10 +135,10 @@ class Session:
 
     @property
     def listed(self) -> tuple[dict[str, Function], dict[str, TracedCell]]:
-        """The functions and cells that views list, by the names to show.
+        """The functions and cells that views list, by display name.
 
-        They exist, whether or not a name of the notebook leads there. The functions of a cell in
-        segments belong to it.
+        They are listed even if no name of the notebook leads to them. The functions of a cell in
+        segments belong to the cell and are not listed.
         """
         functions: Iterable[Any] = self.functions.values()
         cells: Iterable[TracedCell] = self.cells.values()
@@ -145,7 +155,7 @@ class Session:
     def shown(self) -> protocol.Snapshot:
         """The rows and totals that all views show."""
         if self._is_notebooks:
-            tell_environment(self.named(), now=True)
+            update_environment(self.named(), now=True)
             source = feed()
         else:
             functions, cells = self.listed
@@ -154,13 +164,13 @@ class Session:
                 *(f for c in cells.values() for f in functions_of(c)),
             ]
             source = Feed(lambda: (all_functions, list(cells.values())), {})
-            tell_variables(source.environment, self.named())
+            update_variables(source.environment, self.named())
         source.flush()
         return source.snapshot()
 
     @property
     def totals(self) -> protocol.Totals:
-        """How much there is of everything, as all views show it."""
+        """The totals that all views show."""
         return self.shown.totals or protocol.Totals()
 
     @property
@@ -217,7 +227,7 @@ class Session:
     def state(self) -> dict[str, Any]:
         """The variables as nested dicts, ``state["model"]["hidden"]["kernel"]``.
 
-        Where a variable `a` stands beside another `a/b`, that is ``state["a/b"]``.
+        If a variable ``a`` exists beside another variable ``a/b``, the latter is ``state["a/b"]``.
         """
         variables = self.variables
         tree: dict[str, Any] = {}
@@ -240,37 +250,37 @@ class Session:
 
     @property
     def strategy(self) -> Any:
-        """The ``tf.distribute`` strategy that the notebook uses; None if it uses none."""
+        """The ``tf.distribute`` strategy in use, or None."""
         return cluster.used()
 
     def scope(self) -> AbstractContextManager[None]:
-        """A with-block: the models and optimizers made inside are made under the strategy."""
+        """Returns a context in which models and optimizers are made under the strategy."""
         return cluster.scope()
 
     def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Calls a function on the replicas of the strategy, each with its share of the batch.
 
-        The first argument with rows is the batch: each argument with as many rows is split, others
-        go to each replica whole. Traced functions get traces of their own for such calls; a plain
-        call of theirs stays plain. ``session.run(step.run, x)`` has the placement, too.
+        The first argument with rows is the batch. Each argument with as many rows is split; others
+        are passed whole to each replica. Traced functions get separate traces for such calls. Use
+        ``session.run(step.run, x)`` to get the placement, too.
 
         Returns:
-            Rows that belong to rows of the batch, one after another; other floating values
-            averaged; anything else once.
+            Results with a row per row of the batch, concatenated; other floating results, averaged;
+            any other result once.
 
         Raises:
-            StrategyError: If an argument cannot be split, or if a call makes variables that the
-                strategy's scope should have made.
+            StrategyError: If an argument cannot be split, or if a call makes variables that should
+                be made in the strategy's scope.
         """
         return cluster.run(function, args, kwargs)
 
     @property
     def memory(self) -> dict[str, Memory]:
-        """What each device holds, in bytes, by its full name."""
+        """The memory of each device, by full name."""
         return memory_of(self.devices, self.variables.values())
 
     def used_by(self, name: str) -> tuple[str, ...]:
-        """The functions, also those of cells, with a trace that captures a variable.
+        """Returns the functions, including those of cells, with a trace that captures a variable.
 
         Raises:
             SessionKeyError: If the notebook names no such variable.
@@ -279,13 +289,13 @@ class Session:
 
     @property
     def users(self) -> Callable[[tf.Variable], tuple[str, ...]]:
-        """Tells of any variable the functions with a trace that captures it."""
+        """A callable that returns, for a variable, the functions with a trace that captures it."""
         captured = list(self._captured())
         return lambda variable: tuple(name for name, ids in captured if id(variable) in ids)
 
     @property
     def unused(self) -> dict[str, tf.Variable]:
-        """The variables that no trace of any function captures."""
+        """The variables that no trace captures."""
         used = {key for _, captured in self._captured() for key in captured}
         return {name: each for name, each in self.variables.items() if id(each) not in used}
 
@@ -295,7 +305,7 @@ class Session:
             yield name, {id(c.value) for c in captures if c.kind == "variable" and c.is_alive}
 
     def _all_functions(self) -> Iterator[tuple[str, Any]]:
-        """The functions that are named, those of cells, and those that nbfn only watches."""
+        """Yields the functions that are named, those of cells, and those that are only watched."""
         named: dict[str, Any] = dict(self.functions)
         for name, cell in self.cells.items():
             named |= {f"{name}.functions[{i}]": each for i, each in enumerate(cell.functions)}
@@ -305,7 +315,7 @@ class Session:
         yield from named.items()
 
     def __getitem__(self, name: str) -> Any:
-        """What a path such as ``model/hidden/kernel`` leads to: a variable, a module, a table.
+        """Returns what a path such as ``model/hidden/kernel`` leads to: variable, module or table.
 
         Raises:
             SessionKeyError: If it leads to nothing.
@@ -314,7 +324,7 @@ class Session:
         if found:
             return found[0]
         leaves = named_leaves(self.named())
-        if name in leaves:  # several have this path, and a number tells them apart
+        if name in leaves:  # several variables share this path and are numbered
             return leaves[name]
         last = name.rpartition("/")[2]
         near = [each for each in leaves if each.rpartition("/")[2] == last]
@@ -330,10 +340,10 @@ class Session:
         raise SessionKeyError(f"the session has no `{name}`; {hint}")
 
     def statistics(self, path: str = "") -> Statistics:
-        """What the values of variables look like: mean, extremes, histogram, change since last.
+        """Computes mean, extremes and histogram of variables, and their change since the last call.
 
         Args:
-            path: The variable, or what holds the variables; all by default.
+            path: A variable, or an object that holds variables; by default all variables.
 
         Raises:
             SessionKeyError: If it leads to no variable.
@@ -348,17 +358,17 @@ class Session:
         return statistics_of(found)
 
     def tabulate(self, path: str, gradients: Iterable[tuple[Any, Any]] = ()) -> Model:
-        """A model as a tree: shapes, parameters, bytes, sharing, and what a step has changed.
+        """Returns a model as a tree: shapes, parameters, bytes, sharing, and changes by training.
 
         Args:
             path: The module, Keras model or layer.
             gradients: Pairs of a gradient and its variable, as optimizers take them.
 
         Returns:
-            The tree, which says of each part how far its values are from those of the last look.
+            The tree. The change of each part is relative to the last call.
 
         Raises:
-            SessionKeyError: If it leads to no model.
+            SessionKeyError: If the path leads to no model.
         """
         value = self[path]
         if not is_model(value):
@@ -368,40 +378,40 @@ class Session:
 
     @property
     def placement(self) -> SessionPlacement:
-        """What each device holds and has run, as far as calls were watched, and what was copied.
+        """What each device holds and has run in watched calls, and what was copied between devices.
 
-        A call is watched by ``f.run(...)`` or ``%tf_placement f(...)``.
+        Calls are watched by ``f.run(...)`` or ``%tf_placement f(...)``.
         """
         return session_placement(self._all_functions(), self.memory, self.strategy)
 
     @property
     def dependencies(self) -> Dependencies:
-        """What cells and traces have read, what of it has changed, and what to run again."""
+        """What cells and traces have read, what of it has changed, and which cells to run again."""
         return dependencies_of(self._all_functions())
 
     def snapshot(self) -> Snapshot:
-        """A copy of the values of all variables and of the entries of all tables now, by name."""
+        """Returns a copy of the values of all variables and the entries of all tables, by name."""
         return snapshot_of(self.held())
 
     def restore(self, snapshot: Mapping[str, Any], *, partial: bool = False) -> None:
-        """Gives variables and tables back what a snapshot has of them.
+        """Assigns the values of a snapshot to variables and tables.
 
-        A model that was made again is restored if it has the same structure: the numbers that Keras
-        adds to the names of layers need not be the same. A warning names what has no value in the
-        snapshot, such as variables that an optimizer has made since.
+        A model that was made again is restored if it has the same structure; the numbers in the
+        names that Keras gives to layers may differ. A warning lists variables without a value in
+        the snapshot, such as those that an optimizer has made since.
 
         Args:
             snapshot: What `snapshot` returned, or a part of it.
-            partial: Whether to restore the rest if something of the snapshot is not there.
+            partial: Whether to restore the rest if some of the snapshot has no place.
 
         Raises:
-            RestoreError: If something of the snapshot is not there, or has another shape or dtype;
-                nothing is changed then.
+            RestoreError: If something in the snapshot has no place, or another shape or dtype. In
+                this case nothing is changed.
         """
         put_back(snapshot, self.held(), partial)
 
     def held(self) -> Held:
-        """What can be saved: the variables and the mutable tables."""
+        """Returns the variables and mutable tables, which can be saved."""
         return held_by(self.named(), self.tables)
 
     def __repr__(self) -> str:
@@ -419,7 +429,7 @@ class Session:
 
 
 def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[Any]:
-    """What a path leads to from some names, in a list; an empty list for nothing."""
+    """Returns a list with the value that a path leads to; an empty list if there is none."""
     for name, value in named:
         if name == path:
             return [value]
@@ -427,7 +437,7 @@ def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[
         if (rest != path or not name) and id(value) not in seen:
             with contextlib.suppress(NbfnError):
                 if hasattr(type(value), "named_variables"):
-                    return [value[rest]]  # a module of nbfn knows its paths
+                    return [value[rest]]  # modules of nbfn resolve their own paths
             found = _below(children(value, whole=True), rest, seen | {id(value)})
             if found:
                 return found
@@ -435,13 +445,14 @@ def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[
 
 
 def session(strategy: Any = ...) -> Session:
-    """The session of this kernel, or of this script.
+    """Returns the session of this kernel or script.
 
     Args:
-        strategy: A ``tf.distribute`` strategy that the notebook uses from now on; None for none.
+        strategy: A ``tf.distribute`` strategy to use from now on, or None to use none. By default
+            the strategy stays as it is.
 
     Raises:
-        StrategyError: If it is something else.
+        StrategyError: If it is not a strategy.
     """
     if strategy is not ...:
         cluster.use(strategy)

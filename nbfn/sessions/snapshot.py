@@ -1,4 +1,4 @@
-"""The values of variables and the entries of tables at one moment, and how they come back."""
+"""Copies the values of variables and tables, and restores them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tensorflow as tf
 
 from nbfn import _tensorflow
 from nbfn.functions.calls.interruption import uninterrupted
-from nbfn.sessions.contents.held import Form, Held, form_of, match, refuse_missing, tell_kept
+from nbfn.sessions.contents.held import Form, Held, form_of, match, refuse_missing, warn_kept
 from nbfn.sessions.contents.kinds import is_mutable_table
 
 
 @dataclass(frozen=True)
 class Entries:
-    """What a table held: its keys, and their values in the same order."""
+    """The keys of a table and their values, in the same order."""
 
     keys: tf.Tensor
     values: tf.Tensor
@@ -26,16 +26,16 @@ Snapshot = dict[str, tf.Tensor | Entries]
 
 
 def snapshot_of(held: Held) -> Snapshot:
-    """A copy of what variables and mutable tables hold, by name."""
+    """Returns a copy of the values of variables and mutable tables, by name."""
     return {name: _copy(each) for name, each in held.values.items()}
 
 
 def put_back(snapshot: Mapping[str, Any], held: Held, partial: bool) -> None:
-    """Gives variables and tables back what a snapshot has of them.
+    """Assigns the values of a snapshot to variables and tables.
 
     Raises:
-        RestoreError: If one has another shape or dtype, or, unless `partial`, is not there;
-            nothing is changed then.
+        RestoreError: If one has another shape or dtype, or is missing and `partial` is False. In
+            this case nothing is changed.
     """
     saved = {name: _form(value) for name, value in snapshot.items()}
     found = match(saved, held, "its snapshot is")
@@ -49,7 +49,7 @@ def put_back(snapshot: Mapping[str, Any], held: Held, partial: bool) -> None:
             else:
                 to.assign(value)
     roots = {name.partition("/")[0] for name in snapshot}
-    tell_kept("the snapshot", [n for n in found.kept if n.partition("/")[0] in roots])
+    warn_kept("the snapshot", [n for n in found.kept if n.partition("/")[0] in roots])
 
 
 def _copy(value: Any) -> tf.Tensor | Entries:
@@ -65,6 +65,6 @@ def _form(value: Any) -> Form:
 
 
 def fill(table: Any, entries: Entries) -> None:
-    """Makes a mutable table hold just these entries."""
+    """Replaces all entries of a mutable table."""
     table.remove(_tensorflow.entries(table)[0])
     table.insert(entries.keys, entries.values)

@@ -1,1 +1,1 @@
-"""What goes on in this process, told to whoever listens; it imports no TensorFlow."""
+"""Registries of running work and of observed functions; imports no TensorFlow."""

@@ -1,4 +1,4 @@
-"""Who is told of each function that begins to be observed; known before TensorFlow is imported."""
+"""Notifies listeners of each newly observed function; usable before TensorFlow is imported."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _listeners: list[Callable[[Any], None]] = []
 
 
 def on_enlisted(listener: Callable[[Any], None]) -> None:
-    """Has a listener called with each observed function when it is made."""
+    """Registers a listener that is called with each observed function when it is made."""
     _listeners.append(listener)
 
 
 def tell_enlisted(function: Any) -> None:
-    """Tells the listeners of a function."""
+    """Calls the listeners with a newly observed function."""
     for listener in _listeners:
         listener(function)

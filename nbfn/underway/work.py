@@ -1,6 +1,6 @@
-"""Work that may take long: what is done, since when, and how far it is.
+"""Registry of running work. Producers register their work here; displays read its progress.
 
-Whoever does it says so here; whoever shows it looks here, from another thread.
+The displays read it from another thread.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 Extent = tuple[int, int | None]
-"""How much is done, and how much there is to do, if that is known."""
+"""The amount done, and the total amount if known."""
 
 _ids = itertools.count(1)
 
 
 @dataclass(eq=False)
 class Work:
-    """One piece of work, while it is done.
+    """One piece of running work.
 
     Attributes:
-        kind: What is done: ``"loop"`` or ``"export"``.
-        name: What it is done to.
+        kind: ``"loop"`` or ``"export"``.
+        name: What it works on.
         unit: What `done` and `total` count, such as ``"steps"``.
-        done: How much is done.
-        total: How much there is to do, if that is known.
-        step: What is being done now.
-        started: When it began, on the performance counter.
+        done: Amount done.
+        total: Total amount, if known.
+        step: Description of the current step.
+        started: Start time on the performance counter.
         id: Unique in this process.
     """
 
@@ -42,7 +42,7 @@ class Work:
     id: str = field(default_factory=lambda: f"work-{next(_ids)}")
 
     def next(self, step: str) -> None:
-        """Says that the step before is done, and what is being done now."""
+        """Marks the current step as done, and begins the next one."""
         self.done += bool(self.step)
         self.step = step
 
@@ -51,13 +51,13 @@ _under_way: dict[str, Work] = {}
 
 
 def under_way() -> tuple[Work, ...]:
-    """All work that has begun and not ended, oldest first."""
+    """Returns all running work, oldest first."""
     return tuple(_under_way.values())
 
 
 @contextmanager
 def working(work: Work) -> Iterator[Work]:
-    """Says that a piece of work is under way."""
+    """Registers work while the block runs."""
     _under_way[work.id] = work
     try:
         yield work

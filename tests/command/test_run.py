@@ -24,7 +24,7 @@ TRAINING = (
     f"{PREAMBLE}weight = tf.Variable(tf.ones([4, 2]), name='w')",
     "@nbfn.function\ndef predict(x):\n    return {'y': x @ weight}\n"
     "for n in (1, 2):\n    predict(tf.ones([n, 4]))",
-    # What a helper makes and drops is gone before any look at it.
+    # What a helper makes and drops is deleted before the feed looks at it.
     "def helper():\n    @nbfn.function\n    def step(x):\n        return x + 1\n"
     "    for n in (1, 2, 3):\n        step(tf.ones([n]))\nhelper()",
     "%%tf_function body\ntotal = tf.constant(0.)\nfor n in range(60):\n"
@@ -86,7 +86,8 @@ def test_each_cell_and_each_retrace_has_a_plain_line(trained: Ended) -> None:
     assert "  predict retraced, In [2], line 5: `x`: shape was [1, 4], is [2, 4]" in lines
     assert sum("step retraced, In [3], line 7" in line for line in lines) == 2
     assert any("KeyError, as its tag allows" in line for line in lines)
-    assert any("1 function, 4 traces, 1 retrace and 2 gone (3 allowed)" in line for line in lines)
+    counted = "1 function, 4 traces, 1 retrace and 2 obsolete (3 allowed)"
+    assert any(counted in line for line in lines)
     assert "\x1b" not in trained.out
 
 
@@ -131,7 +132,7 @@ def test_the_report_says_what_the_session_was(page: Page) -> None:
         "weight float32[4, 2] CPU:0 variable",
         "computes the same with the inputs of a real call",
         "largest difference 0",
-        "step(x) gone by the end · 3 calls, 0 hits, 3 traces, 2 retraces",
+        "step(x) deleted by the end · 3 calls, 0 hits, 3 traces, 2 retraces",
         "raised KeyError, as its tag allows",
         "/device:CPU:0 CPU",
     ):

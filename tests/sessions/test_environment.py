@@ -17,7 +17,7 @@ from nbfn.functions import live_functions
 from nbfn.outlines.outline import MAX_TREE
 from nbfn.sessions import environment
 from nbfn.sessions import feed as feed_module
-from nbfn.sessions.environment import tell_environment
+from nbfn.sessions.environment import update_environment
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
 
@@ -38,10 +38,10 @@ def names() -> dict[str, list[str]]:
 def test_models_are_told_and_taken_out_again() -> None:
     spec = nn.Sequential([nn.Dense(2)])
     held: dict[str, Any] = {"spec": spec, "rate": 0.1}
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     assert names() == {"spec": ["spec", "dense"]}
     held["net"] = spec.bind(spec.init(nn.key(0), tf.ones([1, 3])))
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     assert names()["net"] == ["net", "dense", "bias", "kernel"]
     row, page = feed().environment.models["net"]
     assert (row.id, row.label, row.parameters) == ("net", "Sequential", 8)
@@ -49,7 +49,7 @@ def test_models_are_told_and_taken_out_again() -> None:
     feed().flush()
     assert set(feed().snapshot().state.models) == {"spec", "net"}
     del held["spec"]
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     feed().flush()
     assert set(feed().snapshot().state.models) == {"net"}
 
@@ -57,7 +57,7 @@ def test_models_are_told_and_taken_out_again() -> None:
 def test_devices_are_told_once_there_is_a_trace() -> None:
     f = nbfn.function(lambda x: x + 1.0)
     f(tf.ones([1]))
-    tell_environment([])
+    update_environment([])
     assert "CPU" in {row.kind for row in feed().environment.devices.values()}
 
 
@@ -66,12 +66,12 @@ def test_large_models_are_cut_and_read_rarely(monkeypatch) -> None:
     large.all = [tf.Variable(float(n)) for n in range(MAX_TREE + 50)]
     small = tf.Module()
     held = {"large": large, "small": small}
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     assert (len(names()["large"]), total("large")) == (MAX_TREE, MAX_TREE + 51)
     assert len(names()["small"]) == 1
     monkeypatch.setattr(environment, "_read_at", {id(large): float("inf")})
     large.more, small.more = tf.Variable(1.0), tf.Variable(1.0)
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     assert total("large") == MAX_TREE + 51
     assert total("small") == 2
 
@@ -84,18 +84,18 @@ def total(name: str) -> int:
 
 def test_the_tree_of_a_model_is_sent_while_it_is_looked_at() -> None:
     held: dict[str, Any] = {"net": tf.Module()}
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     messages: list[Any] = []
     feed().subscribe(messages.append)
     feed().look(messages.append, ["model/net"])
     assert messages[-1].pages["model/net"].title == "net: Module"
     held["net"].scale = tf.Variable(1.0)
     environment._read_at.clear()
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     feed().flush()
     (table,) = messages[-1].pages["model/net"].tables
     assert [row[0] for row in table.rows] == ["net", "scale"]
-    tell_environment([])
+    update_environment([])
     feed().flush()
     assert messages[-1].pages["model/net"] is None
     feed().unsubscribe(messages.append)
@@ -104,7 +104,7 @@ def test_the_tree_of_a_model_is_sent_while_it_is_looked_at() -> None:
 def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> None:
     rate = tf.Variable([1.0, 3.0])
     named = Session({"rate": rate}).named()
-    tell_environment(named)
+    update_environment(named)
     assert feed().environment.values is None
     messages: list[Any] = []
     asked: list[int] = []
@@ -115,7 +115,7 @@ def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> Non
     assert asked == [1]
     for value in (2.0, 4.0):
         rate.assign([value, value])
-        tell_environment(named)
+        update_environment(named)
         feed().flush()
         (table,) = messages[-1].pages["values"].tables
         assert table.rows[0][:2] == ["rate", "float32[2]"]
@@ -123,7 +123,7 @@ def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> Non
     first = Session({"rate": rate}).statistics("rate")
     assert first[0].change is None  # what is only shown is no look
     feed().unsubscribe(messages.append)
-    tell_environment(named)
+    update_environment(named)
     assert feed().environment.values is None
 
 
@@ -135,7 +135,7 @@ def made(width: int) -> keras.Model:
 def look(held: dict[str, Any], monkeypatch) -> tuple[set[str], int]:
     """After a cell: the variables that are listed, and how many there are of some functions."""
     monkeypatch.setattr(environment, "_read_at", {})
-    tell_environment(Session(held).named())
+    update_environment(Session(held).named())
     feed().flush()
     snapshot = feed().snapshot()
     rows = snapshot.state.variables.values()

@@ -105,7 +105,7 @@ def test_a_call_that_no_graph_serves_is_told_in_a_line(notebook_model) -> None:
     with pytest.raises(
         SavedCallError,
         match=r"`predict` was saved for \(x: float32\[None, 3\]\), and not for "
-        r"\(x: float32\[2, 5\]\); a SavedModel has no Python code to trace anew",
+        r"\(x: float32\[2, 5\]\); a SavedModel has no Python code to retrace",
     ):
         loaded["predict"](tf.ones([2, 5]))
     with pytest.raises(SavedCallError, match=r"for \(w: string\[1\], twice: False\) or \(w: str"):

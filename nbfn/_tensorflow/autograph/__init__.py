@@ -1,1 +1,1 @@
-"""AutoGraph: what it converts, and where the code came from."""
+"""AutoGraph: what it converts, and the source of converted code."""

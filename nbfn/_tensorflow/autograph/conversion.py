@@ -1,6 +1,6 @@
-"""A say in how AutoGraph converts a function of nbfn's: what it cannot read is put otherwise.
+"""Converts functions with a transpiler that supports more of Python than AutoGraph's.
 
-TensorFlow's own transpiler stays as it is; this is another one, for the functions given to it.
+AutoGraph's own transpiler is not changed; this one is used for the functions given to it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _readable: weakref.WeakKeyDictionary[CodeType, bool] = weakref.WeakKeyDictionary
 if _CAN_CONVERT:
 
     class _Transpiler(_PyToTF):  # type: ignore[misc]
-        """AutoGraph, after some expressions have been put as statements."""
+        """AutoGraph's transpiler, after `rewritten` has replaced some expressions by statements."""
 
         def transform_ast(self, node: Any, ctx: Any) -> Any:
             return super().transform_ast(rewritten(node, ctx.namer), ctx)
@@ -47,21 +47,21 @@ if _CAN_CONVERT:
 
 
 def transpiler() -> Any:
-    """The transpiler of nbfn's own; None if TensorFlow has none to build on."""
+    """Returns nbfn's transpiler; None if TensorFlow lacks what it derives from."""
     return _transpiler if _CAN_CONVERT else None
 
 
 def as_statements(fn: Any, options: Any) -> Any:
-    """A function that TensorFlow traces as it does `fn`, with more of Python converted.
+    """Wraps a function so that TensorFlow traces it with more of Python converted.
 
-    These are ``:=``, ``match``, ``else`` of loops, and nested conditionals, in the function itself.
+    These are ``:=``, ``match``, ``else`` of loops, and nested conditionals in the function itself.
 
     Args:
-        fn: What a tf.function is about to trace, dressed by TensorFlow.
+        fn: The function that a tf.function is about to trace, with TensorFlow's decorators.
         options: Its ``experimental_autograph_options``.
 
     Returns:
-        `fn` itself, if it holds none of them, or where TensorFlow gives no say.
+        `fn` itself, if it contains none of these or TensorFlow lacks the internals.
     """
     if not _CAN_CONVERT:
         return fn
@@ -73,12 +73,13 @@ def as_statements(fn: Any, options: Any) -> Any:
         return _call(target, args, kwargs, options)
 
     functools.update_wrapper(converted, target)
+    # Marks it as converted, so that AutoGraph does not convert it again (TensorFlow 2.21).
     converted.autograph_info__ = None  # type: ignore[attr-defined]
     return _tf_decorator.rewrap(fn, target, converted)
 
 
 def _is_readable(target: Any) -> bool:
-    """Whether AutoGraph can read a function as it is, as far as can be seen."""
+    """Returns whether AutoGraph can convert a function without rewriting, as far as known."""
     code = getattr(target, "__code__", None)
     if code is None or hasattr(target, "autograph_info__"):
         return True
@@ -92,7 +93,7 @@ def _is_readable(target: Any) -> bool:
 
 
 def _call(target: Any, args: Any, kwargs: Mapping[str, Any], options: Any) -> Any:
-    """Calls a function as AutoGraph does, converted by the other transpiler."""
+    """Calls a function as AutoGraph does, converted by nbfn's transpiler."""
     api: Any = _api
     conversion = api.converter.ConversionOptions(
         recursive=True, user_requested=True, optional_features=options
@@ -100,11 +101,11 @@ def _call(target: Any, args: Any, kwargs: Mapping[str, Any], options: Any) -> An
     try:
         context = api.converter.ProgramContext(options=conversion)
         converted, module, source_map = _transpiler.transform(target, context)
-    except Exception:  # TensorFlow says what it cannot convert
+    except Exception:  # AutoGraph reports what it cannot convert
         return api.converted_call(target, args, dict(kwargs), options=conversion)
     converted.ag_module, converted.ag_source_map = module, source_map
     if inspect.ismethod(target):
-        # TensorFlow binds methods to an object that holds their owner weakly.
+        # TensorFlow binds methods to an object that holds their instance weakly as `target`.
         args = (getattr(target.__self__, "target", target.__self__), *args)
     with api.StackTraceMapper(converted), _tf_stack.CurrentModuleFilter():
         try:

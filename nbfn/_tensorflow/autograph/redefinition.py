@@ -1,4 +1,4 @@
-"""What TensorFlow keeps of a Python function, forgotten when the function gets other code."""
+"""Discards what TensorFlow caches of a Python function whose code has been replaced."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _unconverted: Any = getattr(getattr(_conversion, "_ALLOWLIST_CACHE", None), "_ca
 _make_type: Any = getattr(_function_type_utils, "make_function_type", None)
 
 
-def convert_anew(function: FunctionType) -> None:
-    """Has AutoGraph look again at a function that it called as it was, or could not convert.
+def discard_conversion(function: FunctionType) -> None:
+    """Makes AutoGraph convert a function again that it called without conversion.
 
-    Where TensorFlow does not tell which these are, they stay so.
+    Without the internal cache, the function stays unconverted.
     """
     if hasattr(_unconverted, "pop"):
         _unconverted.pop(function, None)
 
 
 def renew_parameters(function: Any) -> None:
-    """Takes a tf.function's parameters and their defaults from its Python function anew.
+    """Updates a tf.function's parameters and defaults from its Python function.
 
-    Where they do not fit its input signature, or TensorFlow gives no say, they stay as they are.
+    They are not changed if they do not fit its input signature, or if the internals are missing.
     """
     if _make_type is None or not hasattr(function, "_function_type"):
         return

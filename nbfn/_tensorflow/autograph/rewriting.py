@@ -1,8 +1,8 @@
-"""Expressions that AutoGraph cannot convert, put as statements of the same meaning and lines.
+"""Rewrites expressions that AutoGraph cannot convert as equivalent statements on the same lines.
 
-These are ``:=`` and nested conditionals where nothing but names, constants and operators comes
-before, ``match`` on values, and ``else`` of loops. What cannot be put so without changing the order
-in which the user's code runs stays as it is, and AutoGraph refuses it as it always does.
+These are ``:=`` and nested conditionals that only follow names, constants and operators; ``match``
+on values; and ``else`` of loops. An expression stays as it is if rewriting would change the order
+in which user code runs; AutoGraph then refuses it as usual.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ except ImportError:
 _anno = internal("autograph.pyct.anno")
 
 gast: Any = _gast
-"""The syntax trees that AutoGraph reads, in every Python; None where there is no such module."""
+"""The syntax trees that AutoGraph uses with all Python versions; None if not installed."""
 
 Node = Any
-"""A node of a syntax tree, of ``gast``."""
+"""A node of a ``gast`` tree."""
 
 _Transformer: Any = getattr(gast, "NodeTransformer", object)
 
 
 class _MeaningError(Exception):
-    """A statement whose meaning would change."""
+    """Raised for a statement whose meaning would change."""
 
 
 def rewritten(function: Node, namer: Any) -> Node:
-    """The syntax tree of a function, with what AutoGraph cannot convert put as statements.
+    """Rewrites a function's syntax tree so that AutoGraph can convert it.
 
     Args:
-        function: The function; one that needs no change is returned as it is.
-        namer: AutoGraph's, which makes names that the function does not use.
+        function: The function; returned unchanged if it needs no rewriting.
+        namer: AutoGraph's namer, which makes names that the function does not use.
     """
     if gast is None or not isinstance(function, gast.FunctionDef) or is_readable(function, gast):
         return function
     try:
         changed = _Rewriter(namer).visit(copy.deepcopy(function))
-    except Exception:  # AutoGraph says what it cannot convert
+    except Exception:  # AutoGraph reports what it cannot convert
         return function
     return changed
 
 
 def is_readable(tree: Node, kinds: Any) -> bool:
-    """Whether a syntax tree holds nothing that would be put otherwise.
+    """Returns whether a syntax tree needs no rewriting.
 
     Args:
         tree: The tree.
@@ -59,13 +59,13 @@ def is_readable(tree: Node, kinds: Any) -> bool:
         isinstance(node, kinds.NamedExpr | kinds.Match)
         or (isinstance(node, kinds.For | kinds.While) and node.orelse)
         or _is_nested_conditional(node, kinds)
-        or _says_nothing(node, kinds)
+        or _has_only_constants(node, kinds)
         for node in kinds.walk(tree)
     )
 
 
-def _says_nothing(node: Node, kinds: Any) -> bool:
-    """Whether a function has no statement but constants, such as ``...``, which AutoGraph drops."""
+def _has_only_constants(node: Node, kinds: Any) -> bool:
+    """Returns whether a function consists of constants such as ``...``, which AutoGraph drops."""
     return isinstance(node, kinds.FunctionDef) and all(
         isinstance(each, kinds.Expr) and isinstance(each.value, kinds.Constant)
         for each in node.body
@@ -89,21 +89,21 @@ _FIRST_EVALUATED = {
     "Raise": "exc",
     "withitem": "context_expr",
 }
-"""The expression that a statement evaluates first, by the statement's name."""
+"""The field that a statement evaluates first, by the statement's class."""
 
 
 class _Rewriter(_Transformer):  # type: ignore[misc]
-    """Rewrites the statements of one function, the innermost first."""
+    """Rewrites the statements of one function, innermost first."""
 
     def __init__(self, namer: Any) -> None:
         self._namer = namer
 
     def visit(self, node: Node) -> Any:
-        """The statements that take the place of a node, or the node itself."""
+        """Returns the statements that replace a node, or the node itself."""
         self.generic_visit(node)
         if not isinstance(node, gast.stmt):
             return node
-        if _says_nothing(node, gast):
+        if _has_only_constants(node, gast):
             node.body.append(_placed(gast.Pass(), node.body[-1]))
             return node
         try:
@@ -114,7 +114,7 @@ class _Rewriter(_Transformer):  # type: ignore[misc]
 
     def _statements(self, node: Node) -> list[Node]:
         lifting = _Lifting(self)
-        if isinstance(node, gast.AugAssign):  # reads its target before its value
+        if isinstance(node, gast.AugAssign):  # it reads its target before its value
             lifting.passes(node.target)
         first = node.items[0] if isinstance(node, gast.With) else node
         field = _FIRST_EVALUATED.get(type(first).__name__)
@@ -132,16 +132,16 @@ class _Rewriter(_Transformer):  # type: ignore[misc]
         return [*before, node]
 
     def assigning(self, name: Node, value: Node, like: Node) -> list[Node]:
-        """An assignment of an expression, rewritten."""
+        """Builds an assignment of an expression, rewritten."""
         found = self.visit(_assigned(name, value, like))
         return found if isinstance(found, list) else [found]
 
     def fresh(self, stem: str, like: Node) -> Node:
-        """A name that the function does not use."""
+        """Returns a name that the function does not use."""
         return _name(self._namer.new_symbol(stem, ()), like)
 
     def _loop(self, node: Node) -> list[Node]:
-        """A loop, and after it what its ``else`` does."""
+        """Moves the ``else`` of a loop after it."""
         otherwise, node.orelse = node.orelse, []
         if not any(_exits(node.body, gast.Break)):
             return [node, *otherwise]
@@ -165,7 +165,7 @@ class _Rewriter(_Transformer):  # type: ignore[misc]
         return [_assigned(subject, node.subject, node), *chain]
 
     def _pattern(self, pattern: Node, subject: Node) -> tuple[Node | None, list[Node]]:
-        """The condition under which a pattern matches, None if always, and the names it binds."""
+        """Returns the condition of a pattern, None if it always matches, and the names it binds."""
         own = copy.deepcopy(subject)
         if isinstance(pattern, gast.MatchValue):
             return _placed(gast.Compare(own, [gast.Eq()], [pattern.value]), pattern), []
@@ -188,13 +188,13 @@ class _Rewriter(_Transformer):  # type: ignore[misc]
 
 
 class _Lifting:
-    """Takes from one expression what has to be a statement of its own.
+    """Extracts the parts of one expression that must become statements.
 
-    What is evaluated before it must be names, constants and operators, so that nothing of the
-    user's runs in another order.
+    Only names, constants and operators may be evaluated before these parts, so that user code runs
+    in the same order.
 
     Attributes:
-        before: The statements.
+        before: The extracted statements.
     """
 
     def __init__(self, rewriter: _Rewriter) -> None:
@@ -204,12 +204,12 @@ class _Lifting:
         self._called = False
 
     def passes(self, node: Node) -> None:
-        """Says that an expression is evaluated before what follows."""
+        """Records that an expression is evaluated before the following ones."""
         self._read |= {each.id for each in gast.walk(node) if isinstance(each, gast.Name)}
         self._called = self._called or not isinstance(node, gast.Name | gast.Constant)
 
     def lift(self, node: Node) -> Node:
-        """What is left of an expression that is surely evaluated now."""
+        """Extracts from an expression that is always evaluated; returns the rest."""
         if isinstance(node, gast.NamedExpr):
             self._may_move(node.target.id)
             value = self._moved(node.value)
@@ -225,7 +225,8 @@ class _Lifting:
             return copy.deepcopy(result)
         if isinstance(node, gast.BoolOp | gast.Compare | gast.IfExp):
             parts = [each for each in gast.iter_child_nodes(node) if isinstance(each, gast.expr)]
-            sure = 2 if isinstance(node, gast.Compare) else 1  # the others may not be evaluated
+            # The others are evaluated conditionally.
+            sure = 2 if isinstance(node, gast.Compare) else 1
             if any(map(_needs_statements, parts[sure:])):
                 raise _MeaningError
             lifted = list(map(self.lift, parts[:sure]))
@@ -250,7 +251,7 @@ class _Lifting:
         return node
 
     def _moved(self, node: Node) -> Node:
-        """What is left of an expression that becomes a statement."""
+        """Extracts from an expression that becomes a statement; returns the rest."""
         read = set(self._read)
         left = self.lift(node)
         self._called, self._read = False, read
@@ -262,19 +263,19 @@ class _Lifting:
 
 
 def _binds(node: Node) -> bool:
-    """Whether an expression holds a ``:=``."""
+    """Returns whether an expression contains ``:=``."""
     return any(isinstance(each, gast.NamedExpr) for each in gast.walk(node))
 
 
 def _needs_statements(node: Node) -> bool:
-    """Whether an expression holds what has to be a statement; the test of a conditional may."""
+    """Returns whether a part must become a statement; ignores the test of a conditional."""
     if isinstance(node, gast.IfExp):
         return _is_nested_conditional(node, gast) or _binds(node.body) or _binds(node.orelse)
     return _binds(node) or any(_is_nested_conditional(each, gast) for each in gast.walk(node))
 
 
 def _exits(body: Sequence[Node], kind: Any) -> Iterator[Node]:
-    """The ``break`` or ``continue`` statements that belong to the loop of this body."""
+    """Yields the ``break`` or ``continue`` statements of the loop with this body."""
     for node in body:
         if isinstance(node, kind):
             yield node
@@ -285,7 +286,7 @@ def _exits(body: Sequence[Node], kind: Any) -> Iterator[Node]:
 
 
 def _marking(body: Iterable[Node], flag: Node) -> list[Node]:
-    """A loop's body that says in a flag that it is left by ``break``."""
+    """Inserts an assignment of a flag before each ``break`` of a loop."""
     marked: list[Node] = []
     for node in body:
         if isinstance(node, gast.Break):
@@ -299,11 +300,11 @@ def _marking(body: Iterable[Node], flag: Node) -> list[Node]:
 
 
 _BLOCKS = ["body", "orelse", "finalbody", "handlers"]
-"""Where a statement holds others; handlers of exceptions have a body themselves."""
+"""The fields of statements with nested statements; exception handlers have a body again."""
 
 
 def _placed(node: Node, like: Node) -> Node:
-    """A new node at the place of another, for AutoGraph's lines."""
+    """Gives a new node the location of another, including AutoGraph's origin."""
     gast.copy_location(node, like)
     for each in gast.walk(node):
         if not hasattr(each, "lineno"):
@@ -319,7 +320,7 @@ def _name(name: str, like: Node) -> Node:
 
 
 def _assigned(name: Node, value: Any, like: Node) -> Node:
-    """An assignment of an expression, or of a constant."""
+    """Builds an assignment of an expression or a constant."""
     if not isinstance(value, gast.AST):
         value = gast.Constant(value, None)
     target = _placed(gast.Name(name.id, gast.Store(), None, None), like)

@@ -1,1 +1,1 @@
-"""What is in a graph."""
+"""The contents of graphs."""

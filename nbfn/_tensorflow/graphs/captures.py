@@ -1,4 +1,4 @@
-"""What a trace captured, what its graph does to the world outside, and which functions it calls."""
+"""The captures of a trace, the effects of its graph, and the functions that it calls."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from nbfn._tensorflow.base import Function
 
 @dataclass(frozen=True)
 class Captured:
-    """One outside tensor that a graph reads: its handle, and the variable behind it if any."""
+    """A captured tensor: its handle, and the variable that owns the handle, if any."""
 
     handle: Any
     variable: Any | None
 
 
 def captured(concrete: Any) -> list[Captured]:
-    """What a trace captured, in the order of first use."""
+    """Returns the captures of a trace in the order of first use."""
     variables = {id(variable.handle): variable for variable in concrete.graph.variables}
     return [Captured(h, variables.get(id(h))) for h in concrete.captured_inputs]
 
 
 def all_nodes(definition: Any) -> Iterator[Any]:
-    """The nodes of a ``GraphDef``, and those of the functions in its library."""
+    """Yields the nodes of a ``GraphDef`` and of the functions in its library."""
     yield from definition.node
     for function in definition.library.function:
         yield from function.node_def
 
 
 def called(nodes: Iterable[Any]) -> Iterator[str]:
-    """The names of the functions that some nodes call, node by node."""
+    """Yields the names of the functions that nodes call."""
     for node in nodes:
-        for name, value in sorted(node.attr.items()):  # a map of protobuf has no order of its own
+        for name, value in sorted(node.attr.items()):  # the order of a protobuf map is not defined
             if name[:1] != "_":
                 yield from (each.name for each in (value.func, *value.list.func) if each.name)
 
 
 def reached(nodes: Sequence[Any], library: Any) -> dict[str, Any]:
-    """The functions of a library that some nodes call, directly or through others, by name."""
+    """Returns the functions of a library that nodes call, directly or indirectly, by name."""
     functions = {each.signature.name: each for each in library.function}
     found: dict[str, Any] = {}
     waiting = [nodes]
     for each in waiting:
-        # In graphs of TensorFlow 1 a call may be an operation whose type is the function's name.
+        # In TensorFlow 1 graphs, a call may be an operation whose type is the function's name.
         for name in (*(node.op for node in each), *called(each)):
             if name in functions and name not in found:
                 found[name] = functions[name]
@@ -59,38 +59,38 @@ def _operation_types(graph: Any) -> set[str]:
 
 
 def stateful_random_operations(graph: Any) -> list[str]:
-    """Types of a graph's operations, in nested functions too, that draw from hidden state."""
+    """Returns the types of operations that draw random numbers from hidden state, also nested."""
     return sorted(_operation_types(graph) & HIDDEN_STATE)
 
 
 def draws(graph: Any) -> bool:
-    """Whether a graph draws from hidden state, in nested functions too, as far as they are here."""
+    """Returns whether a graph draws from hidden state, including available nested graphs."""
     return any(op.type in HIDDEN_STATE for each in graphs_in(graph) for op in each.get_operations())
 
 
 def changing_resource_operations(graph: Any) -> list[str]:
-    """Types of a graph's operations that change resources other than variables, such as tables."""
+    """Returns the types of operations that change resources other than variables."""
     return sorted(op for op in _operation_types(graph) if op.startswith(_CHANGING))
 
 
 LOOKS = "nbfn_looks"
-"""Is in the name of operations that only look at values."""
+"""Part of the names of operations that only inspect values."""
 _OUTSIDE = ("PyFunc", "EagerPyFunc", "Print", "WriteFile", "Save")
 
 
 def operations_outside(graph: Any) -> list[str]:
-    """Types of a graph's operations that call Python, print or write files; looks are left out."""
+    """Returns the types of operations that call Python, print or write files, without looks."""
     nodes = all_nodes(graph.as_graph_def())
     return sorted({n.op for n in nodes if n.op.startswith(_OUTSIDE) and LOOKS not in n.name})
 
 
 def assigns(graph: Any) -> bool:
-    """Whether a graph assigns to variables, in nested functions too."""
+    """Returns whether a graph assigns to variables, also in nested functions."""
     return any(op.startswith(_ASSIGNING) for op in _operation_types(graph))
 
 
 def writes(graph: Any) -> bool:
-    """Whether a graph does what cannot be done again: assigns, prints, draws, calls Python."""
+    """Returns whether repeating a graph has effects: it assigns, prints, draws, calls Python."""
     found = _operation_types(graph)
     return bool(found & HIDDEN_STATE) or any(
         op.startswith((*_CHANGING, *_WRITING)) and op not in _READING for op in found
@@ -98,11 +98,11 @@ def writes(graph: Any) -> bool:
 
 
 def drawn_in(graph: Any, code: CodeType) -> int | None:
-    """The line of some code that draws from hidden state itself, and not through functions.
+    """Returns the line of a function at which a graph draws from hidden state directly.
 
     Args:
         graph: The graph.
-        code: The code of the function that it was traced from.
+        code: The code of the traced function.
     """
     for op in graph.get_operations():
         if op.type not in HIDDEN_STATE:
@@ -120,7 +120,7 @@ def drawn_in(graph: Any, code: CodeType) -> int | None:
 
 
 def line_in(op: Any, code: CodeType) -> int | None:
-    """The line of some code that an operation comes from; None if it comes from elsewhere."""
+    """Returns the line of code from which an operation comes; None if from elsewhere."""
     here = code.co_filename, code.co_name
     lines = [each.lineno for each in op.traceback or () if (each.filename, each.name) == here]
     return int(lines[-1]) if lines else None
@@ -130,7 +130,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def _is_tensorflows(file: str) -> bool:
-    """Whether a frame is TensorFlow's, or one of nbfn's through which a cell's calls go."""
+    """Returns whether a file is TensorFlow's or nbfn's, or generated."""
     return f"{os.sep}tensorflow{os.sep}" in file or file.startswith(("<", _OWN))
 
 
@@ -160,18 +160,18 @@ HIDDEN_STATE = {
 
 
 def trackable_children(value: Any) -> dict[str, Any]:
-    """The tracked children of a trackable object by name; empty where they cannot be read."""
+    """Returns the tracked children of an object by name; empty if they cannot be read."""
     read = getattr(value, "_trackable_children", None)
     if read is None or isinstance(value, Function):
         return {}
     try:
         return dict(read())
-    except Exception:  # a user's class may do anything here, and naming must not fail
+    except Exception:  # user-defined classes may raise anything, and naming must not fail
         return {}
 
 
 def graphs_in(graph: Any) -> Iterator[Any]:
-    """A graph, and those that were traced for it, as far as they are at hand."""
+    """Yields a graph and the available graphs of functions traced for it."""
     waiting, seen = [graph], {id(graph)}
     for each in waiting:
         yield each
@@ -181,10 +181,9 @@ def graphs_in(graph: Any) -> Iterator[Any]:
 
 
 def called_graphs(graph: Any) -> Iterator[tuple[str, Any]]:
-    """Name and graph of each function that was traced for a graph, as far as they are at hand.
+    """Yields name and graph of each function that was traced for a graph, if available.
 
-    A function that was loaded, or that this TensorFlow keeps elsewhere, is not among them: its
-    definition tells less, since it has neither lines nor the shapes of all results.
+    Loaded functions are omitted: their definitions lack source lines and shapes of some results.
     """
     for name, function in getattr(graph, "_functions", {}).items():
         traced = getattr(function, "_cached_graph", None)

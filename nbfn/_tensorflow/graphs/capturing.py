@@ -1,4 +1,4 @@
-"""What it takes to import a part of a graph into another."""
+"""Imports parts of one graph into another."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from nbfn._tensorflow.tracing.calls import EagerTensor
 
 @dataclass(frozen=True)
 class GraphCapture:
-    """What a graph captured: a variable, held weakly, or another tensor from outside.
+    """A capture of a graph: a variable, held weakly, or another tensor.
 
     Attributes:
-        name: Name of the tensor inside the graph that stands for it.
+        name: Name of its placeholder in the graph.
     """
 
     name: str
@@ -26,7 +26,7 @@ class GraphCapture:
     _variable: weakref.ReferenceType[Any] | None
 
     def enter(self, graph: Any) -> Any | None:
-        """Captures the same in another graph; None if the variable is gone."""
+        """Captures the same in another graph; None if the variable was garbage-collected."""
         if self._variable is None:
             return graph.capture(self._handle)
         variable = self._variable()
@@ -37,16 +37,16 @@ class GraphCapture:
 
 
 WITHOUT_CONTROL_DEPENDENCIES = {"_disable_acd": True}
-"""The ``experimental_attributes`` of a function that adds no control dependencies of its own."""
+"""The ``experimental_attributes`` of a function without automatic control dependencies."""
 
 
 def operations_with_effects(graph: Any) -> list[Any]:
-    """Operations that run at each call of a function, needed or not; empty for other graphs."""
+    """Returns the operations that run at each call, even if unused; empty for other graphs."""
     return list(getattr(graph, "control_outputs", ()))
 
 
 def unused_operations(results: Iterable[Any]) -> list[Any]:
-    """Operations of the graph that is being made whose values nobody uses, and no result is."""
+    """Returns the operations of the current graph whose outputs are neither used nor results."""
     graph = tf.compat.v1.get_default_graph()
     kept = {id(each) for each in results}
     return [
@@ -59,14 +59,14 @@ def unused_operations(results: Iterable[Any]) -> list[Any]:
 
 
 def passed_on(tensor: Any) -> Any:
-    """The tensor that another is, but for operations that pass it on."""
+    """Follows ``Identity`` operations from a tensor to their input."""
     while not hasattr(tensor, "numpy") and tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
     return tensor
 
 
 def graph_captures(graph: Any) -> list[GraphCapture]:
-    """What a graph captured from eager code; empty for a graph that can capture nothing."""
+    """Returns the captures from eager code; empty for a graph that cannot capture."""
     if not all(hasattr(graph, name) for name in ("captures", "variables", "watch_variable")):
         return []
     variables = {id(variable.handle): variable for variable in graph.variables}
@@ -81,10 +81,10 @@ def graph_captures(graph: Any) -> list[GraphCapture]:
 
 
 def owned_variables(wrapped: Any) -> list[Any]:
-    """The variables that wrapped TensorFlow 1.x code created, in that order.
+    """Returns the variables that wrapped TensorFlow 1 code created, in order.
 
     Returns:
-        All that its graph uses where those that it created cannot be told.
+        All variables that its graph uses, if those that it created are unknown.
     """
     holder = getattr(wrapped, "_variable_holder", None)
     created = getattr(holder, "variables", None)

@@ -1,4 +1,4 @@
-"""What is inside of a checkpoint that ``tf.train.Checkpoint`` wrote."""
+"""Reads the object tree of a checkpoint of ``tf.train.Checkpoint``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def saved_objects(path: str) -> Saved | None:
-    """The tree of saved objects; None if the checkpoint has none, or it cannot be read."""
+    """Reads the tree of saved objects; returns None if there is none or it cannot be read."""
     reader = tf.train.load_checkpoint(path)
     try:
         from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
@@ -24,7 +24,7 @@ def saved_objects(path: str) -> Saved | None:
 
 
 class Saved:
-    """One saved object: a node of the checkpoint's graph of objects."""
+    """A saved object: a node of the checkpoint's object graph."""
 
     def __init__(self, graph: Any, node: int, tensors: Mapping[str, tf.TensorSpec]) -> None:
         self._graph, self._node, self._tensors = graph, node, tensors
@@ -36,7 +36,7 @@ class Saved:
 
     @property
     def children(self) -> dict[str, Saved]:
-        """The objects below it, by the names that they are tracked by."""
+        """Its tracked children by name."""
         listed = self._graph.nodes[self._node].children
         return {each.local_name: Saved(self._graph, each.node_id, self._tensors) for each in listed}
 
@@ -50,7 +50,7 @@ class Saved:
 
     @property
     def table(self) -> tuple[tf.DType, tf.DType] | None:
-        """The dtypes of its keys and of their values, if it is a lookup table."""
+        """The dtypes of keys and values, if it is a lookup table."""
         for attribute in self._graph.nodes[self._node].attributes:
             place = attribute.checkpoint_key
             keys, values = (self._tensors.get(f"{place}-{each}") for each in ("keys", "values"))
@@ -60,12 +60,12 @@ class Saved:
 
     @property
     def key(self) -> str:
-        """The name of its value in the checkpoint, without TensorFlow's ending."""
+        """The name of its value in the checkpoint, without TensorFlow's suffix."""
         attributes = self._graph.nodes[self._node].attributes
         return next((a.checkpoint_key.partition("/.ATTR")[0] for a in attributes), "")
 
     def values(self) -> Iterator[Saved]:
-        """Every saved object that has a value."""
+        """Yields all saved objects with a value."""
         for number in range(len(self._graph.nodes)):
             each = Saved(self._graph, number, self._tensors)
             if each._graph.nodes[number].attributes:

@@ -1,4 +1,4 @@
-"""Whether two traces do the same."""
+"""Compares traces for equivalence."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _OF_NAMES = ("PartitionedCall-", "StatefulPartitionedCall-")
-"""TensorFlow numbers the gradients of calls, which follow from what is called."""
+"""Prefixes of the names of call gradients, which TensorFlow numbers."""
 
 
 def do_the_same(one: Any, other: Any) -> bool:
-    """Whether two traces have the same operations, inputs, outputs and captures.
+    """Returns whether two traces have the same operations, inputs, outputs and captures.
 
-    Names of operations and of functions do not count. What only this process can tell apart, such
-    as functions of Python that a graph calls and gradients of the user's, is never the same.
+    Names of operations and functions are ignored. Objects of this process, such as Python functions
+    that a graph calls and custom gradients, never compare equal.
     """
     types = [(each.function_type.parameters, each.function_type.output) for each in (one, other)]
     return (
@@ -23,13 +23,14 @@ def do_the_same(one: Any, other: Any) -> bool:
 
 def _captured(concrete: Any) -> Any:
     graph = concrete.graph
-    if getattr(graph, "deferred_external_captures", None):  # asked for at each call
+    # Captures that are resolved at each call.
+    if getattr(graph, "deferred_external_captures", None):
         return object()
     return [id(external) for external, _ in graph.captures]
 
 
 def _form(concrete: Any) -> Any:
-    """The operations of a trace with numbers in place of names."""
+    """Returns the operations of a trace with numbers instead of names."""
     graph = concrete.graph
     definition = graph.as_graph_def()
     functions = {each.signature.name: each for each in definition.library.function}
@@ -75,7 +76,7 @@ def _form_of_function(name: str, functions: Mapping[str, Any], known: dict[str, 
         function = functions.get(name)
         if function is None:
             return name
-        known[name] = name  # a function that calls itself
+        known[name] = name  # for recursive functions
         arguments = [each.name for each in function.signature.input_arg]
         numbers = {each: -1 - i for i, each in enumerate(arguments)}
         numbers |= {node.name: i for i, node in enumerate(function.node_def)}

@@ -1,8 +1,8 @@
-"""Writes and operations that may fail, in the order of the program.
+"""Adds control dependencies so that writes and failing operations run in program order.
 
-TensorFlow orders operations of a graph by data and by resource. An operation that fails ends the
-call at any time: writes below it in the program may have been done by then, and writes above it may
-not. So a check in front of an assignment does not protect the variable, as it does in Python.
+TensorFlow orders the operations of a graph by data and by resource only. If an operation fails, the
+call ends: later writes may then have run, and earlier ones may not. So an assertion before an
+assignment would not protect the variable, as it does in Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNARY = frozenset(
         *("Rank", "Squeeze"),
     }
 )
-"""These never fail."""
+"""Operations that never fail."""
 _OF_SHAPES = frozenset(
     {
         *("Add", "AddN", "AddV2", "Atan2", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "Conv2D"),
@@ -42,7 +42,7 @@ _OF_SHAPES = frozenset(
         *("ResourceApplyKerasMomentum", "ResourceApplyAdam"),
     }
 )
-"""These fail by their shapes alone, which is told while they are traced if the shapes are known."""
+"""Operations that fail only by shapes; known shapes are checked while tracing."""
 _OF_SIZES = frozenset(
     {
         *("Reshape", "ConcatV2", "ConcatOffset", "Tile", "Fill", "Pad", "PadV2", "Slice", "Split"),
@@ -51,7 +51,7 @@ _OF_SIZES = frozenset(
         *("Conv2DBackpropInput", "Conv2DBackpropFilter", "DynamicStitch", "InvertPermutation"),
     }
 )
-"""These fail by shapes, and by numbers that they are given: sizes, axes, positions."""
+"""Operations that fail by shapes or by values for sizes, axes and positions."""
 _CANNOT_FAIL = frozenset({"Placeholder", "Const", "NoOp", "ReadVariableOp", "VarHandleOp"})
 _CANNOT_FAIL |= {"VarIsInitializedOp", "VariableShape", "DisableCopyOnRead"}
 _CANNOT_FAIL |= _UNARY
@@ -65,20 +65,20 @@ _CALLS = frozenset({"StatefulPartitionedCall", "While", "If", "Case"})
 _LOOPS = ("While", "StatelessWhile")
 _LOOPS_AND_BRANCHES = {"While": ("body", "cond"), "If": ("then_branch", "else_branch")}
 MAX_EDGES = 8
-"""More operations than these are waited for through one operation that waits for them."""
+"""Maximum number of direct dependencies; more are joined by a ``NoOp``."""
 
 
 def keep_order(graph: Any) -> None:
-    """Has writes and operations that may fail wait for each other, in the order they were made.
+    """Makes writes and operations that may fail depend on each other, in creation order.
 
-    It adds nothing where no write has an operation that may fail above or below it.
+    Adds nothing if no write precedes or follows an operation that may fail.
 
     Args:
-        graph: A graph that is being made.
+        graph: A graph that is being built.
     """
     if not hasattr(tf.Operation, "_add_control_inputs"):
         return
-    # Looks are in an order of their own.
+    # Looks are ordered by `Looks`.
     operations = [each for each in graph.get_operations() if LOOKS not in each.name]
     if not any(map(_writes, operations)):
         return
@@ -99,10 +99,10 @@ def keep_order(graph: Any) -> None:
 
 
 def _after_their_inputs(operations: list[Any]) -> list[Any]:
-    """The operations in the order they were made, but each after those that it needs.
+    """Sorts operations by creation, but each loop after the operations that it needs.
 
-    The gradient of a loop gives the loop itself more inputs, to keep values for the way back: they
-    were made after the loop. Waiting for it they would wait for themselves.
+    The gradient of a loop adds inputs to the loop, to save intermediate values; these were created
+    after the loop. If they depended on the loop, there would be a cycle.
     """
     ordered: dict[str, Any] = {}
     for op in operations:
@@ -122,7 +122,7 @@ def _after_their_inputs(operations: list[Any]) -> list[Any]:
 
 
 def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
-    """Has an operation wait for those above it; returns what later ones are to wait for."""
+    """Makes an operation depend on earlier ones; returns what later ones must depend on."""
     if len(above) > MAX_EDGES:
         with graph.control_dependencies(above):
             above = [tf.no_op().op if tf.executing_eagerly() else tf.no_op()]
@@ -132,21 +132,21 @@ def _waited_for(graph: Any, op: Any, above: list[Any]) -> list[Any]:
 
 
 def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) -> Any:
-    """Calls Python with the values of tensors each time that a graph runs.
+    """Calls a Python function with the values of tensors each time that a graph runs.
 
     Args:
-        look: Is given an array for each tensor; returns False.
-        tensors: What is looked at.
-        before: An operation that waits for the look; None for none.
+        look: Called with an array for each tensor; returns False.
+        tensors: The tensors to pass.
+        before: An operation that must run after the look, or None.
 
     Returns:
-        The operation that looks.
+        The operation that calls `look`.
     """
     with tf.device("CPU:0"):
         made = tf.numpy_function(look, tensors, tf.bool, name=LOOKS).op
     manager: Any = getattr(made.graph, "experimental_acd_manager", None)
     if hasattr(manager, "run_independently"):
-        # Else it waits for what was made before it and has effects, such as `before` itself.
+        # Otherwise it depends on earlier stateful operations, such as `before` itself.
         manager.run_independently(made)
     if before is not None and hasattr(before, "_add_control_inputs"):
         before._add_control_inputs([made])
@@ -154,17 +154,17 @@ def look_at(look: Callable[..., Any], tensors: list[Any], before: Any = None) ->
 
 
 class Looks:
-    """Looks at the values of graphs that are being made, in the order of the program.
+    """Inspects values in graphs that are being built, in program order.
 
-    Writes, and calls of what may write, wait for the looks above them: a look that fails keeps what
-    is below it from being done.
+    Writes, and calls that may write, depend on earlier looks, so a look that raises prevents later
+    writes.
     """
 
     def __init__(self) -> None:
         self._last: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
 
     def look_at(self, look: Callable[..., Any], tensors: list[Any]) -> Any:
-        """As the function `look_at`, after the looks above it."""
+        """Like the function `look_at`, but after earlier looks."""
         graph: Any = tf.compat.v1.get_default_graph()
         with tf.control_dependencies(self._last.get(graph, [])):
             made = look_at(look, tensors)
@@ -172,7 +172,7 @@ class Looks:
         return made
 
     def made(self, op: Any) -> None:
-        """Has an operation that was just made wait for the looks above it, if it writes."""
+        """Makes a new operation depend on earlier looks if it writes."""
         if not (_writes(op) and hasattr(op, "_add_control_inputs")):
             return
         op._add_control_inputs(self._last.get(op.graph, []))
@@ -181,7 +181,7 @@ class Looks:
 
 
 def may_fail(op: Any) -> bool:
-    """Whether an operation may fail because of the values that it gets, as far as is known."""
+    """Returns whether an operation may fail because of its inputs' values, as far as known."""
     kind = op.type
     if kind in _CANNOT_FAIL:
         return False
@@ -200,9 +200,9 @@ def _writes(op: Any) -> bool:
 
 
 def unordered_loops(graph: Any) -> Iterator[Any]:
-    """Loops and branches of a graph in whose bodies a failure does not stop what comes after it.
+    """Yields loops and branches in whose bodies a failure does not prevent later writes.
 
-    The bodies are complete functions, which `keep_order` cannot reach.
+    The bodies are finished functions, which `keep_order` cannot change.
     """
     library = {each.signature.name: each for each in graph.as_graph_def().library.function}
     for op in graph.get_operations():
@@ -213,7 +213,7 @@ def unordered_loops(graph: Any) -> Iterator[Any]:
 
 
 def _is_unordered(library: Any, name: str) -> bool:
-    """Whether a write and an operation that may fail are in no order, here or further inside."""
+    """Returns whether a write and an operation that may fail are unordered, also nested."""
     above: dict[str, set[str]] = {}
     risky, writing, inner = [], [], []
     for node in library[name].node_def:

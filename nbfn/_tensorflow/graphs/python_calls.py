@@ -1,4 +1,4 @@
-"""The Python that a graph calls each time it runs: ``py_function``, ``numpy_function``."""
+"""Finds the Python functions that a graph calls: ``py_function``, ``numpy_function``."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _registry: Any = getattr(_script_ops, "_py_funcs", None)
 
 
 def graph_time_functions(graph: Any) -> list[Callable[..., Any]]:
-    """The functions of the user's that a graph, and those nested in it, call in Python.
+    """Returns the user functions that a graph, including nested ones, calls in Python.
 
     Returns:
-        What the user gave to ``tf.py_function`` and its like, as it was given; none where
-        TensorFlow does not tell.
+        The functions as given to ``tf.py_function`` and similar; empty if the internals are
+        missing.
     """
-    # The text of a graph takes a while, and most programs have no such function at all.
+    # Serialising a graph is slow, and most programs have no such function.
     if not hasattr(_registry, "size") or not hasattr(_registry, "get") or not _registry.size():
         return []
     registered = (_registry.get(token) for token in _tokens(graph.as_graph_def()))
@@ -36,7 +36,7 @@ def _tokens(definition: Any) -> Iterator[str]:
 
 
 def _given(registered: Any) -> Iterator[Callable[..., Any]]:
-    """What the user gave, inside what TensorFlow has dressed it in."""
+    """Yields the user functions inside TensorFlow's wrappers."""
     waiting, seen = [registered], set()
     while waiting:
         each = waiting.pop()
@@ -46,7 +46,7 @@ def _given(registered: Any) -> Iterator[Callable[..., Any]]:
         if not _is_tensorflows(each):
             yield each
             continue
-        for name in ("_func", "_generator"):  # of an eager function, and of from_generator
+        for name in ("_func", "_generator"):  # of py_function, and of from_generator
             waiting += [getattr(each, name)] if hasattr(each, name) else []
         if isinstance(each, FunctionType):
             inner = [cell.cell_contents for cell in each.__closure__ or ()]
@@ -63,7 +63,7 @@ def _is_tensorflows(value: Any) -> bool:
 
 
 def _may_hold(value: Any) -> bool:
-    """Whether a value may be what the user gave, or hold it."""
+    """Returns whether a value may be, or contain, a user function."""
     if _is_tensorflows(value) and hasattr(value, "_generator"):
         return True
     return callable(value) and not isinstance(value, type)

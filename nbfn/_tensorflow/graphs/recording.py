@@ -1,4 +1,4 @@
-"""Whether tapes record, and what they record besides operations."""
+"""Gradient tapes: whether one records, and custom records."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _no_tape: Callable[[], bool] | None = getattr(_tfe, "TFE_Py_TapeSetIsEmpty", Non
 
 
 def is_recording() -> bool:
-    """Whether a tape is open on this thread; true also where TensorFlow does not tell."""
+    """Returns whether a tape is open on this thread; True if unknown."""
     return _no_tape is None or not _no_tape()
 
 
 def record_gradient(outputs: list[Any], inputs: list[Any], gradient: Callable[..., Any]) -> bool:
-    """Lets tapes take gradients from outputs to inputs of which they are not computed.
+    """Records a custom gradient from outputs to inputs that did not compute them.
 
     Args:
         outputs: Tensors.
-        inputs: Tensors that have the outputs' gradients.
-        gradient: From the outputs' gradients to those of the inputs.
+        inputs: Tensors that receive the gradients.
+        gradient: Maps the outputs' gradients to the inputs' gradients.
 
     Returns:
-        Whether it could; False where TensorFlow has no such thing.
+        Whether it was recorded; False if the internals are missing.
     """
     record = getattr(_record, "record_operation", None)
     if record is None:

@@ -1,4 +1,4 @@
-"""What is inside of a SavedModel on disk."""
+"""Reads the contents of a SavedModel on disk."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if not hasattr(_fingerprinting, "CreateFingerprintDef"):
 
 
 def can_be_saved(structure: Any) -> bool:
-    """Whether a SavedModel has a form for a structure of specifications and Python values."""
+    """Returns whether a SavedModel can represent a structure of specs and Python values."""
     if _can_encode is None:
-        return True  # saving will say so
+        return True  # otherwise saving raises an error
     return bool(_can_encode(structure))
 
 
@@ -42,14 +42,14 @@ class SavedModel:
         self._assets = [folder / "assets" / each.filename for each in meta.asset_file_def]
 
     def traces(self, attribute: str) -> list[str]:
-        """The names of the saved traces of a function of the root, in the order of loading."""
+        """Returns the names of the saved traces of a function of the root, in loading order."""
         for child in self._objects[0].children:
             if child.local_name == attribute:
                 return list(self._objects[child.node_id].function.concrete_functions)
         return []
 
     def assets(self, root: Any) -> Iterator[tuple[Path, Path]]:
-        """Each file that was saved with the object `root`, with the file that it is a copy of."""
+        """Yields each asset file, with the original that it is a copy of."""
         waiting, seen = [(root, 0)], set[int]()
         while waiting:
             value, number = waiting.pop()
@@ -69,16 +69,16 @@ class SavedModel:
 
 
 def definitions(concrete: Any) -> dict[str, Any]:
-    """The ``FunctionDef`` of a trace and of every function that it calls, by name."""
+    """Returns the ``FunctionDef`` of a trace and of all functions that it calls, by name."""
     found = {each.signature.name: each for each in concrete.graph.as_graph_def().library.function}
     own = getattr(concrete, "function_def", None)
     return found if own is None else found | {own.signature.name: own}
 
 
 def difference(one: Any, other: Any) -> str | None:
-    """The first operation in which two function definitions differ, in words; None for none.
+    """Describes the first difference between two function definitions; None if equal.
 
-    What saving adds or leaves out is no difference: static shapes, names of gradients, defaults.
+    Differences that saving causes are ignored: static shapes, names of gradients, defaults.
     """
     if len(one.node_def) != len(other.node_def):
         return f"{len(one.node_def)} operations, not {len(other.node_def)}"
@@ -99,17 +99,17 @@ def difference(one: Any, other: Any) -> str | None:
 
 
 def _bytes(attribute: Any) -> bytes:
-    """What is equal also where a number is not: a NaN."""
+    """Serialises an attribute, as NaN compares unequal to itself."""
     return bytes(attribute.SerializeToString(deterministic=True))
 
 
 def is_as_written(folder: Path) -> bool:
-    """Whether the files of a SavedModel still have the fingerprint that was written with them."""
+    """Returns whether the files of a SavedModel still match its fingerprint."""
     if _fingerprinting is None:
         return True
     from tensorflow.core.protobuf.fingerprint_pb2 import FingerprintDef
 
     written = FingerprintDef.FromString((folder / "fingerprint.pb").read_bytes())
     now = FingerprintDef.FromString(_fingerprinting.CreateFingerprintDef(str(folder)))
-    now.uuid = written.uuid  # is drawn anew each time
+    now.uuid = written.uuid  # random in each fingerprint
     return bool(_bytes(now) == _bytes(written))

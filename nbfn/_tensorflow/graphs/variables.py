@@ -1,4 +1,4 @@
-"""Variables that live in a graph, the entries of tables, and the state of summaries."""
+"""Variables inside graphs, table entries, source lines, and the state of summaries."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ResourceVariable: Any = getattr(_resource_variables, "BaseResourceVariable", ob
 
 
 def entries(table: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """The keys of a mutable lookup table and their values, copied.
+    """Returns a copy of the keys and values of a mutable lookup table.
 
-    A ``DenseHashTable`` exports its buckets themselves: their memory is the table's, which goes on
-    writing into it, and its two reserved keys, which it refuses to take back, stand among them.
+    A ``DenseHashTable`` exports its internal buffers, which it continues to modify. They include
+    its two reserved keys, which cannot be imported again.
     """
     keys, values = (each.numpy() for each in table.export())
     live = np.ones(len(keys), bool)
@@ -36,14 +36,14 @@ def entries(table: Any) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 class LocalVariable(_ResourceVariable):
-    """A variable that lives for one execution of the graph that creates it."""
+    """A variable that exists for one execution of the graph that creates it."""
 
 
 def constrain(variable: Any, constraint: Any) -> bool:
-    """Gives a variable a constraint, which optimizers apply; whether that was possible.
+    """Sets the constraint of an existing variable; returns whether it succeeded.
 
     Args:
-        variable: A `tf.Variable`, which TensorFlow takes a constraint of when it is created only.
+        variable: A `tf.Variable`; TensorFlow accepts a constraint only at creation.
         constraint: A function from the variable's value to the constrained one.
     """
     each_replica = getattr(variable, "values", None)
@@ -55,17 +55,17 @@ def constrain(variable: Any, constraint: Any) -> bool:
 
 
 def is_local_variable(value: Any) -> bool:
-    """Whether a value is what `local_variable` creates."""
+    """Returns whether a value was created by `local_variable`."""
     return isinstance(value, LocalVariable)
 
 
 def local_variable(**options: Any) -> Any:
-    """Creates a variable whose memory is the graph's own: each execution has a new one.
+    """Creates a variable whose memory belongs to one execution of the graph.
 
-    The options are those that a variable creator is given.
+    `options` are those of a variable creator.
 
     Raises:
-        NotImplementedError: If TensorFlow lacks what it takes.
+        NotImplementedError: If TensorFlow lacks the internals.
     """
     if _ResourceVariable is object:
         raise NotImplementedError(f"TensorFlow {tf.__version__} cannot keep variables in a graph")
@@ -93,34 +93,34 @@ def local_variable(**options: Any) -> Any:
 
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
-"""The name by which the runtime makes a resource anew for each execution."""
+"""The shared name for which the runtime creates a new resource in each execution."""
 
 
 def user_line() -> tuple[str, int] | None:
-    """File and line of the user's code that runs, also where AutoGraph has converted it."""
+    """Returns file and line of the running user code, also if AutoGraph has converted it."""
     stack = _tf_stack.extract_stack() if _tf_stack is not None else traceback.extract_stack()
     for frame in reversed(list(stack)):
         file = str(frame.filename)
-        if not any(part in file for part in _NOT_THE_USERS):
+        if not any(part in file for part in _NOT_USER_CODE):
             return file, frame.lineno
     return None
 
 
 def users_line(op: Any) -> int | None:
-    """The line of the user's code that made an operation; None if it is not known."""
+    """Returns the line of user code that made an operation; None if unknown."""
     for frame in reversed(list(op.traceback or ())):
-        if not any(part in str(frame.filename) for part in _NOT_THE_USERS):
+        if not any(part in str(frame.filename) for part in _NOT_USER_CODE):
             return int(frame.lineno)
     return None
 
 
-_NOT_THE_USERS = (
+_NOT_USER_CODE = (
     *(f"{os.sep}{name}{os.sep}" for name in ("tensorflow", "keras", "nbfn")),
     *("__autograph_generated_file", "contextlib.py"),
 )
 
 
 def summary_state() -> tuple[Any, Any]:
-    """The default summary writer and the recording condition; None and None if not known."""
+    """Returns the default summary writer and the recording condition; None for unknown."""
     state: Any = getattr(_summary_ops, "_summary_state", None)
     return getattr(state, "writer", None), getattr(state, "is_recording", None)

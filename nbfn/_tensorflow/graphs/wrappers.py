@@ -1,4 +1,4 @@
-"""TensorFlow's own classes that stand for the user's lists, dicts and tuples."""
+"""Unwraps the lists, dicts and tuples that TensorFlow wraps for tracking."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WRAPPERS: frozenset[type] = frozenset(
     for name in ("ListWrapper", "_DictWrapper", "_TupleWrapper")
     if hasattr(_structures, name)
 )
-"""Their classes, as far as they can be told."""
+"""The wrapper classes, as far as known."""
 
 
 def unwrapped(value: Any) -> Any:
-    """The container of the user's that one of TensorFlow's stands for; any other value itself."""
+    """Returns the original container of a wrapper; any other value unchanged."""
     while type(value) in WRAPPERS:
         name = "_storage" if issubclass(type(value), list) else "__wrapped__"
         inner = getattr(value, name, None)

@@ -1,1 +1,1 @@
-"""A graph while it runs: cancel, sample, count."""
+"""Running graphs: cancellation, sampling, progress, profiling."""

@@ -1,4 +1,4 @@
-"""Graphs that can be stopped while they run, and what stops them."""
+"""Cancels running graphs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _cancellation = internal("eager.cancellation")
 _LOOPS = frozenset({"While", "StatelessWhile", "ReduceDataset"})
 _OVER_DATA = "ReduceDataset"
 _NOT_TO_BE_STOPPED = ("Iterator", "Collective", "Nccl", "Xla")
-"""Parts of names of operations that do not end well: an iterator would end for good, a collective
-operation would spoil those that follow."""
+"""Parts of the names of operations that must not be cancelled: an iterator could not continue, and
+a collective operation would break the following ones."""
 _WITHOUT_EFFECT = frozenset({"ReadVariableOp"})
-"""Operations that count as stateful and change nothing."""
+"""Stateful operations that change nothing."""
 
 
 def _has_cancellation() -> bool:
@@ -31,11 +31,11 @@ def _has_cancellation() -> bool:
 
 
 CAN_CANCEL: bool = bool(_has_cancellation())
-"""Whether this TensorFlow can stop a graph that runs."""
+"""Whether this TensorFlow can cancel a running graph."""
 
 
 def can_be_stopped(concrete: Any) -> bool:
-    """Whether a graph can be stopped in a loop: it runs on this machine, and not as XLA's code."""
+    """Returns whether a graph can be cancelled in a loop: it is local and not compiled by XLA."""
     if not CAN_CANCEL:
         return False
     definition = concrete.graph.as_graph_def()
@@ -53,9 +53,9 @@ def can_be_stopped(concrete: Any) -> bool:
 
 
 def _after_data(nodes: list[Any]) -> Iterator[str]:
-    """Names of the operations that wait for the end of a loop over a data set.
+    """Yields the operations that depend on a loop over a dataset.
 
-    They may run when it is stopped, because some data sets then look as if they were at their end.
+    They may run after cancellation, because some datasets then appear to be at their end.
     """
     waiting: dict[str, list[str]] = {}
     for node in nodes:
@@ -77,7 +77,7 @@ def _has_effect(graph: Any, name: str) -> bool:
 
 
 def _is_compiled(node: Any) -> bool:
-    """Whether XLA compiles an operation or a function; true where that cannot be told."""
+    """Returns whether XLA compiles an operation or function; True if unknown."""
     if node is None:
         return True
     return "_XlaMustCompile" in node.attr and bool(node.attr["_XlaMustCompile"].b)
@@ -88,13 +88,13 @@ def _is_elsewhere(device: str) -> bool:
 
 
 class Cancellation:
-    """What stops the functions that its thread runs while it is entered.
+    """A cancellation manager for the functions that its thread runs while entered.
 
-    TensorFlow has one such thing for all threads. To others this one is never cancelled, and it
-    stops nothing that begins after it was.
+    TensorFlow has one manager for all threads. Other threads see this one as never cancelled, and
+    it does not cancel functions that start after `cancel`.
 
     Attributes:
-        is_cancelled: Whether it was asked to stop what runs. A graph that fails stops by itself.
+        is_cancelled: Whether `cancel` was called; a graph that fails ends without it.
     """
 
     is_cancelled = False
@@ -104,27 +104,27 @@ class Cancellation:
         self._manager = _cancellation.CancellationManager()
 
     def enter(self) -> None:
-        """Lets it stop what its thread runs from now on, in place of what held before."""
+        """Makes this the manager of functions that start from now on."""
         _cancellation.CancellationManagerContext(self).__enter__()
 
     def leave(self) -> None:
-        """Lets nothing stop what runs from now on."""
+        """Removes the manager."""
         _cancellation.CancellationManagerContext(self).__exit__(None, None, None)
 
     def cancel(self) -> None:
-        """Stops what runs; from any thread."""
+        """Cancels what runs; may be called on any thread."""
         self.is_cancelled = True
         self._manager.start_cancel()
 
     @property
     def _impl(self) -> Any:
-        """What TensorFlow asks for when a function begins to run."""
+        """The manager that TensorFlow uses when a function starts."""
         if threading.get_ident() != self._thread or self._manager.is_cancelled:
             return _cancellation.CancellationManager()._impl
         return self._manager._impl
 
 
 def has_other_canceller() -> bool:
-    """Whether something else than nbfn may cancel the functions that are run now."""
+    """Returns whether another manager may cancel the functions that run now."""
     known = None if _cancellation is None else _cancellation.context()
     return known is not None and not isinstance(known, Cancellation)

@@ -1,4 +1,4 @@
-"""What TensorFlow has in the memory of devices, where it counts that."""
+"""TensorFlow's memory on devices, where it counts it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _context = internal("eager.context")
 
 
 def counted_memory(device: str) -> tuple[int, int] | None:
-    """Bytes that TensorFlow has on a device now, and the most that it has had there.
+    """Returns the current and the peak bytes of TensorFlow on a device.
 
-    None where it does not count. TensorFlow answers with zeros for a CPU.
+    None if it does not count. For a CPU, TensorFlow would return zeros.
     """
     if "CPU" in device:
         return None
@@ -26,10 +26,10 @@ def counted_memory(device: str) -> tuple[int, int] | None:
 
 
 def memory_of_devices() -> dict[str, tuple[int, int]]:
-    """The same of each device on which TensorFlow counts, by full name.
+    """Returns current and peak bytes of each device where TensorFlow counts, by full name.
 
-    Nothing as long as TensorFlow has not begun to compute: to ask it for its devices would begin
-    that, and devices could no longer be configured.
+    Empty until TensorFlow's context is initialised: listing devices would initialise it, after
+    which devices cannot be configured.
     """
     safe = getattr(_context, "context_safe", None)
     context: Any = safe() if safe is not None else None

@@ -1,4 +1,4 @@
-"""Loops over objects that AutoGraph does not know, and counters that no graph captures."""
+"""Loops over objects unknown to AutoGraph, and counters that graphs do not capture."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _control_flow = internal("autograph.operators.control_flow")
 
 
 class Counter:
-    """Two int64 numbers, done and total, that graphs write and any thread reads.
+    """Two int64 numbers, done and total, written by graphs and read by any thread.
 
-    It is found by its name, unique in this process, when a graph runs: no graph captures it, so
-    nothing has to be kept alive, and a SavedModel needs nothing but the graph.
+    When a graph runs, it finds the counter by its name, which is unique in this process. It is not
+    captured, so nothing has to keep it alive and a SavedModel does not contain it.
     """
 
     def __init__(self, name: str) -> None:
@@ -28,19 +28,19 @@ class Counter:
         )
 
     def begin(self, total: Any) -> Any:
-        """Puts done to 0; returns the operation. `total` is an int64 scalar."""
+        """Sets done to 0 and the total to an int64 scalar; returns the operation."""
         with tf.device("CPU:0"):
             value = tf.stack([tf.constant(0, tf.int64), total])
             return tf.raw_ops.AssignVariableOp(resource=self._handle(), value=value)
 
     def count(self) -> None:
-        """Counts one more."""
+        """Increments done."""
         with tf.device("CPU:0"):
             one = tf.constant([1, 0], tf.int64)
             tf.raw_ops.AssignAddVariableOp(resource=self._handle(), value=one)
 
     def read(self) -> tuple[int, int] | None:
-        """Done and total now; None if no graph has begun yet."""
+        """Returns done and total; None if no graph has begun."""
         with tf.init_scope(), tf.device("CPU:0"):
             handle = self._handle()
             if not tf.raw_ops.VarIsInitializedOp(resource=handle):
@@ -53,15 +53,15 @@ Loop = Callable[[Any, Callable[[Any], None], Callable[[Any, Callable[[Any], None
 
 
 def register_loop(kind: type, loop: Loop) -> bool:
-    """Says what AutoGraph does with a ``for`` over objects of a class.
+    """Registers how AutoGraph converts a ``for`` over objects of a class.
 
     Args:
         kind: The class.
-        loop: Is given the object, the loop's body, and what loops over something that AutoGraph
-            knows with some body.
+        loop: Called with the object, the loop's body, and a function that loops over a known type
+            with a given body.
 
     Returns:
-        False where this TensorFlow cannot be told; AutoGraph then loops in Python.
+        False if the internals are missing; AutoGraph then loops in Python.
     """
     registry: Any = getattr(_control_flow, "for_loop_registry", None)
     if not hasattr(registry, "register"):
@@ -78,7 +78,7 @@ def register_loop(kind: type, loop: Loop) -> bool:
 
 
 def enclosing_graphs() -> list[Any]:
-    """The function's graph that is being made on this thread, and those around it."""
+    """Returns the function graphs being built on this thread, innermost first."""
     graph: Any = tf.compat.v1.get_default_graph()
     found = []
     while getattr(graph, "building_function", False):

@@ -1,8 +1,8 @@
-"""Runs of which TensorFlow's profiler tells how long each operation took.
+"""Times the operations of a call with TensorFlow's profiler.
 
-``RunMetadata`` of TensorFlow 2 has no step statistics. The profiler has: one event for each
-execution of an operation. Its session is used as it is, since it keeps the events in memory; the
-public `tf.profiler.experimental` can only write them into a folder.
+``RunMetadata`` of TensorFlow 2 has no step statistics. The profiler has an event for each execution
+of an operation. The internal profiler session is used because it returns events in memory; the
+public `tf.profiler.experimental` only writes them to files.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ except ImportError:
     xplane_pb2 = None
 
 _OPTIONS = {"host_tracer_level": 2, "python_tracer_level": 0, "device_tracer_level": 1}
-"""As TensorFlow sets them by itself: operations, but no Python."""
+"""TensorFlow's defaults, but without Python events."""
 
 _ANNOTATIONS = ("kernel_annotation", "tf_op")
-"""What names the operation that a kernel on a device belongs to."""
+"""The statistics that name the operation of a kernel on a device."""
 
 
 class ProfilerBusyError(NbfnError, RuntimeError):
-    """Another profiler is running, and TensorFlow has one at a time."""
+    """Raised if another profiler is running; TensorFlow supports one at a time."""
 
 
 class Executed(NamedTuple):
@@ -44,7 +44,7 @@ class Executed(NamedTuple):
     lane: str
     """The thread that executed it, or the stream of the device."""
     device: str
-    """The device; empty for the host, which also launches what runs on others."""
+    """The device; empty for the host, which also launches kernels of other devices."""
     name: str
     """Its name in the optimised graph."""
     type: str
@@ -53,10 +53,10 @@ class Executed(NamedTuple):
 
 
 def run_profiled(call: Callable[[], Any]) -> tuple[Any, Sequence[Executed] | None]:
-    """Makes a call, and tells what was executed meanwhile; None where nobody can tell.
+    """Makes a call and returns its result and the executions; None instead if unsupported.
 
     Raises:
-        ProfilerBusyError: If a profiler is running already; nothing was called then.
+        ProfilerBusyError: If a profiler is already running; in this case nothing is called.
     """
     if hasattr(_pywrap_profiler, "ProfilerSession") and hasattr(trace_events_pb2, "Trace"):
         session: Any = _pywrap_profiler.ProfilerSession()
@@ -64,8 +64,8 @@ def run_profiled(call: Callable[[], Any]) -> tuple[Any, Sequence[Executed] | Non
         try:
             result = call()
         finally:
-            told = session.stop()
-        return result, list(_of_trace(trace_events_pb2.Trace.FromString(told)))
+            data = session.stop()
+        return result, list(_of_trace(trace_events_pb2.Trace.FromString(data)))
     if not hasattr(xplane_pb2, "XSpace"):
         degraded("how long operations take")
         return call(), None
@@ -117,12 +117,12 @@ def _of_space(space: Any) -> Iterator[Executed]:
 def _executed(
     lane: str, plane: str, long_name: str, facts: Any, times: tuple[int, int]
 ) -> Iterator[Executed]:
-    """The event as an execution, if it is one: its long name is ``name:type``."""
+    """Yields the execution of an event if it is one: its long name is ``name:type``."""
     device = plane if "/device:" in plane else ""
     if device:
-        told = [facts[each] for each in _ANNOTATIONS if each in facts]
-        # Scopes within each other are written one after the other; the last is the operation's.
-        long_name = told[0].rpartition("::")[2] if told else ""
+        names = [facts[each] for each in _ANNOTATIONS if each in facts]
+        # Nested scopes are joined by "::"; the last is the operation's.
+        long_name = names[0].rpartition("::")[2] if names else ""
     name, colon, kind = long_name.rpartition(":")
     if colon and name and kind.isidentifier():
         yield Executed(lane, device, name, kind, *times)

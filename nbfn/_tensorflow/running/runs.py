@@ -1,4 +1,4 @@
-"""Runs that collect their metadata."""
+"""Collects the metadata of calls."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _context = internal("eager.context")
 
 
 def run_collecting(call: Callable[[], Any]) -> tuple[Any, Any]:
-    """Makes a call and collects its ``RunMetadata``; None for that where it cannot be collected.
+    """Makes a call and returns its result and ``RunMetadata``; None instead if unsupported.
 
-    Partition graphs are collected the first time that a function runs only.
+    Partition graphs are collected only when a function runs for the first time.
     """
     collector: Any = _context.context() if _context is not None else None
     needed = ("enable_graph_collection", "enable_run_metadata", "export_run_metadata")

@@ -1,1 +1,1 @@
-"""The trace caches of TensorFlow, calls through them, and their keys."""
+"""Trace caches of TensorFlow, their keys, and calls through them."""

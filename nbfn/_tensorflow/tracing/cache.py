@@ -1,4 +1,4 @@
-"""The trace cache of a tf.function: observed, with stricter keys."""
+"""The observed trace cache of a tf.function, with stricter keys than TensorFlow's."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from nbfn._tensorflow.tracing.trace_types import Container, Object, Tensor, Valu
 
 
 class CacheObserver(Protocol):
-    """What is told of the look-ups in one function's trace cache, on the calling thread."""
+    """Receives the look-ups in one function's trace cache, on the calling thread."""
 
     def context_key(self, function_type: Any) -> Any:
-        """What the key holds besides the arguments; hashable."""
+        """Returns what the key contains besides the arguments; hashable."""
 
     def context_key_after_trace(self, concrete: Any) -> Any:
-        """The same for a new trace, once tracing has ended."""
+        """Returns the same for a new trace, after tracing."""
 
     def found(self, concrete: Any) -> None:
-        """A look-up found this trace."""
+        """Called when a look-up found this trace."""
 
     def missed(self, function_type: Any) -> None:
-        """A look-up found nothing; a trace for this type is made next."""
+        """Called when a look-up found nothing; a trace for this type is made next."""
 
     def twin(self, concrete: Any) -> Any | None:
-        """An older trace that does the same as a new one, and serves in its place."""
+        """Returns an older, equivalent trace that is used instead of a new one."""
 
     def added(self, concrete: Any) -> None:
-        """A new trace is in the cache."""
+        """Called when a new trace is in the cache."""
 
     def is_given_up(self, concrete: Any) -> bool:
-        """Whether an interrupt came before a new trace was noted."""
+        """Returns whether an interrupt came before a new trace was recorded."""
 
 
 def _cache_class() -> type | None:
@@ -47,15 +47,15 @@ def _cache_class() -> type | None:
 
 
 TraceCache: Any = _cache_class() or object
-"""The class of trace caches; ``object`` where TensorFlow has none that can be observed."""
+"""The class of trace caches; ``object`` if TensorFlow's cannot be observed."""
 
 
 class LookedUp(BaseException):
     """Ends a dry run where tracing would begin; never leaves nbfn.
 
     Attributes:
-        concrete: What the look-up found, or None.
-        function_type: What was looked up.
+        concrete: The found trace, or None.
+        function_type: The type that was looked up.
     """
 
     def __init__(self, concrete: Any, function_type: Any) -> None:
@@ -65,24 +65,24 @@ class LookedUp(BaseException):
 
 
 class DryCache(TraceCache):
-    """A trace cache whose look-ups can be made to end where tracing would begin."""
+    """A trace cache whose look-ups can end where tracing would begin."""
 
     def __init__(self) -> None:
         super().__init__()
         self._dry = threading.local()
 
     def look_up(self, work: Callable[[], Any]) -> LookedUp | None:
-        """Does what looks something up on this thread, and traces nothing.
+        """Calls a function that looks something up on this thread, but traces nothing.
 
         Returns:
-            What was looked up; None if nothing was.
+            The look-up; None if there was none.
         """
-        # No context manager: an interrupt that comes as it is left would leave this on.
+        # Not a context manager: an interrupt while it is left would keep the dry run on.
         self._dry.on = True
         try:
             work()
         except LookedUp as looked_up:
-            return looked_up.with_traceback(None)  # which would keep the arguments
+            return looked_up.with_traceback(None)  # the traceback would keep the arguments alive
         finally:
             self._dry.on = False
         return None
@@ -94,12 +94,12 @@ class DryCache(TraceCache):
 
 
 class ObservedCache(DryCache):
-    """A trace cache that tells an observer, and whose keys are stricter than TensorFlow's.
+    """A trace cache that notifies an observer, with stricter keys than TensorFlow's.
 
     TensorFlow compares Python arguments with ``==``, so ``1``, ``1.0`` and ``True`` share a trace,
-    and an object with a permissive ``__eq__`` gets another's. Here the context part of the key also
-    holds the type of each Python value, the identity of each object, and what the observer says
-    that the key depends on besides the arguments.
+    and an object with a permissive ``__eq__`` may get the trace of another. Here the context part
+    of the key also contains the type of each Python value, the identity of each object, and the
+    observer's `context_key`.
     """
 
     def __init__(self, observer: CacheObserver) -> None:
@@ -120,10 +120,10 @@ class ObservedCache(DryCache):
         return found
 
     def _lookup_unnamed(self, function_type: Any, context: Any) -> Any:
-        """Looks up a trace whose specifications differ in their names only.
+        """Looks up a trace whose specs differ only in names.
 
-        A SavedModel asks for traces by specifications that carry the parameters' names, and so
-        would run the user's Python again.
+        A SavedModel requests traces with specs named as the parameters, which would otherwise run
+        the Python code again.
         """
         wanted = _without_names(function_type)
         for (known, candidate), concrete in self._primary.items():
@@ -141,9 +141,9 @@ class ObservedCache(DryCache):
             if twin is None:
                 self._observer.added(fn)
         except BaseException as error:
-            # After an interrupt the cache and its observer must know the same traces.
+            # After an interrupt, the cache and its observer must have the same traces.
             if not isinstance(error, Exception) and self._observer.is_given_up(fn):
-                self.clear()  # the interrupt may have come halfway through TensorFlow's own `add`
+                self.clear()  # TensorFlow's `add` may have been interrupted halfway
                 for (known, _), concrete in before:
                     super().add(concrete, known)
             raise
@@ -157,7 +157,7 @@ class ObservedCache(DryCache):
         return super().generalize(_strict(context, function_type, context_key), function_type)
 
     def discard(self, concrete: Any) -> bool:
-        """Takes one trace out, wherever it serves; answers whether it was there."""
+        """Removes a trace from all keys; returns whether it was there."""
         keys = [key for key, value in self._primary.items() if value is concrete]
         for context, function_type in keys:
             super().delete(function_type, context)
@@ -190,10 +190,10 @@ def _strict(context: Any, function_type: Any, context_key: Any) -> Any:
 
 
 def _outside_saving(context: Any) -> Any:
-    """The context without a save option that asks for nothing.
+    """Removes the variable policy from a context if it is the default.
 
-    While a SavedModel is written, TensorFlow keys traces by the policy for variables as well, and
-    so runs the user's Python again although the default policy changes nothing.
+    While a SavedModel is written, the policy is part of TensorFlow's key, so the Python code would
+    run again although the default policy changes nothing.
     """
     eager: Any = getattr(context, "context", None)
     policy = getattr(eager, "variable_policy", None)
@@ -203,14 +203,15 @@ def _outside_saving(context: Any) -> Any:
 
 
 def _values(function_type: Any) -> Iterator[Any]:
-    """What tells Python arguments apart: type and value, or identity.
+    """Yields what distinguishes Python arguments: type and value, or identity.
 
-    The values are here, where they are hashed, as TensorFlow compares a call with each trace of a
-    context in turn.
+    The values are repeated here, where they are hashed, because TensorFlow compares a call with
+    each trace of a context in turn.
     """
     for _, node in nodes(function_type):
         if isinstance(node, Value):
             yield type(node.value)
+            # By text, because 0.0 equals -0.0 and NaN does not equal itself.
             is_odd = isinstance(node.value, float) and (node.value == 0 or math.isnan(node.value))
             yield str(node.value) if is_odd else node.value
         elif isinstance(node, Object):
@@ -218,10 +219,10 @@ def _values(function_type: Any) -> Iterator[Any]:
 
 
 def observe(function: Any, observer: CacheObserver) -> bool:
-    """Puts an observed trace cache into a function that has no trace yet.
+    """Installs an observed trace cache in a function without traces.
 
     Returns:
-        Whether it is observed. If not, only public API can tell what was traced.
+        Whether it is observed. If not, only public API provides its traces.
     """
     if TraceCache is object:
         degraded("which trace serves a call")
@@ -233,13 +234,13 @@ def observe(function: Any, observer: CacheObserver) -> bool:
 
 
 def new_cache() -> dict[str, Any]:
-    """The attribute that holds a trace cache, for a function that comes without one."""
+    """Returns the attribute that holds a trace cache, for a function created without one."""
     cache = getattr(tf_function(lambda: None), "_function_cache", None)
     return {} if cache is None else {"_function_cache": cache}
 
 
 def discard(function: Any, concrete: Any) -> bool:
-    """Takes one trace out of an observed function's cache; answers whether it was there."""
+    """Removes a trace from an observed function's cache; returns whether it was there."""
     cache = getattr(function, "_function_cache", None)
     if getattr(function, "_concrete_variable_creation_fn", None) is concrete:
         function._concrete_variable_creation_fn = None
@@ -247,12 +248,12 @@ def discard(function: Any, concrete: Any) -> bool:
 
 
 def concrete_functions(function: Any) -> list[Any]:
-    """The traces in a function's cache, oldest first; empty where they cannot be read."""
+    """Returns the traces in a function's cache, oldest first; empty if they cannot be read."""
     cache: Any = getattr(function, "_function_cache", None)
     return list(cache.values()) if hasattr(cache, "values") else []
 
 
 def mute_tracing_warning(function: Any) -> None:
-    """Keeps TensorFlow's own frequent-retracing warning quiet for one function."""
+    """Disables TensorFlow's own warning about frequent retracing for one function."""
     if hasattr(function, "_omit_frequent_tracing_warning"):
         function._omit_frequent_tracing_warning = True

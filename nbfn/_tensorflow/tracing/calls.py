@@ -1,4 +1,4 @@
-"""Calls of concrete functions: cheap keys, flat inputs, and the direct way to the runtime."""
+"""Calls of concrete functions: cheap keys, flat inputs, and direct execution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ops = internal("framework.ops")
 _traceback_utils = internal("util.traceback_utils")
 
 EagerTensor: type = getattr(_ops, "EagerTensor", None) or type(tf.constant(0))
-"""The class of eager tensors. Making one would start the runtime, and fix its devices."""
+"""The class of eager tensors, without making one, which would initialise the devices."""
 
 _HANDLES = frozenset(
     {tf.resource, tf.variant, tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
@@ -35,24 +35,24 @@ _composite = getattr(internal("framework.composite_tensor"), "CompositeTensor", 
 _COMPOSITES = (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices, tf.data.Iterator)
 
 Iterator: type | None = getattr(internal("data.ops.iterator_ops"), "OwnedIterator", None)
-"""The class of eager iterators over data sets; None where their parts cannot be told."""
+"""The class of eager dataset iterators; None if their parts cannot be read."""
 if not hasattr(Iterator, "_type_spec"):
     Iterator = None
 
 
 def is_composite(value: Any) -> bool:
-    """Whether a value is made of tensors: a sparse or a ragged one, an iterator, ..."""
+    """Returns whether a value is composed of tensors: sparse, ragged, an iterator, ..."""
     return isinstance(value, _COMPOSITES if _composite is None else _composite)
 
 
 def iterator_parts(iterator: Any) -> tuple[Any, Any] | None:
-    """The specification of an `Iterator`, and the tensor that a graph gets of it."""
+    """Returns the spec of an `Iterator` and the tensor that represents it in graphs."""
     resource = getattr(iterator, "_iterator_resource", None)
     return None if resource is None else (iterator._type_spec, resource)
 
 
 def is_plain_eager() -> bool:
-    """Whether calls run eagerly, outside every strategy, and nothing is being saved."""
+    """Returns whether calls run eagerly, outside strategies, and nothing is being saved."""
     return (
         tf.executing_eagerly()
         and not tf.distribute.has_strategy()
@@ -79,7 +79,7 @@ tensor_key: Callable[[Any], Any] = (
 
 
 def tensor_keys(values: Iterable[Any]) -> list[Any] | None:
-    """The `tensor_key` of each value; None unless all of them are eager tensors that have one."""
+    """Returns the `tensor_key` of each value; None unless all are eager tensors with a key."""
     keys = []
     for value in values:
         if type(value) is not EagerTensor:
@@ -118,19 +118,19 @@ def _has_quick_device() -> bool:
 plain_eager_device: Callable[[], str | None] = (
     _quick_plain_eager_device if _has_quick_device() else _public_plain_eager_device
 )
-"""The device asked for, empty if none is; None unless calls run plainly, as `is_plain_eager`."""
+"""Returns the requested device, or an empty text; None unless `is_plain_eager`."""
 
 
 def calls_back() -> bool:
-    """Whether TensorFlow calls functions of the user's with each operation that runs eagerly."""
+    """Returns whether callbacks for eagerly executed operations are registered."""
     return bool(getattr(_context.context(), "op_callbacks", ())) if _context else False
 
 
 def canonical(function: Any, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
-    """The arguments of a call in the order of the parameters, defaults filled in.
+    """Returns the arguments of a call in parameter order, with defaults.
 
     Raises:
-        TypeError: If they do not fit the parameters.
+        TypeError: If they do not match the parameters.
     """
     if _function_type_utils is None:
         return tuple(args), dict(kwargs)
@@ -141,19 +141,19 @@ def canonical(function: Any, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any
 
 
 def parameter_names(function: Any) -> list[str]:
-    """The names of a function's parameters."""
+    """Returns the names of a function's parameters."""
     known = getattr(function, "_function_type", None)
     return list(known.parameters) if known is not None else []
 
 
 def shapes_text(args: Any, kwargs: Any) -> str:
-    """The shapes of the tensors among the arguments, as text."""
+    """Returns the shapes of the tensors among the arguments as text."""
     tensors = [each for each in tf.nest.flatten((args, kwargs)) if tf.is_tensor(each)]
     return ", ".join(str(getattr(tensor, "shape", "?")) for tensor in tensors) or "no tensors"
 
 
 def flat_inputs(function: Any, concrete: Any, args: Any, kwargs: Any) -> list[Any] | None:
-    """The tensors that a call feeds to a concrete function; None where that cannot be told."""
+    """Returns the input tensors of a concrete function for a call; None if unknown."""
     if _function_type_utils is None or not hasattr(concrete, "_call_flat"):
         return None
     try:
@@ -165,9 +165,9 @@ def flat_inputs(function: Any, concrete: Any, args: Any, kwargs: Any) -> list[An
 
 
 def call_in_progress(function: Any) -> tuple[Any, dict[str, Any]] | None:
-    """The arguments with which a tf.function is being called on this thread; None if it is not.
+    """Returns the arguments of a call of a tf.function in progress on this thread, or None.
 
-    They are read off the stack: TensorFlow tells its trace cache the types of a call only.
+    They are read from the stack, because TensorFlow passes only the types to its trace cache.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -181,10 +181,10 @@ def call_in_progress(function: Any) -> tuple[Any, dict[str, Any]] | None:
 
 
 def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
-    """What runs a concrete function on the tensors that `flat_inputs` gave, or others like them.
+    """Returns a callable that runs a concrete function on tensors like those of `flat_inputs`.
 
-    It may be called in plain eager mode only. Where no gradient can be recorded, it goes straight
-    to the runtime.
+    It may only be called in plain eager mode. If no gradient can be recorded, it calls the runtime
+    directly.
     """
     call = concrete._call_flat
     external = getattr(concrete, "_captured_inputs", None)
@@ -194,7 +194,7 @@ def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
     direct = _direct_call(concrete)
 
     def run(inputs: list[Any]) -> Any:
-        if concrete._captured_inputs is not external:  # a capture has been replaced
+        if concrete._captured_inputs is not external:  # a capture was replaced
             return call(inputs, concrete.captured_inputs)
         if direct is None or _record.could_possibly_record():
             return call(inputs, captured)
@@ -204,10 +204,10 @@ def flat_call(concrete: Any) -> Callable[[list[Any]], Any]:
 
 
 def _direct_call(concrete: Any) -> Callable[[list[Any]], Any] | None:
-    """Executes a concrete function without what serves gradients and graphs only."""
-    # By its name, as TensorFlow does. The operation StatefulPartitionedCall runs the same function
-    # in two thirds of the time, but its kernel stays in the runtime's cache when the function is
-    # gone: measured, 2.8 MB for each trace of 800 operations, for as long as the process lives.
+    """Executes a concrete function without support for gradients and graphs."""
+    # By its name, as TensorFlow does. A StatefulPartitionedCall of the same function takes two
+    # thirds of the time, but its kernel stays in the runtime's cache after the function was
+    # deleted: 2.8 MB for each trace of 800 operations, until the process ends.
     inference = getattr(concrete, "_inference_function", None)
     if not _HAS_DIRECT_CALL or inference is None:
         return None
@@ -252,11 +252,11 @@ def _filtered(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class AsWritten:
-    """A context in which functions run without rewrites that change what a run does.
+    """A context in which functions run without optimisations that change results.
 
-    Grappler folds constants across operations, reorders arithmetic and joins kernels, all of which
-    rounds otherwise, and drops control dependencies on operations that may raise. Where TensorFlow
-    does not let a call say so, functions run as always.
+    Grappler folds constants, reorders arithmetic and fuses kernels, which changes rounding, and
+    drops control dependencies on operations that may raise. Does nothing if call options are
+    unsupported.
     """
 
     def __init__(self) -> None:

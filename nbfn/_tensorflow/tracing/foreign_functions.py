@@ -1,4 +1,4 @@
-"""tf.functions that nbfn did not make: their look-ups and their traces."""
+"""Observes look-ups and traces of tf.functions that nbfn did not make."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nbfn.errors import tell_failure
 _transform = internal("eager.polymorphic_function.transform")
 _tracing_compilation = internal("eager.polymorphic_function.tracing_compilation")
 TRACES = "_maybe_define_function"
-"""The function of TensorFlow's in whose frame each trace is made."""
+"""TensorFlow's function in whose frame each trace is made."""
 
 
 class WatchedCache(DryCache):
-    """A trace cache that tells a watcher, and shares its traces with the one it stands for.
+    """A trace cache that notifies a watcher, and shares the traces of the original.
 
-    The watcher is told of ``found(concrete, call)`` and ``missed(function_type, call)``, for a call
-    or for a request, and of ``added(concrete)``.
+    The watcher's methods are ``found(concrete, call)`` and ``missed(function_type, call)``, for a
+    call or a request, and ``added(concrete)``.
     """
 
     def __init__(self, original: Any, watcher: Any) -> None:
@@ -35,16 +35,16 @@ class WatchedCache(DryCache):
         found = super().lookup(function_type, context)
         self.end_dry_run(found, function_type)
         if found is None:
-            self._tell("missed", function_type, _within({"_call", "call_function"}, 6))
+            self._notify("missed", function_type, _within({"_call", "call_function"}, 6))
         else:
-            self._tell("found", found, _within({"call_function"}, 4))
+            self._notify("found", found, _within({"call_function"}, 4))
         return found
 
     def add(self, fn: Any, context: Any = None) -> None:
         super().add(fn, context)
-        self._tell("added", fn)
+        self._notify("added", fn)
 
-    def _tell(self, event: str, *about: Any) -> None:
+    def _notify(self, event: str, *about: Any) -> None:
         try:
             getattr(self._watcher, event)(*about)
         except Exception as error:
@@ -52,16 +52,16 @@ class WatchedCache(DryCache):
 
 
 def _within(names: set[str], depth: int) -> bool:
-    """Whether one of TensorFlow's own functions of these names has asked."""
+    """Returns whether one of these functions of TensorFlow is among the nearest callers."""
     near = itertools.islice(traceback.walk_stack(sys._getframe(2)), depth)
     return any(frame.f_code.co_name in names for frame, _ in near)
 
 
 def watch_cache(function: Any, watcher: Any) -> bool:
-    """Lets a watcher see the look-ups of one function, whose traces stay as they are.
+    """Lets a watcher observe the look-ups of one function without changing its traces.
 
     Returns:
-        Whether it sees them. If not, only the traces themselves can be listed.
+        Whether it can. If not, only the traces can be listed.
     """
     if TraceCache is object or not hasattr(TraceCache(), "_dispatch_dict"):
         degraded("which trace serves a call")
@@ -76,14 +76,14 @@ def watch_cache(function: Any, watcher: Any) -> bool:
 
 
 def on_trace(callback: Callable[[Any], None]) -> bool:
-    """Has a callback called with each new concrete function, before that is in its cache.
+    """Registers a callback for each new concrete function, before it is in its cache.
 
     Returns:
-        False where TensorFlow calls nothing.
+        False if the internals are missing.
     """
     callbacks = getattr(_transform, "CONCRETE_FUNCTION_CALLBACKS", None)
     if not isinstance(callbacks, list) or not hasattr(_tracing_compilation, TRACES):
-        degraded("functions that it was not told to watch")
+        degraded("functions that are not watched by name")
         return False
     if callback not in callbacks:
         callbacks.append(callback)
@@ -91,17 +91,17 @@ def on_trace(callback: Callable[[Any], None]) -> bool:
 
 
 def off_trace(callback: Callable[[Any], None]) -> None:
-    """Takes back `on_trace`."""
+    """Removes a callback of `on_trace`."""
     callbacks = getattr(_transform, "CONCRETE_FUNCTION_CALLBACKS", [])
     if callback in callbacks:
         callbacks.remove(callback)
 
 
 def tracing_function() -> Any | None:
-    """The tf.function whose trace is being made by the innermost of TensorFlow's frames.
+    """Returns the tf.function whose trace is being made in the innermost trace frame.
 
     Returns:
-        None if that trace goes into no function's cache, such as the initialisation of variables.
+        None if that trace belongs to no function's cache, such as variable initialisation.
     """
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
         if frame.f_code.co_name == TRACES:
@@ -110,14 +110,14 @@ def tracing_function() -> Any | None:
 
 
 def data_function() -> tuple[Any, str] | None:
-    """The function of a data set, as ``map`` is given one, whose trace is being made now.
+    """Returns the function of a dataset, as passed to ``map``, that is being traced.
 
     Returns:
-        The function, and the name of what it is given to; None if there is none, or if it runs as
-        Python for each element.
+        The function and the name of the method; None if there is none, or if it runs as Python for
+        each element.
     """
     for frame, _ in traceback.walk_stack(sys._getframe(1)):
-        # The names of a frame are looked at by its code: Python keeps a copy of those of others.
+        # `f_locals` is only read for matching code: reading it makes Python keep a copy.
         code = frame.f_code
         if code.co_name == "trace_py_function":
             return None
@@ -128,7 +128,7 @@ def data_function() -> tuple[Any, str] | None:
 
 
 def owner_of_trace(frame: Any) -> Any | None:
-    """The tf.function whose trace is made in this frame, which is one of `TRACES`."""
+    """Returns the tf.function whose trace is made in this frame of `TRACES`."""
     options: Any = frame.f_locals.get("tracing_options")
     cache = getattr(options, "function_cache", None)
     if cache is None:
@@ -143,18 +143,18 @@ def owner_of_trace(frame: Any) -> Any | None:
 
 
 def building_seconds() -> float | None:
-    """The time that was spent so far building graphs of outermost functions; None if not known."""
+    """Returns the seconds spent so far on graphs of outermost functions; None if unknown."""
     counter: Any = getattr(_tracing_compilation, "_graph_building_time_counter", None)
     return counter.get_cell().value() / 1e6 if hasattr(counter, "get_cell") else None
 
 
 def has_created_variables(function: Any) -> bool:
-    """Whether a function has created variables on its first call; False where that is unknown."""
+    """Returns whether a function created variables on its first call; False if unknown."""
     return bool(getattr(function, "_created_variables", None))
 
 
 def method_owner(function: Any) -> Any | None:
-    """The instance whose method a tf.function is; None if it is no method, or it is gone."""
+    """Returns the instance whose method a tf.function is; None if none or garbage-collected."""
     bound: Any = getattr(function, "python_function", None)
     while hasattr(bound, "__wrapped__") and not hasattr(bound, "__self__"):
         bound = bound.__wrapped__

@@ -1,7 +1,7 @@
-"""Operations at the moment when a graph gets them, and whose gradient an operation belongs to.
+"""Listens to operations as they are created, and maps gradients to operations.
 
-TensorFlow calls the operation callbacks of a thread with each operation that is made, also in
-loops, branches and gradients. What they return takes the place of the operation's outputs.
+TensorFlow calls the operation callbacks of a thread with each created operation, also in loops,
+branches and gradients. Tensors that they return replace the operation's outputs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nbfn._tensorflow.tracing.tracing import initialization, restore_initializat
 _callbacks: Any = internal("framework.op_callbacks")
 
 CAN_LISTEN = hasattr(_callbacks, "add_op_callback") and hasattr(_callbacks, "remove_op_callback")
-"""Whether TensorFlow calls `Listener`s. Where it does not, `listening` listens to nothing."""
+"""Whether TensorFlow calls `Listener`s. If not, `listening` does nothing."""
 
 _GRADIENT_OF_TAPE = os.path.join("eager", "backprop.py"), "_gradient_function"
 _GRADIENT_OF_GRAPH = os.path.join("ops", "gradients_util.py"), "_GradientsHelper"
@@ -33,28 +33,25 @@ _TAPE = f"{os.sep}eager{os.sep}backprop.py", f"{os.sep}ops{os.sep}gradients_util
 
 
 class NewOperation(NamedTuple):
-    """An operation that was just made.
-
-    Eagerly it was executed just now: then it has no `operation`.
-    """
+    """An operation that was just created; if it ran eagerly, `operation` is None."""
 
     type: str
     inputs: Sequence[Any]
     outputs: Sequence[Any]
     operation: Any | None
     frame: FrameType
-    """The frame that made it, of TensorFlow's."""
+    """The frame of TensorFlow that created it."""
 
 
 Listener = Callable[[NewOperation], Sequence[Any] | None]
-"""Is given each new operation; returns tensors to take the place of its outputs, or None."""
+"""Called with each new operation; returns tensors that replace its outputs, or None."""
 
 
 class Differentiated(NamedTuple):
-    """The operation whose gradient is being made, as far as TensorFlow keeps it.
+    """The operation whose gradient is being built, as far as TensorFlow keeps it.
 
-    `operation` is it, where the gradient is that of a graph. A tape keeps its type, and those of
-    its inputs and outputs that the gradient needs.
+    For the gradient of a graph, it is `operation`. A tape keeps only its type, and the inputs and
+    outputs that the gradient needs.
     """
 
     type: str
@@ -64,7 +61,7 @@ class Differentiated(NamedTuple):
 
 @contextlib.contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Calls a listener with each operation that is made on this thread in the with-block."""
+    """Calls a listener with each operation that is created on this thread in the block."""
     if not CAN_LISTEN:
         yield
         return
@@ -72,13 +69,13 @@ def listening(listener: Listener) -> Iterator[None]:
     def made(
         kind: str,
         inputs: Sequence[Any],
-        attributes: Any,  # noqa: ARG001 # TensorFlow gives it
+        attributes: Any,  # noqa: ARG001 # passed by TensorFlow
         outputs: Sequence[Any],
         op_name: str | None = None,
         graph: Any = None,
     ) -> Sequence[Any] | None:
         if graph is None:
-            if kind.startswith("__"):  # a graph that was executed
+            if kind.startswith("__"):  # the execution of a graph
                 return None
             operation = None
         else:
@@ -95,13 +92,13 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextlib.contextmanager
 def traced_anew(but: type) -> Iterator[None]:
-    """Has every tf.function trace again in the with-block, and without XLA; then as it was.
+    """Makes every tf.function trace again in the block, without XLA; restores them after it.
 
-    TensorFlow knows no list of its functions, and a trace that is there brings operations that no
-    listener has seen. A function that is made in the block loses the traces that it made there.
+    TensorFlow has no list of its functions, and a listener does not see the operations of existing
+    traces. A function created in the block loses the traces made in it.
 
     Args:
-        but: A class of functions that stay as they are.
+        but: A class of functions that are not changed.
     """
     before = {id(each): each for each in _functions(but)}
     with contextlib.ExitStack() as stack:
@@ -117,13 +114,13 @@ def traced_anew(but: type) -> Iterator[None]:
 
 
 def _functions(but: type) -> list[Any]:
-    """Every tf.function there is. The class is asked for, since a proxy answers for another."""
+    """Returns all tf.functions; checks `type`, as a proxy's ``__class__`` may differ."""
     kinds = (each for each in gc.get_objects() if issubclass(type(each), Function))
     return [each for each in kinds if not issubclass(type(each), but) and _has_traces(each)]
 
 
 def _has_traces(function: Any) -> bool:
-    """Whether a function has what is set aside; of another TensorFlow it is left as it is."""
+    """Returns whether a function has the attributes that are set aside."""
     needed = ("_function_cache", "_jit_compile", "_omit_frequent_tracing_warning")
     return all(name in vars(function) for name in needed)
 
@@ -132,7 +129,7 @@ _CONFIGURATIONS = ("_variable_creation_config", "_no_variable_creation_config")
 
 
 def _set_traces_aside(function: Any) -> Callable[[], None]:
-    """Gives a function an empty cache; returns what gives it its own back."""
+    """Gives a function an empty cache; returns a callable that restores its own."""
     cache, first = function._function_cache, initialization(function)
     jit_compile, mute = function._jit_compile, function._omit_frequent_tracing_warning
     configurations = {id(c): c for n in _CONFIGURATIONS if (c := getattr(function, n, None))}
@@ -159,7 +156,7 @@ _uncompiled: list[dict[str, Any]] = []
 
 
 def trace_without_xla() -> bool:
-    """Has what is traced on this thread run without XLA, if it was to be compiled.
+    """Makes the trace in progress on this thread run without XLA.
 
     Returns:
         Whether it does.
@@ -180,7 +177,7 @@ def _let_compile_again() -> None:
 
 
 def differentiated(frame: FrameType | None) -> Differentiated | None:
-    """The operation whose gradient is made by a frame of TensorFlow's; None for other frames."""
+    """Returns the operation whose gradient is built by a frame of TensorFlow, or None."""
     if frame is None:
         return None
     code = frame.f_code
@@ -198,15 +195,15 @@ def differentiated(frame: FrameType | None) -> Differentiated | None:
 
 
 def makes_gradients(frame: FrameType) -> bool:
-    """Whether a frame is one of those in which TensorFlow makes gradients."""
+    """Returns whether a frame belongs to TensorFlow's code for gradients."""
     return frame.f_code.co_filename.endswith(_TAPE)
 
 
 def captured_from(tensor: Any) -> Any:
-    """What a placeholder of a graph takes the value of, in the outermost graph or eagerly.
+    """Returns what a placeholder captures, in the outermost graph or eagerly.
 
     Returns:
-        The tensor itself if it captures nothing.
+        The tensor itself if it is not a capture.
     """
     while tf.is_symbolic_tensor(tensor) and tensor.op.type == "Placeholder":
         captures = getattr(tensor.graph, "captures", ())

@@ -1,4 +1,4 @@
-"""tf.functions that were loaded from a SavedModel: graphs, and no Python code."""
+"""tf.functions that were loaded from a SavedModel, which have graphs but no Python code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ANY = (
 
 
 def saved_graphs(function: Any) -> list[Any] | None:
-    """The concrete functions of a tf.function that was loaded; None for anything else."""
+    """Returns the concrete functions of a loaded tf.function; None for anything else."""
     graphs = getattr(function, "concrete_functions", None)
     return list(graphs) if isinstance(function, Function) and isinstance(graphs, list) else None
 
 
 def saved_signature(function: Any) -> inspect.Signature:
-    """The parameters of a tf.function that was loaded; ``(*args, **kwargs)`` if not known."""
+    """Returns the parameters of a loaded tf.function; ``(*args, **kwargs)`` if unknown."""
     spec: Any = getattr(function, "function_spec", None)
     parameters = getattr(getattr(spec, "function_type", None), "parameters", None)
     defaults = getattr(spec, "default_values", None)

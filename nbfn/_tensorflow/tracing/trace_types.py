@@ -1,4 +1,4 @@
-"""Function types and trace types as plain trees."""
+"""Converts function types and trace types to plain trees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tensorflow as tf
 
 @dataclass(frozen=True)
 class Tensor:
-    """A leaf keyed by dtype and shape, or another type specification."""
+    """A leaf keyed by dtype and shape, or by another type spec."""
 
     spec: Any
 
@@ -23,7 +23,7 @@ class Value:
 
     Attributes:
         value: The value.
-        in_spec: Whether it is part of a specification: a field of an ExtensionType.
+        in_spec: Whether it is part of a type spec: a field of an ExtensionType.
     """
 
     value: Any
@@ -39,7 +39,7 @@ class Object:
 
 @dataclass(frozen=True)
 class Container:
-    """A nested structure: its kind, and its children by the suffix of their path."""
+    """A nested structure: its kind, and its children by path suffix."""
 
     kind: str
     children: dict[str, Any]
@@ -49,13 +49,13 @@ Node = Tensor | Value | Object | Container
 
 
 def unfold(trace_type: Any) -> Node:
-    """A trace type as a plain tree; what is not recognised is a `Tensor` of itself."""
+    """Converts a trace type to a plain tree; unknown types become a `Tensor` of themselves."""
     if isinstance(trace_type, tf.TypeSpec):
         return Tensor(trace_type)
     kind = type(trace_type).__name__
     if kind == "Literal" and hasattr(trace_type, "value"):
         value = trace_type.value
-        # For NaN, which is not equal to itself, TensorFlow keeps a mark.
+        # TensorFlow replaces NaN, which is not equal to itself, by a placeholder object.
         return Value(trace_type.placeholder_value(None) if type(value) is object else value)
     if kind == "Weakref" and isinstance(getattr(trace_type, "_ref", None), weakref.ref):
         return Object(trace_type._ref)
@@ -83,10 +83,10 @@ def _sequence(kind: str, items: Any) -> Container:
 
 
 def unfold_spec(spec: Any) -> Node:
-    """A specification that holds others as a tree of them: a data set, an ExtensionType, ...
+    """Converts a spec with nested specs to a tree: a dataset, an ExtensionType, ...
 
-    Paths are attributes that the user's own value has: ``.element_spec`` of data sets, iterators
-    and optionals, and the fields of an ExtensionType.
+    The paths are attributes of the value: ``.element_spec`` of datasets, iterators and optionals,
+    and the fields of an ExtensionType.
     """
     if hasattr(spec, "dtype") and hasattr(spec, "shape"):
         return Tensor(spec)
@@ -123,7 +123,7 @@ def _holds_specs(part: Any) -> bool:
 
 
 def nodes(function_type: Any) -> Iterator[tuple[str, Node]]:
-    """The trace types of a function's parameters and all that is in them, each with its path."""
+    """Yields the trace types of a function's parameters and all nested ones, each with its path."""
     for name, parameter in function_type.parameters.items():
         constraint = getattr(parameter, "type_constraint", None)
         if constraint is not None:
@@ -131,7 +131,7 @@ def nodes(function_type: Any) -> Iterator[tuple[str, Node]]:
 
 
 def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
-    """A node and all that is in it, each with its path."""
+    """Yields a node and all nested ones, each with its path."""
     yield path, node
     if isinstance(node, Container):
         for suffix, child in node.children.items():
@@ -139,18 +139,18 @@ def below(path: str, node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def objects(function_type: Any) -> Iterator[tuple[str, Any]]:
-    """The arguments, or parts of them, that are keyed by identity and still alive, by path."""
+    """Yields the arguments, or parts of them, that are keyed by identity and alive, by path."""
     for path, node in nodes(function_type):
         if isinstance(node, Object) and (target := node.reference()) is not None:
             yield path, target
 
 
 def by_reference(concrete: Any) -> list[Callable[[], Any]]:
-    """What a trace asks for its captures' values at each call, instead of baking them in."""
+    """Returns the functions that a trace calls for its captures' values at each call."""
     container = getattr(concrete.graph, "function_captures", None)
     asked = list(getattr(container, "by_ref_external", {}).values())
     for each in asked:
-        # TensorFlow dresses the user's function in some of its own.
+        # TensorFlow wraps the given function in closures.
         cells = getattr(each, "__closure__", None) or ()
         inner = [c.cell_contents for c in cells if callable(c.cell_contents)]
         asked += [function for function in inner if function not in asked]

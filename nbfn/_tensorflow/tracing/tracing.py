@@ -1,4 +1,4 @@
-"""How a tf.function traces: in which scope, under which lock; look-ups that end before it."""
+"""Controls how tf.functions trace: their scope, lock and first call."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _context = internal("eager.context")
 _tf_decorator = internal("util.tf_decorator")
 
 _FRAMES_TO_CALLER = 4
-"""More than there are between `schedules` and what calls ``get_concrete_function``."""
+"""Maximum number of frames between `schedules` and the caller of ``get_concrete_function``."""
 
 _Function: Any = Function
 CAN_SCOPE = _tf_decorator is not None and hasattr(Function, "_generate_tracing_options")
-"""Whether TensorFlow calls what `ScopedFunction` overrides."""
+"""Whether TensorFlow calls the methods that `ScopedFunction` overrides."""
 
 
 class ScopedFunction(_Function):  # type: ignore[misc]
-    """A tf.function that has a say in how its Python is called while it is traced."""
+    """A tf.function that controls how its Python code is called while traced."""
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
-        """Calls the user's Python while it is traced, in whatever it is to be traced in."""
+        """Calls the Python code while it is traced; subclasses enter contexts here."""
         return call()
 
     def adopt_clone(self, clone: Any) -> None:
-        """Takes a function as its own that a strategy has made to call this one on its replicas."""
+        """Adopts a function that a strategy has cloned to call this one on its replicas."""
 
     def _clone(self, python_function: Any) -> Any:
         if _takes_anything(python_function):
-            with contextlib.suppress(ValueError):  # a function of C has no signature
+            with contextlib.suppress(ValueError):  # functions implemented in C have no signature
                 python_function.__signature__ = inspect.signature(self.python_function)
         clone = super()._clone(python_function)
         self.adopt_clone(clone)
@@ -58,7 +58,7 @@ class ScopedFunction(_Function):  # type: ignore[misc]
         def scoped(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
             function = owner()
-            # AutoGraph puts the converted function into `__wrapped__`.
+            # AutoGraph stores the converted function in `__wrapped__`.
             call = functools.partial(inner().__wrapped__, *args, **kwargs)
             try:
                 return call() if function is None else function.within_trace(call)
@@ -73,16 +73,16 @@ class ScopedFunction(_Function):  # type: ignore[misc]
 
 
 def _takes_anything(python_function: Any) -> bool:
-    """Whether this is what a strategy puts in a function's place: its parameters have no names."""
+    """Returns whether a function is a strategy's replacement, whose parameters have no names."""
     code: Any = getattr(python_function, "__code__", None)
     return code is not None and code.co_argcount == 0 and code.co_varnames[:2] == ("args", "kwargs")
 
 
 def _give_up(graph: Any) -> None:
-    """Says that nothing will come of a graph, so that its operations are not put in order.
+    """Marks a graph as abandoned, so that its operations are not ordered.
 
-    TensorFlow does that when a trace ends, however it ends. Of a trace that was interrupted because
-    it had no end, it would take long: quadratic time, if the operations share an iterator.
+    TensorFlow adds control dependencies when a trace ends, even by an error. For an interrupted
+    trace with many operations this would take long: quadratic time if they share an iterator.
     """
     manager: Any = getattr(graph, "experimental_acd_manager", None)
     if hasattr(manager, "_n_operations"):
@@ -90,13 +90,13 @@ def _give_up(graph: Any) -> None:
 
 
 def explicit_device() -> str:
-    """The device that ``with tf.device`` asks for around eager code; empty if none does."""
+    """Returns the device of ``with tf.device`` around eager code; empty if none."""
     eager: Any = _context.context() if _context is not None else None
     return getattr(eager, "device_name", None) or "" if tf.executing_eagerly() else ""
 
 
 def schedules() -> bool:
-    """Whether a coordinator of a parameter server's workers asks for the trace that they will run.
+    """Returns whether a parameter server's coordinator requests a trace for its workers.
 
     It calls ``get_concrete_function`` once for each call that it schedules.
     """
@@ -108,14 +108,13 @@ def schedules() -> bool:
 
 
 def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
-    """Looks a call up in a function's cache without tracing or running anything.
+    """Looks up a call in a function's cache without tracing or running anything.
 
     Returns:
-        What was found and what was looked up; None if the function was never traced, or is neither
-        observed nor watched.
+        The look-up; None if the function was never traced, or is neither observed nor watched.
 
     Raises:
-        TypeError: As the call would, if the arguments do not fit.
+        TypeError: If the arguments do not match, as for the call.
     """
     cache = getattr(function, "_function_cache", None)
     if not isinstance(cache, DryCache) or initialization(function) is not None:
@@ -124,7 +123,7 @@ def look_up(function: Any, args: Any, kwargs: Any) -> LookedUp | None:
 
 
 def holds_lock(function: Any) -> bool:
-    """Whether this thread holds a function's lock; False where that cannot be told."""
+    """Returns whether this thread holds a function's lock; False if unknown."""
     is_owned = getattr(getattr(function, "_lock", None), "_is_owned", None)
     return bool(is_owned is not None and is_owned())
 
@@ -132,7 +131,8 @@ def holds_lock(function: Any) -> bool:
 def release_lock(function: Any) -> None:
     """Releases a function's lock if this thread holds it.
 
-    TensorFlow keeps it when the arguments of a call do not fit, and other threads wait for ever.
+    TensorFlow does not release it if the arguments of a call do not match, and other threads would
+    block forever.
     """
     while holds_lock(function):
         function._lock.release()
@@ -146,22 +146,22 @@ _INITIALIZATION = (
 
 
 def initialization(function: Any) -> dict[str, Any] | None:
-    """The state of a function's first call, for `restore_initialization`; None once it is done."""
+    """Returns the state of a function before its first call is complete; None afterwards."""
     state = {name: getattr(function, name, None) for name in _INITIALIZATION}
     return state if state["_variable_creation_config"] is None else None
 
 
 def restore_initialization(function: Any, state: dict[str, Any]) -> None:
-    """Makes a function whose first trace failed as good as one that was never called."""
+    """Resets a function whose first trace failed to the state before its first call."""
     for name, value in state.items():
         if hasattr(function, name):
             setattr(function, name, value)
 
 
 def adopt_initialization(function: Any, other: Any | None) -> None:
-    """Gives a function the first trace of another one; without another it was never called.
+    """Gives a function the first trace of another; without another it was never called.
 
-    What it has created itself is kept alive by nothing of it any more.
+    Variables that it created itself are no longer kept alive by it.
     """
     for name in (*_INITIALIZATION, "_concrete_variable_creation_fn"):
         if hasattr(function, name):
@@ -169,16 +169,16 @@ def adopt_initialization(function: Any, other: Any | None) -> None:
 
 
 def may_create_variables(function: Any) -> bool:
-    """Whether the trace that a function is making is its first, which may create variables."""
+    """Returns whether a function is making its first trace, which may create variables."""
     return getattr(function, "_no_variable_creation_config", None) is None
 
 
 class UnlistedFunction(ScopedFunction):
-    """A tf.function that nbfn makes for its own use, and that is shown nowhere."""
+    """A tf.function for internal use, which is not listed."""
 
 
 def unlisted(function: Any, kind: type) -> Any:
-    """A function of this kind with the same Python function and options, and no traces."""
+    """Returns a function of this class with the same Python function and options, untraced."""
     if hasattr(Function, "_clone"):
         made = Function._clone(function, None)
     else:
@@ -189,18 +189,18 @@ def unlisted(function: Any, kind: type) -> Any:
 
 
 def global_seed() -> Any:
-    """The seed that ``tf.random.set_seed`` has set; None if there is none, or it is not known."""
+    """Returns the seed set by ``tf.random.set_seed``; None if not set or unknown."""
     safe = getattr(_context, "context_safe", None)
     return getattr(safe(), "_seed", None) if safe is not None else None
 
 
 def eager_random_state() -> Any:
-    """The state from which eager operations draw their seeds; None where it cannot be told."""
+    """Returns the state from which eager operations draw their seeds; None if unknown."""
     numbers: Any = getattr(_context.context(), "_rng", None) if _context is not None else None
     return numbers.getstate() if hasattr(numbers, "getstate") else None
 
 
 def put_eager_random_state_back(state: Any) -> None:
-    """Puts back what `eager_random_state` gave."""
+    """Restores a state of `eager_random_state`."""
     if state is not None and _context is not None:
         _context.context()._rng.setstate(state)

@@ -1,1 +1,1 @@
-"""Modules made of parts."""
+"""Modules that consist of parts."""

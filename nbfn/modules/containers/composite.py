@@ -1,4 +1,4 @@
-"""``nn.Composite``: a module that is put together from options."""
+"""``nn.Composite``: a module whose parts are built from options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nbfn.modules.specs.spec import Spec
 
 
 class Composite(Container):
-    """A module whose ``configure`` returns its parts, from options.
+    """A module whose ``configure`` builds its parts from options.
 
     Construction is explicit: ``configure`` runs when the module gets its variables, the parts it
     returns get names from their types, and calling the module calls them in order. A subclass
@@ -42,7 +42,7 @@ class Composite(Container):
       block = Block(**config)  # or Block(filters=8)
 
     Raises:
-      SpecFieldError, SpecError: when it is constructed: the options are not what ``Config`` says.
+      SpecFieldError, SpecError: when it is constructed: the options do not match ``Config``.
 
     Implements: Merlin Design Document, sections "Scoping Issues" and "The `Spec` class".
     """
@@ -81,7 +81,7 @@ class Composite(Container):
         return self.Config(**init_fields(self))
 
     def configure(self, config: Any) -> Any:
-        """The parts, from the options: nested lists of modules and callables; None is left out.
+        """Returns the parts: nested lists of modules and callables; None is left out.
 
         Args:
           config: the options, of the class's ``Config``.

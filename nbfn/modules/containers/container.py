@@ -1,4 +1,4 @@
-"""What ``nn.Sequential`` and ``nn.Composite`` have in common: parts with names, called in order."""
+"""The common base of ``nn.Sequential`` and ``nn.Composite``: named parts, called in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nbfn.modules.module.module import Module
 
 
 class Container(Module):
-    """A module that calls its parts one after the other, each with what the last returned."""
+    """A module that calls its parts in order, each with the output of the previous one."""
 
     @compact_if_bound  # so that a function among the parts can make modules
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -75,11 +75,11 @@ class Container(Module):
 
     @nowrap
     def __getitem__(self, key: Any) -> Any:
-        """A part by index, or a part or variable by path: ``seq[0]``, ``seq["block/conv"]``.
+        """Returns a part by index, or part or variable by path: ``seq[0]``, ``seq["block/conv"]``.
 
         Raises:
-          IndexError: there is no part of that index.
-          PathNotFoundError: there is nothing of that path.
+          IndexError: there is no part with that index.
+          PathNotFoundError: there is nothing at that path.
         """
         if not isinstance(key, str):
             parts = self._parts()
@@ -98,7 +98,7 @@ def _as_arguments(output: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _below(part: Any, path: str, whole: str) -> Any:
-    """What a ``tf.Module`` of another kind holds under a path of attributes or module names."""
+    """Returns what another ``tf.Module`` holds at a path of attributes or module names."""
     for name in path.split("/"):
         inside = {m.name: m for m in _direct(part)}
         found = getattr(part, name, None) if hasattr(part, name) else inside.get(name)

@@ -1,4 +1,4 @@
-"""``nn.NormalizingActivation``: normalization and activation in one explicit place."""
+"""``nn.NormalizingActivation``: normalization and activation in one module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NORMALIZATIONS = {"batch_norm": BatchNorm, "layer_norm": LayerNorm, "group_norm
 
 
 class NormalizingActivation(Composite):
-    """Normalizes, then activates; or the other way round.
+    """Normalizes, then activates; or in reverse order.
 
     Example::
 
@@ -37,14 +37,14 @@ class NormalizingActivation(Composite):
 
     @property
     def absorbs_bias(self) -> bool:
-        """Whether a bias just before this would have no effect: batch norm takes it out again."""
+        """Whether a bias just before this has no effect, because batch norm removes it."""
         if self.activate_before_normalize:
             return False
         made = _normalization(self.normalization)
         return len(made) == 1 and isinstance(made[0], BatchNorm)
 
     def configure(self, config: Any) -> Any:
-        """The two parts in their order."""
+        """Returns the two parts in order."""
         activation = config.activation
         if isinstance(activation, str):
             activation = keras.activations.get(activation)

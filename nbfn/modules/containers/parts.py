@@ -1,7 +1,7 @@
-"""What ``nn.Sequential`` and ``nn.Composite`` are made of, and how they call it.
+"""The parts of ``nn.Sequential`` and ``nn.Composite``, and their call options.
 
 A part is an ``nn.Module``, any other ``tf.Module``, a Keras layer, a layer's ``Config``, or any
-callable: containers ask of it only that it can be called.
+callable: containers only need to call it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nbfn.modules.specs.config import ModuleConfig
 
 
 def parts_of(value: Any, before: Sequence[Any] = ()) -> list[Any]:
-    """The parts in nested lists, in order; None is left out.
+    """Returns the parts in nested lists, in order; None is left out.
 
     Args:
       value: a part or nested lists of parts.
-      before: parts that the container has already. A Keras layer among them stays one module.
+      before: existing parts of the container. A Keras layer among them stays one module.
 
     Raises:
       PartError: something cannot be called.
@@ -56,14 +56,14 @@ def _parts_of(value: Any, known: dict[int, Any]) -> list[Any]:
 
 
 def _chosen_name(layer: Any) -> str | None:
-    """The name of a Keras layer, unless Keras made it from the class and a count."""
+    """Returns the name of a Keras layer, unless Keras made it from the class and a number."""
     automatic = type(layer).__name__.lower().strip("_") + "[0-9]*"
     plain = layer.name.lower().replace("_", "")
     return None if re.fullmatch(automatic, plain) else str(layer.name)
 
 
 def options_of(parts: Sequence[Any], options: Mapping[str, Any], owner: str) -> list[Any]:
-    """The keyword arguments for each part: those that it can take.
+    """Returns the keyword arguments for each part: those that it accepts.
 
     Raises:
       PartError: no part takes one of them.
@@ -81,12 +81,12 @@ def options_of(parts: Sequence[Any], options: Mapping[str, Any], owner: str) -> 
 
 
 def takes(part: Any, option: str) -> bool:
-    """Whether a part can be called with this keyword argument."""
+    """Returns whether a part accepts a keyword argument."""
     own = getattr(part, "_takes", None)
     if is_module(part) and own is not None:
         return bool(own(option))
     if isinstance(part, KerasModule):
-        # Keras drops `training` where the layer has no use for it.
+        # Keras accepts `training` for every layer and ignores it where it has no effect.
         return option == "training" or _has_parameter(_layer_call(part), option)
     return _has_parameter(part, option)
 

@@ -1,4 +1,4 @@
-"""``nn.Sequential``: modules and callables in a row."""
+"""``nn.Sequential``: modules and callables in sequence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _open = _Open()
 
 
 class Sequential(Container):
-    """Calls its layers one after the other.
+    """Calls its layers in order.
 
     A layer is an ``nn.Module``, any other ``tf.Module``, a Keras layer, the ``Config`` of a layer,
     or any callable. Each has a name that is unique here: its ``name=``, or one made from its type
@@ -34,9 +34,8 @@ class Sequential(Container):
     Example::
 
       with nn.Sequential(name="outer") as outer:
-        special = Contrived()
-        outer += [special, Contrived(), tf.nn.relu]
-      outer[0] is outer["contrived"] is outer / "contrived"
+        outer += [nn.Dense(8), tf.nn.relu, nn.Dense(3)]
+      assert outer[0] is outer["dense"] is outer / "dense"
 
     Inside the ``with`` block, ``tf.Module``s are constructed in the name scope of the sequence.
     Layers may be added as long as the sequence has no variables. State that a ``tf.Module`` or a
@@ -98,7 +97,7 @@ class Sequential(Container):
 
     @nowrap
     def __iadd__(self, layers: Any) -> Self:
-        """``sequence += layer`` or ``sequence += [layer, ...]``: the same as ``add``."""
+        """Adds layers, as ``add``: ``sequence += layer`` or ``sequence += [layer, ...]``."""
         self.add(layers)
         return self
 

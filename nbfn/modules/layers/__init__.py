@@ -1,1 +1,1 @@
-"""Keras layers in the lifecycle."""
+"""Keras layers as modules."""

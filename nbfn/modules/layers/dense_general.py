@@ -18,18 +18,18 @@ class DenseGeneral(Module):
     """A linear map of some axes of its input to new ones.
 
     Attributes:
-      features: the size of the new axis, or of several, which stand last in the output.
+      features: the size of the new axis, or of several; they are the last axes of the output.
       axis: the axis, or axes, of the input that are mapped.
       batch_dims: the first axes of the input, ``(0,)`` or ``(0, 1)``, ..., if each of their entries
-        has parameters of its own.
+        has separate parameters.
       use_bias: whether there is a bias.
       activation: a function of the output, or its name.
       kernel_initializer: as in ``nn.EinsumDense``.
       bias_initializer: likewise.
       dtype: likewise.
 
-    The parameters are ``kernel``, of the shape [batch axes, axes, features], and ``bias``, of
-    which each feature and each entry of the batch axes has one.
+    The parameters are ``kernel``, of the shape [batch axes, axes, features], and ``bias``, of which
+    each feature and each entry of the batch axes has one.
 
     Raises:
       PartError: when it is called: the input has no such axis, or ``batch_dims`` are not the first.
@@ -50,7 +50,7 @@ class DenseGeneral(Module):
         """Maps the axes: [batch axes, other axes, axes] to [batch axes, other axes, features]."""
         inputs = tf.convert_to_tensor(inputs)
         if not inputs.shape.rank or (not self.batch_dims and 0 in self._mapped(inputs)):
-            # Keras takes the first axis for a batch.
+            # Keras treats the first axis as the batch.
             mapped = tuple(n + 1 for n in self._mapped(inputs))
             return tf.squeeze(self._layer(inputs[tf.newaxis], mapped)(inputs[tf.newaxis]), 0)
         return self._layer(inputs, self._mapped(inputs))(inputs)
@@ -68,7 +68,7 @@ class DenseGeneral(Module):
         return tuple(n % rank for n in axes)
 
     def _layer(self, inputs: Any, mapped: tuple[int, ...]) -> Any:
-        """The layer of Keras for an input of this rank, in the place of this module."""
+        """Returns the Keras layer for an input of this rank, attached at this module's place."""
         sizes = (self.features,) if isinstance(self.features, int) else tuple(self.features)
         letters = iter(string.ascii_lowercase)
         given = [next(letters) for _ in inputs.shape]

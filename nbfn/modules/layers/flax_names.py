@@ -1,4 +1,4 @@
-"""What Flax calls differently: for errors that say how Keras writes it."""
+"""Maps Flax's names of arguments to Keras's, for error messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RENAMED = {
     "out_features": ("output_shape",),
     "param_dtype": ("dtype",),
 }
-"""The fields that may be meant, by Flax's name; the first that the layer has."""
+"""The possible fields for each of Flax's names; the first one that the layer has is meant."""
 _ELSEWHERE = {
     "deterministic": _TRAINING,
     "use_running_average": _TRAINING,
@@ -39,7 +39,7 @@ _REMARKS = {
 
 
 def in_keras(names: Iterable[str], fields: Container[str]) -> str:
-    """A sentence for each of Flax's names that says which of the fields Keras has instead."""
+    """Returns a sentence for each of Flax's names with the corresponding field."""
     found = []
     for name in names:
         field = next((field for field in _RENAMED.get(name, ()) if field in fields), None)

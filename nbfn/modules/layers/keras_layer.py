@@ -1,9 +1,9 @@
-"""Keras layers in the pure lifecycle: ``nn.Keras``.
+"""``nn.Keras``: Keras layers in the pure lifecycle.
 
-The layer is called through its own ``__call__``, so that masks, autocasting, losses and training
-modes are Keras's. Around the call stands a ``keras.StatelessScope`` that answers for the layer's
+The layer is called through its own ``__call__``, so masks, autocasting, losses and training modes
+behave as in Keras. The call runs in a ``keras.StatelessScope`` that redirects the layer's
 variables: reading one reads the module's scope, assigning one writes it, and the state of a seed
-generator is a fresh draw from a random stream.
+generator is a new draw from a random stream.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
     """A ``keras.StatelessScope`` in which a layer's variables live in a module's scope.
 
     Attributes:
-      error: the first error of nbfn that was raised here; Keras rewrites errors on their way out.
+      error: the first error of nbfn that was raised here; Keras re-raises errors as other classes.
     """
 
     def __init__(self, template: Template, scope: Scope, stream: str) -> None:
-        """Answers for the template's variables; seed generators draw from the stream."""
+        """Redirects the template's variables; seed generators draw from the stream."""
         super().__init__(collect_losses=True, initialize_variables=False)
         self.error: NbfnError | None = None
         self._template = template
@@ -57,7 +57,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
         self._seeds: dict[int, Any] = {}
 
     def get_current_value(self, variable: Any) -> Any:
-        """The value of a Keras variable; None, for Keras, means the variable's own."""
+        """Returns the value of a Keras variable; None makes Keras use the variable's own."""
         slot = self._template.slots.get(id(variable))
         if slot is not None:
             value = place(self._scope, slot).live(slot.collection, slot.path[-1])
@@ -71,7 +71,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
         return super().get_current_value(variable)
 
     def add_update(self, update: tuple[Any, Any]) -> None:
-        """Writes a Keras variable, except that ``init`` leaves initial values as they are."""
+        """Writes a Keras variable; ``init`` does not change initial values."""
         variable, value = update
         slot = self._template.slots.get(id(variable))
         if slot is not None:
@@ -92,7 +92,7 @@ class Redirect(keras.StatelessScope):  # type: ignore[misc]
 
 
 class KerasModule(Module):
-    """A module around a Keras layer; subclasses say which in ``make_layer``.
+    """A module around a Keras layer; subclasses create the layer in ``make_layer``.
 
     Attributes:
       collection: the collection of weights that are not trainable.
@@ -105,7 +105,7 @@ class KerasModule(Module):
 
     @nowrap
     def make_layer(self) -> Any:
-        """A new Keras layer without weights, or a layer whose weights are the initial values."""
+        """Returns a new Keras layer without weights, or one with the initial values as weights."""
         raise NotImplementedError
 
     @wrap
@@ -144,7 +144,7 @@ class Keras(KerasModule):
 
     @nowrap
     def make_layer(self) -> Any:
-        """A copy of the given layer from its config, or the layer itself if it has weights."""
+        """Returns a copy of the layer from its config, or the layer itself if it has weights."""
         if not isinstance(self.layer, keras.Layer):
             return self.layer()
         return pattern(self.layer)
@@ -155,7 +155,7 @@ class Keras(KerasModule):
 
 
 def place(scope: Scope, slot: Slot) -> Scope:
-    """The scope in which the slot's variable has its name."""
+    """Returns the scope of the slot's variable."""
     return scope.child(*slot.path[:-1]) if len(slot.path) > 1 else scope
 
 
@@ -180,7 +180,7 @@ def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any
                 _blame_shapes(module, scope, args, kwargs)
             _blame_names(module, scope, kwargs, error)
             raise
-        # Losses are computed when they are asked for, so only if somebody wants them.
+        # Reading `losses` computes them, so it is done only if they are collected.
         wanted = store.sown is not None if store.bound else not store.initializing
         if wanted and "losses" in store.mutable:
             for loss in template.layer.losses:
@@ -189,7 +189,7 @@ def call_layer(module: KerasModule, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Template:
-    """The layer for this call; makes missing weights if they may be made."""
+    """Returns the layer for this call; makes missing weights if allowed."""
     defaults = (keras.config.dtype_policy().name, keras.config.image_data_format())
     memo = scope.store.memo
     kept = memo.get(scope.path)
@@ -202,7 +202,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
     def make(seed: int = 0) -> Template:
         return build(module.make_layer, module.collection, seed, args, kwargs)
 
-    # A layer that brings weights is never kept by nbfn: it is the user's to drop.
+    # A layer with weights is not cached, so that it is freed when the user deletes it.
     template = make() if weighty else cached((config, _stored_shapes(scope)), make)
     slots = template.slots.values()
     missing = [s for s in slots if not place(scope, s).has(s.collection, s.path[-1])]
@@ -230,7 +230,7 @@ def _template(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> Temp
 
 
 def _constrain(template: Template, scope: Scope) -> None:
-    """Gives the variables the constraints of the layer, for optimizers to apply."""
+    """Sets the constraints of the layer on the variables, for optimizers to apply."""
     for slot in template.slots.values():
         if slot.variable.constraint is not None:
             variable = place(scope, slot).live(slot.collection, slot.path[-1])
@@ -260,28 +260,28 @@ def _check_shapes(template: Template, scope: Scope) -> None:
 
 
 def _blame_shapes(module: KerasModule, scope: Scope, args: Any, kwargs: Any) -> None:
-    """Says so if a call failed because the weights were made for other inputs."""
+    """Raises a better error if a call failed because the weights were made for other inputs."""
     try:
         wanted = build(module.make_layer, module.collection, 0, args, kwargs)
-    except Exception:  # the inputs are wrong in themselves, as the layer's own error says
+    except Exception:  # the inputs are invalid anyway, which the layer's error says
         return
     _check_shapes(wanted, scope)
 
 
 def _blame_names(module: KerasModule, scope: Scope, kwargs: Any, error: Exception) -> None:
-    """Says so if a call failed because Flax has another name for an argument."""
+    """Raises a better error if a call failed because an argument has Flax's name."""
     meant = in_keras(kwargs, ()) if isinstance(error, TypeError) else ""
     if meant and not isinstance(error, NbfnError):
-        told = str(error).splitlines()[0]
-        raise ArgumentError(f"{type(module).__name__} at {scope}: {told}.{meant}") from error
+        reason = str(error).splitlines()[0]
+        raise ArgumentError(f"{type(module).__name__} at {scope}: {reason}.{meant}") from error
 
 
 def _initial_in_graph(
     module: KerasModule, template: Template, key: Any, args: Any, kwargs: Any
 ) -> list[Callable[[], Any]]:
-    """The initial values for a key that only the running graph knows.
+    """Returns the initial values for a key that is known only when the graph runs.
 
-    Keras seeds its initializers with numbers, so the layer is built there again, in Python.
+    Keras seeds its initializers with Python numbers, so the layer is built again in Python then.
     """
     inputs, options = map_leaves(symbol, list(args)), map_leaves(symbol, dict(kwargs))
     slots = template.slots.values()

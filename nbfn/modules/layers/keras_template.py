@@ -1,9 +1,8 @@
-"""Keras layers as templates: built once, without storage, and asked for their variables.
+"""Keras layers as templates: built once without storage, with a description of their variables.
 
-A Keras layer wants to own its variables. Here they are created in graphs that never run, so that
-they have names, shapes and initial-value functions, but no memory; a layer built like this serves
-every module of the same configuration. The values come from the module's scope, see
-``keras_layer``.
+A Keras layer owns its variables. Here they are created in graphs that never run, so they have
+names, shapes and initial-value functions but no memory. One such layer serves every module with the
+same configuration. The values come from the module's scope, see ``keras_layer``.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ _cache: OrderedDict[Hashable, Template] = OrderedDict()
 
 @dataclass(frozen=True)
 class Slot:
-    """One variable of a layer, and its place below the module.
+    """A variable of a layer, and its place below the module.
 
     Attributes:
       variable: the Keras variable.
       collection: ``"params"`` if trainable; else the module's choice, or ``"metrics"``.
       path: names from the module to the variable, such as ``("query", "kernel")``.
-      initial: makes its initial value.
+      initial: returns its initial value.
     """
 
     variable: Any
@@ -52,11 +51,11 @@ class Slot:
 
 @dataclass(frozen=True)
 class Template:
-    """A built layer whose variables' values are held elsewhere.
+    """A built layer whose variables' values are stored elsewhere.
 
     Attributes:
       layer: the Keras layer or model.
-      slots: by ``id(variable)``, each variable but the states of seed generators.
+      slots: each variable except the states of seed generators, by ``id(variable)``.
       lookups: the layers inside that have lookup tables.
     """
 
@@ -65,22 +64,22 @@ class Template:
     lookups: tuple[Any, ...]
 
     def __deepcopy__(self, _: Any) -> Template:
-        """Itself: it holds no values, and knows its variables by identity."""
+        """Returns itself: it holds no values, and identifies its variables by identity."""
         return self
 
 
 def is_seed_state(variable: Any) -> bool:
-    """Whether the Keras variable is the state of a seed generator."""
+    """Returns whether a Keras variable is the state of a seed generator."""
     return bool(variable.name == "seed_generator_state")
 
 
 def stands_for_itself(layer: Any) -> bool:
-    """Whether a layer holds what its config does not say: weights, or an adapted vocabulary."""
+    """Returns whether a layer has state beyond its config: weights, or an adapted vocabulary."""
     return bool(layer.built or layer.weights or isinstance(layer, _LOOKUPS))
 
 
 def pattern(layer: Any) -> Any:
-    """A copy of a layer from its config, which may be built; or the layer itself.
+    """Returns a copy of a layer from its config, to be built; or the layer itself if it has state.
 
     Raises:
       PartError: parts of it have weights and others have none yet.
@@ -94,7 +93,7 @@ def pattern(layer: Any) -> Any:
         )
     if stands_for_itself(layer):
         return layer
-    # The function of a Lambda is the user's own, so there is nothing to be safe from.
+    # `safe_mode` would refuse a Lambda's function, which here comes from the user's own layer.
     unsafe = {"safe_mode": False} if isinstance(layer, keras.layers.Lambda) else {}
     return type(layer).from_config(layer.get_config(), **unsafe)
 
@@ -106,20 +105,20 @@ def build(
 
     Args:
       factory: makes the layer; initial values are drawn from ``seed`` alone.
-      collection: where variables go that are not trainable.
+      collection: the collection of variables that are not trainable.
       seed: a non-negative integer.
       args: the inputs, of which only shapes and dtypes matter.
       kwargs: likewise; anything but tensors is passed on.
     """
     with _lock:
-        # Keras takes the default seed of each initializer from Python's generator.
+        # Keras draws the default seed of each initializer from Python's `random` (Keras 3.15).
         state = random.getstate()
         try:
             random.seed(seed)
             try:
                 layer, made = _build(factory, args, kwargs, stored=False)
             except TypeError:
-                # Some layers compute with their variables in build; those must be real.
+                # Some layers compute with their variables in `build`, which needs real variables.
                 random.seed(seed)
                 layer, made = _build(factory, args, kwargs, stored=True)
         finally:
@@ -140,7 +139,7 @@ def _template_of(layer: Any, collection: str, made: dict[int, Any]) -> Template:
 
 
 def _recurrent_states(layer: Any) -> Iterator[Any]:
-    """What stateful recurrent layers keep from call to call; Keras counts it among no variables."""
+    """Yields the states of stateful recurrent layers, which Keras does not list as variables."""
     for each in layer._flatten_layers():
         for state in keras.tree.flatten(getattr(each, "states", None)):
             if isinstance(state, keras.Variable):
@@ -148,7 +147,7 @@ def _recurrent_states(layer: Any) -> Iterator[Any]:
 
 
 def cached(key: Hashable, make: Callable[[], Template]) -> Template:
-    """The template for a key; the least recently used are forgotten."""
+    """Returns the template for a key; drops the least recently used ones."""
     with _lock:
         if key in _cache:
             _cache.move_to_end(key)
@@ -159,7 +158,7 @@ def cached(key: Hashable, make: Callable[[], Template]) -> Template:
 
 
 def remember(key: Hashable, template: Template) -> None:
-    """Keeps a template for a key."""
+    """Stores a template for a key."""
     with _lock:
         _cache[key] = template
         if len(_cache) > _CACHE_SIZE:
@@ -175,8 +174,8 @@ def _build(
         if stored:
             variable = next_creator(**options)
         else:
-            # In a graph of its own a variable has no storage. It also has no part in the function
-            # that may be traced just now, which would refuse to create it.
+            # In its own graph a variable has no storage, and the function that may be being traced
+            # does not refuse to create it.
             chosen = {k: v for k, v in options.items() if k in _VARIABLE_OPTIONS}
             value = options["initial_value"]
             if tf.is_tensor(value) and not tf.is_symbolic_tensor(value):
@@ -186,7 +185,7 @@ def _build(
         made[id(variable)] = (variable, options["initial_value"])
         return variable
 
-    # Whatever the layer computes and keeps must outlive a trace.
+    # Everything that the layer keeps must outlive a trace, if one is being made.
     with tf.init_scope(), tf.variable_creator_scope(create):
         layer = factory()
         if not layer.built:
@@ -196,7 +195,7 @@ def _build(
 
 
 def symbol(value: Any, _: Any) -> Any:
-    """A stand-in with the shape and dtype of a tensor or array."""
+    """Returns a symbolic tensor for a tensor or array; other values unchanged."""
     if tf.is_tensor(value) or hasattr(value, "__array__"):
         dtype = tf.as_dtype(value.dtype)
         return keras.KerasTensor(tuple(tf.TensorShape(value.shape)), dtype.name)
@@ -215,10 +214,10 @@ def _initial(variable: Any, made: dict[int, Any]) -> Callable[[], Any]:
 
 
 class _Names:
-    """Names for a layer's variables that depend on its structure only.
+    """Names for a layer's variables that depend only on its structure.
 
-    Keras numbers automatic names through the whole process (``dense_4``), so that they change when
-    a cell runs again. Here siblings of one base name are numbered in their order.
+    Keras numbers automatic names through the whole process (``dense_4``), so they change when a
+    cell runs again. Here siblings with the same base name are numbered in order.
     """
 
     def __init__(self, layer_name: str) -> None:

@@ -1,4 +1,4 @@
-"""The types of the arguments of Keras layers, which have no annotations, and their constants."""
+"""Types and constants of arguments of Keras layers, which have no annotations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TYPES: dict[str, Any] = {
     "target_shape": tuple[int, ...],
     "noise_shape": tuple[int | None, ...] | None,
 }
-"""The annotation of a field by the name of the argument; ``Any`` for all others."""
+"""The annotation of a field by the argument's name; ``Any`` for all others."""
 
 _ORDERS = {
     **dict.fromkeys(("nhwc", "nwc", "ndhwc"), "channels_last"),
@@ -49,7 +49,7 @@ _ORDERS = {
 
 
 def keras_data_format(value: Any) -> Any:
-    """Keras's constant for one of TensorFlow's: ``nhwc`` is ``channels_last``.
+    """Returns Keras's constant for one of TensorFlow's: ``channels_last`` for ``nhwc``.
 
     Raises:
       DataFormatError: it is neither TensorFlow's nor Keras's.

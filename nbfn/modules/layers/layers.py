@@ -67,17 +67,17 @@ __all__ = [
     "ZeroPadding2D",
 ]
 
-# Arguments of Keras layers that mean nothing here: names come from the module's place, seeds from
+# Arguments of Keras layers without meaning here: names come from the module's place, seeds from
 # random streams, and weights are neither quantized nor adapted in place.
 _LEFT_OUT = ("self", "name", "seed", "lora_rank", "lora_alpha", "quantization_config", "dtype")
 
 
 class KerasLayer(KerasModule):
-    """Base of the ready-made layers: the fields are the arguments of a Keras class.
+    """Base class of the ready-made layers: the fields are the arguments of a Keras class.
 
     Attributes:
       wraps: the Keras class.
-      keywords: its keyword for each field of another name.
+      keywords: its keyword for each field with another name.
     """
 
     wraps = keras.Layer
@@ -89,9 +89,9 @@ class KerasLayer(KerasModule):
 
     @nowrap
     def make_layer(self) -> Any:
-        """A new Keras layer with this module's fields."""
+        """Returns a new Keras layer with this module's fields."""
         fields = {n: self.__dict__[n] for n in self.__field_names__}
-        # With a name of its own it would be numbered by Keras, anew whenever a cell runs again.
+        # Without this name, Keras would number the layer differently each time that a cell runs.
         return self.wraps(
             name=snake_case(type(self).__name__),
             **{self.keywords.get(n, n): _for_keras(n, value) for n, value in fields.items()},
@@ -99,10 +99,10 @@ class KerasLayer(KerasModule):
 
 
 class _Embedding(KerasLayer):
-    """What an embedding does besides looking up."""
+    """An embedding that can also be used as an output layer."""
 
     def attend(self, query: Any) -> tf.Tensor:
-        """The scalar products of a query with all embeddings, as for a tied output layer.
+        """Computes the scalar products of a query with all embeddings, as for a tied output layer.
 
         Args:
           query: a float tensor of shape [..., features].
@@ -114,18 +114,19 @@ class _Embedding(KerasLayer):
         """
         scope = self._scope("attend")
         if not scope.has("params", "embeddings"):
-            self(tf.zeros([1], tf.int32))  # makes them, or says what is missing
+            # Makes them, or raises an error that says what is missing.
+            self(tf.zeros([1], tf.int32))
         query = tf.convert_to_tensor(query)
         table = tf.cast(scope.live("params", "embeddings"), query.dtype)
         return tf.einsum("...f,nf->...n", query, table)
 
 
 class _KeyedInitializer(keras.initializers.Initializer):  # type: ignore[misc]
-    """An initializer of nbfn as Keras calls one."""
+    """Adapts an initializer of nbfn to Keras."""
 
     def __init__(self, initializer: Initializer) -> None:
         self._initializer = initializer
-        # As in Keras's own: from Python's generator, which follows the module's key in a build.
+        # As in Keras, from Python's `random`, which is seeded with the module's key in a build.
         self._seed = random.getrandbits(63)
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> tf.Tensor:
@@ -136,7 +137,7 @@ def _for_keras(field: str, value: Any) -> Any:
     if field == "data_format":
         return keras_data_format(value)
     if isinstance(value, np.generic):
-        return value.item()  # Keras takes Python's numbers only
+        return value.item()  # Keras accepts Python numbers only
     return _KeyedInitializer(value) if isinstance(value, Initializer) else value
 
 
@@ -149,16 +150,16 @@ def layer(
     base: type[KerasLayer] = KerasLayer,
     leave_out: Sequence[str] = (),
 ) -> Any:
-    """A module class for a Keras class.
+    """Builds a module class for a Keras class.
 
     Args:
       name: the name of the module class.
       wraps: the Keras class.
       rename: a field's name for a keyword of the Keras class.
-      collection: where untrainable weights go.
+      collection: the collection of untrainable weights.
       takes_vectors: whether it can be called with one example, as in a function that is mapped.
       base: the base class.
-      leave_out: arguments of the Keras class that are no fields.
+      leave_out: arguments of the Keras class that do not become fields.
     """
     rename = rename or {}
     formatted = "data_format" in inspect.signature(wraps.__init__).parameters

@@ -1,4 +1,4 @@
-"""Names of parts: from the type, unique in their container, suffixed from 1.
+"""Names of parts: derived from the type, unique in their container, with suffixes from 1.
 
 Implements: Merlin Design Document, section "Naming".
 """
@@ -19,16 +19,15 @@ _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[0-9]+[A-Z]?(?![a-z])|[A-Z]?[a-z]+|[A
 
 
 def snake_case(name: str) -> str:
-    """``Conv2D`` as ``conv_2d``, ``ROIPooling`` as ``roi_pooling``."""
+    """Converts ``Conv2D`` to ``conv_2d`` and ``ROIPooling`` to ``roi_pooling``."""
     return "_".join(_WORDS.findall(name)).lower()
 
 
 def part_names(parts: Iterable[Any]) -> list[str]:
-    """The name of each part; one object in two places has one name.
+    """Returns the name of each part; one object in two places has one name.
 
-    The ``name=`` of a module is kept, and the others make way for it. A ``tf.Module`` of another
-    kind always has a name, so it cannot be told who chose it: such a name gets a suffix if it is
-    taken.
+    The ``name=`` of a module is kept, and other names avoid it. Another ``tf.Module`` always has a
+    name, which may be automatic, so it gets a suffix if the name is taken.
 
     Raises:
       NameInUseError: two different modules have the same ``name=``.
@@ -59,7 +58,7 @@ def _base(part: Any) -> str:
     if is_module(part):
         return snake_case(part._kind())
     if isinstance(part, tf.Module):
-        # It has none if its constructor did not call the base class's.
+        # It has no name if its constructor did not call the base class's.
         return getattr(part, "name", None) or snake_case(type(part).__name__)
     name = getattr(part, "__name__", None) or type(part).__name__
     return snake_case(name)

@@ -1,4 +1,4 @@
-"""Recurrent cells with their carry in and out, and ``nn.RNN``, which runs one over a sequence."""
+"""Recurrent cells with an explicit carry, and ``nn.RNN``, which runs one over a sequence."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nbfn.modules.variables.filters import FilterLike
 
 
 class Cell(KerasLayer):
-    """Base of the cells: ``carry, y = cell(carry, x)``.
+    """Base class of the cells: ``carry, y = cell(carry, x)``.
 
     Attributes:
-      states: where Keras's states stand in the carry; one that is alone is the carry.
+      states: positions of Keras's states in the carry; a single state is the carry itself.
     """
 
     states = (0,)
@@ -29,10 +29,10 @@ class Cell(KerasLayer):
 
     @wrap
     def __call__(self, carry: Any, inputs: Any, **options: Any) -> tuple[Any, Any]:
-        """One step.
+        """Runs one step.
 
         Args:
-          carry: as ``initialize_carry`` gives it, and as the last step returned it.
+          carry: the result of ``initialize_carry``, or the carry returned by the last step.
           inputs: a float tensor of shape [..., inputs].
           **options: the cell's call arguments, such as ``training=``.
 
@@ -51,14 +51,14 @@ class Cell(KerasLayer):
 
     @nowrap
     def initialize_carry(self, rng: Any, input_shape: Sequence[int | None]) -> Any:
-        """The first carry: zeros.
+        """Returns the first carry: zeros.
 
         Args:
-          rng: not used; where Flax takes a key.
+          rng: not used; Flax takes a key here.
           input_shape: the shape of the inputs of one step, [..., inputs].
 
         Returns:
-          What the cell takes as its carry, each tensor of shape [..., features].
+          The carry, each tensor of shape [..., features].
         """
         del rng
         dtype = keras.dtype_policies.get(self.__dict__["dtype"]).compute_dtype
@@ -75,7 +75,7 @@ def _shaped(tensor: Any, batch: Any, static: Any) -> Any:
 _OPTIONS: dict[str, Any] = {
     "rename": {"units": "features"},
     "base": Cell,
-    # Keras keeps the masks of one sequence in the cell, which serves many here.
+    # Keras caches the dropout masks of one sequence in the cell, which is shared here.
     "leave_out": ("dropout", "recurrent_dropout"),
 }
 LSTMCell = layer("LSTMCell", keras.layers.LSTMCell, **_OPTIONS)
@@ -89,8 +89,9 @@ class RNN(Module):
 
     Example::
 
+      x = tf.ones([2, 5, 3])  # [batch, time, inputs]
       lstm = nn.RNN(nn.LSTMCell(64))
-      variables = lstm.init(nn.key(0), x)  # x: [batch, time, inputs]
+      variables = lstm.init(nn.key(0), x)
       y = lstm.apply(variables, x)  # [batch, time, 64]
 
     Attributes:
@@ -132,17 +133,17 @@ class RNN(Module):
         reverse: bool | None = None,
         keep_order: bool | None = None,
     ) -> Any:
-        """Runs the cell from step to step.
+        """Runs the cell over all steps.
 
         Args:
           inputs: a tensor of shape [..., time, features], or [time, ..., features].
-          initial_carry: the first carry; by default what the cell's ``initialize_carry`` gives.
+          initial_carry: the first carry; by default the result of the cell's ``initialize_carry``.
           init_key: the key for ``initialize_carry``.
-          seq_lengths: integers of shape [...]: how long each sequence is. Outputs behind its end
-            are not defined, and its carry is the one at its end.
-          return_carry: in place of the attribute.
+          seq_lengths: integers of shape [...]: the length of each sequence. Outputs after its end
+            are undefined, and its final carry is the one at its end.
+          return_carry: overrides the attribute.
           time_major: likewise.
-          reverse: likewise. What is behind the end of a sequence stays there.
+          reverse: likewise. Padding after the end of a sequence stays there.
           keep_order: likewise.
 
         Returns:
@@ -194,7 +195,7 @@ def _step_with_carry(cell: Any, carry: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _flipped(steps: Any, lengths: Any, batch: int) -> Any:
-    """The sequences from end to start; what is behind their ends stays there."""
+    """Reverses the sequences; padding after their ends stays there."""
     if lengths is None:
         return tf.reverse(steps, [0])
     shape = tf.shape(steps)
@@ -204,7 +205,7 @@ def _flipped(steps: Any, lengths: Any, batch: int) -> Any:
 
 
 def _at_end(first: Any, carries: Any, lengths: Any, batch: int) -> Any:
-    """The carry at the end of each sequence; the first one where a sequence is empty."""
+    """Returns the carry at the end of each sequence; the first one for an empty sequence."""
     every = tf.concat([first[tf.newaxis], carries], 0)
     shape = tf.shape(first)
     rows = tf.reshape(every, tf.concat([tf.shape(every)[:1], [-1], shape[batch:]], 0))

@@ -1,1 +1,1 @@
-"""What happens below the base class when a module is initialized, applied or bound."""
+"""How modules are initialized, applied and bound, below the base class."""

@@ -1,9 +1,9 @@
-"""From templates to modules with variables: cloning, adoption of submodules, tracking.
+"""Attaches modules to variables: cloning, adoption of submodules, tracking by TensorFlow.
 
-A module is exactly defined by its construction arguments (Flax Module lifecycle, section
-"Cloning"), so a clone is the constructor called again. Modules among the arguments are *adopted*
-when the clone is attached to a scope: cloned, named after the field, and attached below it. The
-same instance in two places stays one module.
+A module is completely defined by its construction arguments (Flax Module lifecycle, section
+"Cloning"), so a clone is made by calling the constructor again. Modules among the arguments are
+*adopted* when the clone is attached to a scope: cloned, named after the field, and attached below
+it. An instance that occurs in two places stays one module.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from nbfn.modules.variables.variable_store import VariableStore
 
 
 class Life:
-    """The private state of one module instance, opaque to TensorFlow's attribute walks.
+    """The private state of one module instance, which TensorFlow does not traverse.
 
     Attributes:
       scope: its place in a store, or None if unbound.
       ready: whether ``setup`` has run.
       preparing: whether ``setup`` is running.
       built: whether construction is over, so that attributes are frozen.
-      owned: whether a running ``setup`` constructed it, so that it may be attached as it is.
+      owned: whether a running ``setup`` constructed it, so that it can be attached without cloning.
       names: names taken by ``setup`` and by adopted fields, which last as long as the instance.
-      children: bound submodules by name; shared by the instances that a compact method makes at
-        one path, call after call.
+      children: bound submodules by name; shared by the instances that a compact method makes at one
+        path, call after call.
       given: original values of the fields in which modules were adopted.
-      arguments: what a method of another module constructed it with.
-      carried: for a module that ``rebind`` made, what it did with each variable.
+      arguments: the arguments with which a method of another module constructed it.
+      carried: for the result of ``rebind``, what happened to each variable.
       template: for an unbound module, the private instance on which ``declare`` and ``setup`` ran
         for inspection, by hook.
     """
 
     def __init__(self) -> None:
-        """The state of a module under construction."""
+        """Creates the state of a module under construction."""
         self.scope: Scope | None = None
         self.ready = False
         self.preparing = False
@@ -67,10 +67,10 @@ class Life:
 def clone(
     module: Any, updates: Mapping[str, Any] | None = None, parent: Any = None, **identity: Any
 ) -> Any:
-    """A new instance with the same arguments, except for the updates; unbound without a parent."""
+    """Returns a new instance with the same arguments except for updates; unbound by default."""
     arguments = {**init_fields(module), **(updates or {})}
     scope = module._life.scope
-    if scope is None or not scope.path:  # below the root a name says where the module was attached
+    if scope is None or not scope.path:  # below the root, the name depends on the place
         identity.setdefault("name", module.name)
     made = type(module)(**arguments, parent=parent, **identity)
     check_built(made)
@@ -78,7 +78,7 @@ def clone(
 
 
 def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
-    """The value with every bound module replaced by an unbound clone; sharing is kept."""
+    """Replaces every bound module in a value by an unbound clone; keeps sharing."""
     memo = {} if memo is None else memo
     if not any(is_bound(m) for m in modules_in(value)):
         return value
@@ -96,7 +96,7 @@ def unbound(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 
 def check_built(module: Any) -> None:
-    """Raises `PostInitError` if the class's own initializer did not reach the base class."""
+    """Raises `PostInitError` if the class's initializer did not call that of the base class."""
     if module._life.built:
         return
     cls = type(module)
@@ -121,7 +121,7 @@ def _parameters(function: Any) -> list[inspect.Parameter]:
 
 
 def _as_field(parameter: inspect.Parameter, module: Any) -> str:
-    """A parameter of ``__init__`` as the field of a class, with the type that its value has."""
+    """Formats a parameter of ``__init__`` as a field of a class, with the type of its value."""
     kind = parameter.annotation
     if kind is parameter.empty:
         value = module.__dict__.get(parameter.name)
@@ -132,7 +132,7 @@ def _as_field(parameter: inspect.Parameter, module: Any) -> str:
 
 
 def attach(module: Any, scope: Scope, tracked: bool = True) -> None:
-    """Gives the module its place: adopts its field modules and tracks its variables."""
+    """Attaches a module to its scope: adopts modules in fields and tracks the variables."""
     life = module._life
     life.scope = scope
     for name, value in init_fields(module).items():
@@ -149,7 +149,7 @@ def attach(module: Any, scope: Scope, tracked: bool = True) -> None:
 
 
 def adopt(parent: Any, module: Any, name: str) -> Any:
-    """Makes a module that came from elsewhere a submodule; returns the attached instance."""
+    """Makes a module from elsewhere a submodule; returns the attached instance."""
     life = module._life
     if life.scope is not None:
         return module
@@ -157,7 +157,7 @@ def adopt(parent: Any, module: Any, name: str) -> Any:
     store = parent._life.scope.store
     if id(module) in store.adopted:
         return store.adopted[id(module)][1]
-    # A module made in this very setup is ours already; others may belong to several parents.
+    # A module made in this setup has no other parent; others are cloned, as they may have several.
     made = module if life.owned else clone(module)
     claim(parent, name, made)
     store.adopted[id(module)] = (module, made)
@@ -168,7 +168,7 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
     """Attaches a module below its parent under a name.
 
     Raises:
-      NameInUseError: the parent already has something of that name.
+      NameInUseError: the parent already has something with that name.
       AutoNameError: the name is automatic, and the variables there were made for a module of
         another type or configuration.
     """
@@ -190,7 +190,7 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
         )
     names.take(name, None)
     if same:
-        # A compact method constructs its children anew in each call; they are the same children.
+        # A compact method constructs its children again in each call; they share the known state.
         module._life.children = known._life.children
     if not same or type(known) is not type(module):
         life.children[name], same = module, False
@@ -198,7 +198,7 @@ def claim(parent: Any, name: str, module: Any, auto: bool = False) -> None:
 
 
 def track(module: Any) -> None:
-    """Lets TensorFlow see the variables: checkpoints, SavedModels, enclosing ``tf.Module``s."""
+    """Exposes the variables to TensorFlow: checkpoints, SavedModels, enclosing ``tf.Module``s."""
     scope = module._life.scope
     assert isinstance(scope.store, VariableStore)
     for name, tree in (("_state", scope.tree()), ("_rngs", scope.store.rng_variables())):
@@ -208,11 +208,14 @@ def track(module: Any) -> None:
 
 
 def _show(module: Any, name: str, value: Any) -> None:
-    """Sets an attribute that TensorFlow follows."""
+    """Sets an attribute that TensorFlow tracks."""
     life = module._life
-    preparing, life.preparing = life.preparing, True  # TensorFlow's probes are no first use
+    # TensorFlow's attribute reads must not run `setup`.
+    preparing, life.preparing = life.preparing, True
     try:
-        # The setter of tf.Module wraps dicts and follows what is inside; ours would not.
+        # The setter of tf.Module wraps dicts and tracks their contents; `Template.__setattr__` does
+        # not.
+
         tf.Module.__setattr__(module, name, value)
     finally:
         life.preparing = preparing
@@ -225,9 +228,9 @@ def _adopted_name(parent: Any, module: Any, name: str) -> str:
 
 
 def _track_foreign(module: Any) -> None:
-    """Lets TensorFlow follow the modules in fields whose variables are their own affair.
+    """Makes TensorFlow track modules in fields that manage their own variables.
 
-    These are ``tf.Module``s of other kinds, and modules that were bound before.
+    These are other ``tf.Module``s, and modules that were already bound.
     """
     store = module._life.scope.store
     held = {
@@ -239,8 +242,8 @@ def _track_foreign(module: Any) -> None:
     }
     if held:
         hold(module, held)
-    # TensorFlow's walk over attributes fails at dicts like {1: ..., "a": ...}. What such a field
-    # holds is among the children and the held.
+    # TensorFlow's traversal of attributes fails at dicts like {1: ..., "a": ...} (TensorFlow 2.21).
+    # The contents of such a field are among the children and the held parts.
     unsorted = {name for name, value in init_fields(module).items() if not _is_sorted(value)}
     if unsorted:
         ignored = type(module)._TF_MODULE_IGNORED_PROPERTIES | unsorted
@@ -256,7 +259,7 @@ def _is_sorted(value: Any) -> bool:
 
 
 def hold(module: Any, parts: Mapping[str, Any]) -> None:
-    """Lets TensorFlow follow, from a bound module and those above it, what no variable holds.
+    """Makes TensorFlow track parts from a bound module and its parents.
 
     Args:
       module: the module that uses the parts.
@@ -270,7 +273,7 @@ def hold(module: Any, parts: Mapping[str, Any]) -> None:
 
 
 def hold_all(module: Any, name: str, value: Any) -> None:
-    """The same for whatever TensorFlow follows in a value that ``setup`` keeps as an attribute."""
+    """Does the same for everything that TensorFlow tracks in an attribute set by ``setup``."""
     parts = {
         f"{name}_{i}": part
         for i, (_, part) in enumerate(leaves(value))
@@ -281,10 +284,10 @@ def hold_all(module: Any, name: str, value: Any) -> None:
 
 
 def is_stored(value: Any, scope: Any) -> bool:
-    """Whether the value is a variable that TensorFlow sees already, in the module's state."""
+    """Returns whether a value is a variable in the module's state, which is already tracked."""
     return isinstance(value, tf.Variable) and any(value is leaf for _, leaf in leaves(scope.tree()))
 
 
 def is_bound(module: Any) -> bool:
-    """Whether a module has variables, for good or for one `apply`."""
+    """Returns whether a module has variables, permanently or for one `apply`."""
     return module._life.scope is not None

@@ -1,4 +1,4 @@
-"""Who is running: the stack of module methods on this thread, which gives the implicit parent."""
+"""The stack of running module methods on this thread, which defines implicit parents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nbfn.modules.lifecycle.naming import Names
 
 
 class Table:
-    """What one run of ``setup`` (or ``declare``, or a compact method) declares.
+    """The declarations of one run of ``setup``, ``declare`` or a compact method.
 
-    It lasts as long as the outermost such call, so a second call starts counting at ``Dense_0``
-    again and finds the same variables; two threads never share one.
+    It lasts as long as the outermost such call, so a second call counts from ``Dense_0`` again and
+    finds the same variables. Threads never share one.
 
     Attributes:
       kind: ``"declare"``, ``"setup"`` or ``"compact"``.
@@ -24,36 +24,36 @@ class Table:
     __slots__ = ("kind", "names")
 
     def __init__(self, kind: str) -> None:
-        """An empty table."""
+        """Creates an empty table."""
         self.kind = kind
         self.names = Names()
 
 
 class Context(threading.local):
-    """What runs on one thread.
+    """The module methods that run on one thread.
 
     Attributes:
-      modules: the modules whose methods run, the innermost last; None is a barrier: modules made
-        above it have no implicit parent.
+      modules: the modules whose methods run, the innermost last; None is a barrier, above which new
+        modules have no implicit parent.
       tables: the open tables, by the id of their module.
       interceptors: the functions around methods, the outermost first.
-      noting: where the shapes of the running call are noted; None if they are known.
+      noting: where the shapes of the running call are recorded; None if they are known.
     """
 
     def __init__(self) -> None:
-        """Nothing runs."""
+        """Creates a context in which nothing runs."""
         self.modules: list[Any] = []
         self.tables: dict[int, Table] = {}
         self.interceptors: list[Any] = []
         self.noting: dict[Any, Any] | None = None
 
 
-# Code that runs in each call reads it directly; the functions below say what is meant.
+# Code that runs in each call accesses it directly; other code uses the functions below.
 here = Context()
 
 
 def current_module() -> Any:
-    """The module whose method runs innermost on this thread, or None."""
+    """Returns the module whose method runs innermost on this thread, or None."""
     modules = here.modules
     return modules[-1] if modules else None
 
@@ -69,12 +69,12 @@ def entered(module: Any) -> Iterator[None]:
 
 
 def table_of(module: Any) -> Table | None:
-    """The open table of a module: where it may declare now; None if it may not."""
+    """Returns the open table of a module, in which it may declare; None if it may not."""
     return here.tables.get(id(module))
 
 
 def swap_table(module: Any, table: Table | None) -> Table | None:
-    """Opens ``table`` for the module (None: closes) and returns the one that was open."""
+    """Opens ``table`` for the module (None: closes it); returns the table that was open."""
     previous = here.tables.pop(id(module), None)
     if table is not None:
         here.tables[id(module)] = table

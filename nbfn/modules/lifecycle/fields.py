@@ -1,4 +1,4 @@
-"""The fields of module classes, and modules among their values."""
+"""The fields of module classes, and modules in their values."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
 
     @functools.wraps(construct)
     def init(self: Any, /, *args: Any, **kwargs: Any) -> None:
-        if not self.__dict__["_life"].built:  # else it is the child of an earlier call
+        if not self.__dict__["_life"].built:  # otherwise it is the child of an earlier call
             try:
-                init.__wrapped__(self, *args, **kwargs)  # what autoreload changes; see methods.wrap
+                init.__wrapped__(self, *args, **kwargs)  # autoreload replaces it; see methods.wrap
             except TypeError as error:
                 unknown = [n for n in kwargs if n not in cls.__dataclass_fields__]  # type: ignore[attr-defined]
                 if unknown and not isinstance(error, NbfnError):
@@ -45,7 +45,7 @@ def make_dataclass(cls: type, kw_only: bool = False) -> None:
 
 
 def own_init(cls: Any) -> Any | None:
-    """The ``__init__`` that a class, or one that it derives from, has written itself."""
+    """Returns the ``__init__`` that a class, or one of its bases, defines itself."""
     init = cls.__init__
     while hasattr(init, "__wrapped__"):
         init = init.__wrapped__
@@ -64,7 +64,7 @@ def _no_argument(cls: Any, unknown: list[str]) -> ArgumentError:
 
 
 def _keep_arguments(module: Any, construct: Any, args: Any, kwargs: Any) -> None:
-    """Keeps the arguments that ``__post_init__`` replaced: a clone is made from these again."""
+    """Keeps the arguments that ``__post_init__`` replaced, for making clones."""
     arguments = inspect.signature(construct).bind(module, *args, **kwargs).arguments
     for name in module.__field_names__:
         before, now = arguments.get(name, _ABSENT), module.__dict__.get(name)
@@ -76,12 +76,12 @@ def _keep_arguments(module: Any, construct: Any, args: Any, kwargs: Any) -> None
 
 
 def is_module(value: Any) -> bool:
-    """Whether the value is an nbfn module (and no class)."""
+    """Returns whether a value is an instance of an nbfn module."""
     return hasattr(type(value), "__field_names__")
 
 
 def holds_modules(value: Any) -> bool:
-    """Whether a value is a module or a container with one somewhere inside."""
+    """Returns whether a value is a module or a container with a module inside."""
     if is_module(value):
         return True
     if isinstance(value, Mapping):
@@ -90,9 +90,10 @@ def holds_modules(value: Any) -> bool:
 
 
 def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
-    """Replaces the modules in nested containers by ``fn(module, name)``; freezes the containers.
+    """Replaces modules in nested containers by ``fn(module, name)``; makes containers immutable.
 
-    The second of ``self.layers = [a, b]`` is ``layers_1``; the dict entry ``"x"`` is ``layers_x``.
+    The second item of ``self.layers = [a, b]`` is ``layers_1``; the dict entry ``"x"`` is
+    ``layers_x``.
     """
     if is_module(value):
         return fn(value, name)
@@ -107,15 +108,15 @@ def map_modules(fn: Callable[[Any, str], Any], value: Any, name: str) -> Any:
 
 
 def init_fields(module: Any) -> dict[str, Any]:
-    """The construction arguments of a module, without ``parent`` and ``name``."""
+    """Returns the construction arguments of a module, without ``parent`` and ``name``."""
     held = module.__dict__
-    # A field that the class got by autoreload has its default in instances from before.
+    # Instances made before autoreload added a field to the class have its default.
     own = {n: held[n] if n in held else getattr(type(module), n) for n in module.__field_names__}
     return {**own, **module._life.given}
 
 
 def modules_in(value: Any) -> list[Any]:
-    """The modules in nested containers."""
+    """Returns the modules in nested containers."""
     found: list[Any] = []
     map_modules(lambda m, _: found.append(m), value, "")
     return found

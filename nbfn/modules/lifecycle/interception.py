@@ -1,4 +1,4 @@
-"""Functions around every method of every module: ``nn.intercept_methods``, and captured outputs."""
+"""``nn.intercept_methods``: functions around all module methods; and captured outputs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Interceptor = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], "In
 
 @dataclass(frozen=True)
 class Intercepted:
-    """What an interceptor is told of a call.
+    """An intercepted call.
 
     Attributes:
       module: the module whose method is called.
       method_name: the method's name.
-      orig_method: the method as the class defines it, bound to the module; calling it passes by
-        all interceptors.
+      orig_method: the method as the class defines it, bound to the module; calling it bypasses all
+        interceptors.
     """
 
     module: Any
@@ -38,12 +38,12 @@ def intercept_methods(interceptor: Interceptor) -> Iterator[None]:
     """Puts a function around the methods of all modules, on this thread, in a ``with`` block.
 
     Methods marked with ``nn.nowrap``, properties and special methods other than ``__call__`` are
-    not intercepted. Of nested blocks the outermost function is called first.
+    not intercepted. With nested blocks, the outermost function is called first.
 
     Args:
       interceptor: called as ``interceptor(next_fun, args, kwargs, context)``, where ``context`` has
-        ``module``, ``method_name`` and ``orig_method``; returns what the method should return,
-        for instance ``next_fun(*args, **kwargs)``.
+        ``module``, ``method_name`` and ``orig_method``; returns what the method should return, for
+        instance ``next_fun(*args, **kwargs)``.
 
     Implements: Flax Linen, ``nn.intercept_methods``.
     """
@@ -56,15 +56,15 @@ def intercept_methods(interceptor: Interceptor) -> Iterator[None]:
 
 
 def around(module: Any, fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The method with everything that is to happen around it, called in the same way."""
+    """Returns a function that calls a method through all interceptors."""
 
     def original(*args: Any, **kwargs: Any) -> Any:
         return call_as_here(fn, (module, *args), kwargs)
 
-    told = Intercepted(module, name, original)
+    intercepted = Intercepted(module, name, original)
     chain: Callable[..., Any] = original
     for interceptor in reversed(context.here.interceptors):
-        chain = _step(interceptor, chain, told)
+        chain = _step(interceptor, chain, intercepted)
 
     def call(_: Any, *args: Any, **kwargs: Any) -> Any:
         output = chain(*args, **kwargs)
@@ -75,16 +75,16 @@ def around(module: Any, fn: Callable[..., Any], name: str) -> Callable[..., Any]
 
 
 def _step(
-    interceptor: Interceptor, following: Callable[..., Any], told: Intercepted
+    interceptor: Interceptor, following: Callable[..., Any], intercepted: Intercepted
 ) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        return call_as_here(interceptor, (following, args, kwargs, told), {})
+        return call_as_here(interceptor, (following, args, kwargs, intercepted), {})
 
     return call
 
 
 def _keep(module: Any, name: str, output: Any) -> None:
-    """Sows the output if somebody asked for the outputs of such calls."""
+    """Sows the output if outputs of such calls are requested."""
     scope = module._life.scope
     wanted = None if scope is None else scope.store.wanted
     if wanted is not None and wanted(module, name) and _is_value(output):
@@ -100,7 +100,7 @@ def _is_value(output: Any) -> bool:
 
 
 def wanted_outputs(spec: Any) -> Callable[[Any, str], bool] | None:
-    """Which outputs are captured, from what a user may write.
+    """Returns a predicate for captured outputs.
 
     Args:
       spec: False for none, True for those of ``__call__``, or a function of module and method name.

@@ -1,7 +1,7 @@
-"""What each module took and gave in the last call, for the tree in a notebook.
+"""The types of each module's inputs and outputs in the last call, for the tree in a notebook.
 
-Shapes are noted when a bound module is called from outside with other shapes than the time before,
-so that the calls in between cost next to nothing. Nothing is kept of the tensors themselves.
+They are recorded when a bound module is called from outside with other shapes than before, so other
+calls cost almost nothing. No tensors are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nbfn.text import tensor_type
 
 
 def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Has this call from outside noted if its shapes are new."""
+    """Starts recording a call from outside if its shapes are new."""
     store: Any = scope.store
     try:
         given = [getattr(value, "shape", None) for value in args]
@@ -30,13 +30,13 @@ def begin(scope: Scope, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if known is not None and len(known) == len(given) and all(map(_same, known, given)):
             return
         store.called[scope.path] = given
-    except Exception:  # arguments may be anything, and what only looks on breaks no call
+    except Exception:  # arguments may be anything, and recording must not break a call
         return
     context.here.noting = store.shapes
 
 
 def noted(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, which also notes what it takes and gives."""
+    """Returns a method that also records its inputs and outputs."""
 
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
         output = call_as_here(fn, (module, *args), kwargs)
@@ -47,15 +47,15 @@ def noted(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def note(module: Any, args: Any, kwargs: Any, output: Any) -> None:
-    """Keeps what a module took and gave."""
+    """Records the types of a module's inputs and outputs."""
     noting, scope = context.here.noting, module._life.scope
     if noting is not None and scope is not None:
-        with contextlib.suppress(Exception):  # for the same reason
+        with contextlib.suppress(Exception):  # recording must not break a call
             noting[scope.path] = (shown([list(args), kwargs]), shown(output))
 
 
 def shown(value: Any) -> str:
-    """The dtypes and shapes of the tensors and arrays in nested containers."""
+    """Formats the dtypes and shapes of tensors and arrays in nested containers."""
     return ", ".join(_one(leaf) for leaf in _tensors(value))
 
 

@@ -1,6 +1,6 @@
-"""What is put around a module's methods: context, lazy setup, compact declarations.
+"""Wraps the methods of modules: context, lazy setup, compact declarations.
 
-AutoGraph leaves the wrapper alone, as all of nbfn, and converts the user's method inside.
+AutoGraph does not convert the wrapper, which belongs to nbfn, but the method inside.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def compact(fn: F) -> F:
 
     Submodules are bound as they are constructed, and named ``Dense_0``, ``Dense_1``, ... in the
     order of construction unless ``name=`` says otherwise. Calling the method again finds the same
-    variables. Compact methods may call each other and ``super()``: they count on together.
+    variables. Compact methods may call each other and ``super()``; they share the numbering.
 
     Implements: Flax Module lifecycle, section "Compact Modules".
     """
@@ -37,12 +37,12 @@ def compact(fn: F) -> F:
 
 
 def compact_if_bound(fn: F) -> F:
-    """Like ``compact``, but the method also runs on an unbound module, as any other does."""
+    """Like ``compact``, but the method also runs on an unbound module."""
     return cast("F", wrap(fn, compact=None))
 
 
 def nowrap(fn: F) -> F:
-    """Leaves a method as it is: no lazy setup, no context of its own.
+    """Leaves a method without lazy setup and without its own context.
 
     It can be called on an unbound module, and submodules that it constructs belong to its caller.
     """
@@ -57,18 +57,18 @@ def enters(fn: F) -> F:
 
 
 def is_entered(fn: Any) -> bool:
-    """Whether a function of a module enters the module itself, so that nobody else should."""
+    """Returns whether a function enters the module itself, so that callers must not."""
     return hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_enters__")
 
 
 def wrap(
     fn: Callable[..., Any], compact: bool | None = False, label: str | None = None
 ) -> Callable[..., Any]:
-    """The method as a module runs it."""
+    """Wraps a method as a module runs it."""
     label = label or fn.__name__
 
-    # IPython's autoreload changes attributes of functions, but not what a closure holds: so what
-    # is called is always `__wrapped__`.
+    # IPython's autoreload changes attributes of functions, but not closures (IPython 9). So the
+    # wrapper always calls `__wrapped__`.
     @wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         call = enter(self, label, compact, method.__wrapped__, args, kwargs)
@@ -78,26 +78,26 @@ def wrap(
             leave(self, call)
 
     if method.__name__ == "<lambda>":
-        method.__name__ = "call"  # AutoGraph would look for a lambda in this file
+        method.__name__ = "call"  # otherwise AutoGraph looks for a lambda in this file
     method.__nbfn_wrapped__ = True  # type: ignore[attr-defined]
     return method
 
 
-# What to call in the method's place, the open name scope, whether a table was opened, and which
-# one was open before.
+# The function to call instead of the method, the open name scope, whether a table was opened, and
+# the table that was open before.
 Entered = tuple[Callable[..., Any], Any, bool, "context.Table | None"]
 
 
 def enter(
     module: Any, label: str, compact: bool | None, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Entered:
-    """Before a method runs: runs ``setup`` if it is due and makes the module the current one.
+    """Prepares the run of a method: runs ``setup`` if necessary and makes the module current.
 
-    A method that is ``compact`` may declare; None says that it may, but need not be able to.
+    With ``compact``, the method may declare; None means that it may, but also runs unbound.
 
     Returns:
-      First what to call in the method's place, a function of the module and the arguments; all of
-      it is for ``leave``.
+      The function to call instead of the method, with the module and the arguments, and further
+      state for ``leave``.
 
     Raises:
       UnboundModuleError: a compact method of an unbound module.
@@ -138,7 +138,7 @@ def enter(
 
 
 def leave(module: Any, call: Entered) -> None:
-    """After a method has run, or failed: undoes ``enter``."""
+    """Undoes ``enter`` after a method has run or failed."""
     here = context.here
     _, scope_name, opened, previous = call
     if opened:
@@ -156,7 +156,7 @@ def leave(module: Any, call: Entered) -> None:
 def _name_scope(module: Any, label: str) -> Any:
     name = module.__dict__["name"] or type(module).__name__
     text = name if label == "__call__" else f"{name}.{label}"
-    # A module's name may hold characters that an operation's may not.
+    # A module's name may contain characters that names of operations may not.
     allowed = re.sub(r"[^A-Za-z0-9_.-]", "_", text).lstrip("_-")
     opened = tf.name_scope(allowed or "module")
     opened.__enter__()
@@ -164,7 +164,7 @@ def _name_scope(module: Any, label: str) -> Any:
 
 
 def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
-    """``setup`` (or ``declare``) as a module runs it: once, and only when it is due."""
+    """Wraps ``setup`` or ``declare`` so that it runs once, when needed."""
 
     @wraps(fn)
     def method(self: Any) -> None:
@@ -186,7 +186,7 @@ def wrap_setup(fn: Callable[..., Any], kind: str) -> Callable[..., Any]:
 
 
 def wrap_property(prop: property, owner: str) -> property:
-    """A property whose own ``AttributeError`` is not mistaken for a missing attribute."""
+    """Wraps a property so that its ``AttributeError`` is not taken for a missing attribute."""
     getter = prop.fget
     if getter is None:
         return prop
@@ -204,7 +204,7 @@ def wrap_property(prop: property, owner: str) -> property:
 
 
 def reraise_hidden(descriptor: Any, module: Any, name: str) -> None:
-    """Asks a descriptor again, and says what its ``AttributeError`` was in a `PropertyError`."""
+    """Calls a descriptor again, and raises its ``AttributeError`` as a `PropertyError`."""
     try:
         descriptor.__get__(module, type(module))
     except AttributeError as error:
@@ -214,7 +214,7 @@ def reraise_hidden(descriptor: Any, module: Any, name: str) -> None:
 
 
 def wrap_class(cls: type) -> None:
-    """Wraps what a module class itself defines."""
+    """Wraps the methods and properties that a module class itself defines."""
     for name, value in list(vars(cls).items()):
         if isinstance(value, property):
             setattr(cls, name, wrap_property(value, cls.__name__))
@@ -223,12 +223,12 @@ def wrap_class(cls: type) -> None:
 
 
 def wrapped(name: str, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """What a class has in the place of a method of the user's."""
+    """Returns the wrapper of a method."""
     return wrap_setup(fn, name) if name in ("setup", "declare") else wrap(fn)
 
 
 def is_exempt(name: str, fn: Callable[..., Any]) -> bool:
-    """Whether a function of a class is none that is wrapped, or is wrapped already."""
+    """Returns whether a function of a class must not be wrapped, or is already."""
     if hasattr(fn, "__nbfn_wrapped__") or hasattr(fn, "__nbfn_nowrap__"):
         return True
     return name != "__call__" and name.startswith("__") and name.endswith("__")

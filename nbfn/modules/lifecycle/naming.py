@@ -1,4 +1,4 @@
-"""Names inside one module: automatic ones, reservations, and what makes two modules alike."""
+"""Names inside one module: automatic names, reservations, and comparison of modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASSIGNING = tuple(dis.opmap[name] for name in ("STORE_DEREF", "STORE_GLOBAL"))
 
 
 class Names:
-    """The names that the declarations of one module have taken.
+    """The names taken by the declarations of one module.
 
     A submodule conflicts with anything of its name; two variables conflict only within one
     collection.
@@ -29,21 +29,22 @@ class Names:
     __slots__ = ("_counts", "_taken")
 
     def __init__(self) -> None:
-        """No name is taken."""
+        """Creates an empty set of names."""
         self._taken: dict[str, tuple[str | None, ...]] = {}
         self._counts: dict[str, int] = {}
 
     def copy(self) -> Names:
-        """Names of its own that start with what is taken here."""
+        """Returns a copy."""
         made = Names()
         made._taken = self._taken.copy()
         made._counts = self._counts.copy()
         return made
 
     def for_a_run(self) -> Names:
-        """The names that a run of a transformed function starts with.
+        """Returns the names with which a run of a transformed function starts.
 
-        It may declare anew what the method around it has declared: those are the same variables.
+        The run may declare again what the surrounding method has declared: these are the same
+        variables.
         """
         made = Names()
         made._taken = {name: (None,) for name, held in self._taken.items() if None in held}
@@ -51,7 +52,7 @@ class Names:
         return made
 
     def add(self, others: Names) -> None:
-        """Takes what others have taken, too."""
+        """Adds the names that others have taken."""
         for name, held in others._taken.items():
             self._taken[name] = tuple(
                 {**dict.fromkeys(self._taken.get(name, ())), **dict.fromkeys(held)}
@@ -60,25 +61,25 @@ class Names:
             self._counts[name] = max(count, self._counts.get(name, 0))
 
     def next_auto(self, cls: type) -> str:
-        """What ``auto`` will answer, unless that name is taken."""
+        """Returns the next result of ``auto``, unless that name is taken."""
         return f"{cls.__name__}_{self._counts.get(cls.__name__, 0)}"
 
     def count(self, cls: type) -> None:
-        """Goes on to the class's next automatic name."""
+        """Advances to the class's next automatic name."""
         self._counts[cls.__name__] = self._counts.get(cls.__name__, 0) + 1
 
     def auto(self, cls: type) -> str:
-        """The next automatic name for a class: ``Dense_0``, ``Dense_1``, ..."""
+        """Returns the next automatic name for a class: ``Dense_0``, ``Dense_1``, ..."""
         while True:
             index = self._counts.get(cls.__name__, 0)
             self._counts[cls.__name__] = index + 1
             name = f"{cls.__name__}_{index}"
-            # An explicit name may look automatic; it keeps its place and the count goes on.
+            # An explicit name may look like an automatic one; then that number is skipped.
             if name not in self._taken:
                 return name
 
     def twin(self, name: str) -> bool:
-        """Whether the name belongs to a method, which may be called again."""
+        """Returns whether the name belongs to a method, which may be called again."""
         return _TWIN in self._taken.get(name, ())
 
     def take_twin(self, name: str) -> None:
@@ -86,11 +87,11 @@ class Names:
         self._taken[name] = (None, _TWIN)
 
     def held(self) -> dict[str, tuple[str | None, ...]]:
-        """By name, the collections (None: a submodule) that have it."""
+        """Returns the collections that have each name; None stands for a submodule."""
         return self._taken
 
     def taken(self, name: str, collection: str | None) -> bool:
-        """Whether a variable of the collection (None: a submodule) may not have the name."""
+        """Returns whether a name is taken for a variable of the collection (None: a submodule)."""
         held = self._taken.get(name)
         if held is None:
             return False
@@ -103,7 +104,7 @@ class Names:
             self._taken[name] = (*held, collection)
 
     def take_free(self, name: str, collection: str | None, lasting: Names) -> bool:
-        """Takes a name unless it is taken here or in ``lasting``; whether it did."""
+        """Takes a name unless it is taken here or in ``lasting``; returns whether it did."""
         taken = self._taken
         if name not in taken and name not in lasting._taken:
             taken[name] = (collection,)
@@ -115,7 +116,7 @@ class Names:
 
 
 def name_in_use(owner: Any, name: str, collection: str | None, *declared: Names) -> NameInUseError:
-    """The error for a collision.
+    """Returns the error for a name collision.
 
     Args:
       owner: the module that wants to declare.
@@ -139,7 +140,7 @@ def _kind_of(collection: str | None) -> str:
 
 
 def alike(a: Any, b: Any, exact: bool = False) -> bool:
-    """Whether two modules have the same type and configuration (see ``configuration``)."""
+    """Returns whether two modules have the same type and ``configuration``."""
     return _is_same_class(type(a), type(b)) and all(
         a.__dict__[n] is b.__dict__[n]
         or configuration(a.__dict__[n], exact) == configuration(b.__dict__[n], exact)
@@ -148,7 +149,7 @@ def alike(a: Any, b: Any, exact: bool = False) -> bool:
 
 
 def _is_same_class(a: Any, b: Any) -> bool:
-    """Whether two classes are one, or the same one from a cell that ran again."""
+    """Returns whether two classes are the same, or versions of one from a cell that ran again."""
     return a is b or (
         (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
         and a.__field_names__ == b.__field_names__
@@ -156,10 +157,10 @@ def _is_same_class(a: Any, b: Any) -> bool:
 
 
 def assigned(code: types.CodeType) -> frozenset[str]:
-    """The names of enclosing functions and globals that code assigns."""
+    """Returns the names of enclosing functions and globals that code assigns."""
     inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
     found = frozenset().union(*map(assigned, inner)) if inner else frozenset[str]()
-    if any(operation in code.co_code[::2] for operation in _ASSIGNING):  # else it costs too much
+    if any(operation in code.co_code[::2] for operation in _ASSIGNING):  # disassembling is slow
         named = (i for i in dis.get_instructions(code) if i.opcode in _ASSIGNING)
         found |= {str(i.argval) for i in named}
     return found
@@ -168,22 +169,22 @@ def assigned(code: types.CodeType) -> frozenset[str]:
 def configuration(
     value: Any, exact: bool = True, _inside: frozenset[int] = frozenset()
 ) -> Hashable:
-    """Returns a value by which two configurations compare equal when they are written alike.
+    """Returns a hashable value that is equal for configurations written in the same way.
 
-    Functions written at one place are alike (a lambda in a compact method is a new object in each
-    call), Keras objects are alike when their configs are, modules when their fields are.
+    Functions defined at the same place are equal (a lambda in a compact method is a new object in
+    each call); Keras objects are equal if their configs are; modules, if their fields are.
 
     Args:
       value: a field's value.
-      exact: whether tensors and arrays differ by value and other objects by identity; otherwise
-        the former differ by dtype and shape, the latter by type.
+      exact: whether tensors and arrays differ by value and other objects by identity; otherwise the
+        former differ by dtype and shape, the latter by type.
 
     Returns:
       Something hashable.
     """
     if isinstance(value, (str, bytes, int, float, bool, complex, type(None), type)):
         return (type(value), value)
-    if id(value) in _inside:  # a recursive function is in its own closure
+    if id(value) in _inside:  # the closure of a recursive function contains it
         return (type(value),)
     inside = _inside | {id(value)}
 
@@ -197,7 +198,7 @@ def configuration(
     if isinstance(value, (set, frozenset)):
         return ("set", frozenset(again(v) for v in value))
     if isinstance(value, types.FunctionType):
-        # What a function assigns itself is no setting of it.
+        # A variable that the function assigns is not part of its configuration.
         written = assigned(value.__code__)
         cells = again({n: held for n, held in closure(value).items() if n not in written})
         return (value.__code__, again(value.__defaults__), again(value.__kwdefaults__), cells)

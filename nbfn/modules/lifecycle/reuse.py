@@ -1,7 +1,7 @@
-"""Children of compact methods, constructed anew in each call and yet the same.
+"""Reuses the children of compact methods, which are constructed again in each call.
 
-A compact method constructs its children in each call. Below a bound module the child of the same
-class, name and arguments exists already, with its variables, so it is not made again.
+Below a bound module, a child with the same class, name and arguments already exists with its
+variables, so it is returned instead of a new one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nbfn.modules.lifecycle import context
 
 
 def may_be_reused(kwargs: dict[str, Any]) -> bool:
-    """Whether a module that is being constructed belongs to a compact method of a bound one."""
+    """Returns whether a module under construction belongs to a compact method of a bound one."""
     parent = context.current_module()
     if parent is None or "parent" in kwargs:
         return False
@@ -22,7 +22,7 @@ def may_be_reused(kwargs: dict[str, Any]) -> bool:
 
 
 def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The child that an earlier call of the running method made with these arguments, or None."""
+    """Returns the child that an earlier call of the running method made with these arguments."""
     here = context.here
     parent = here.modules[-1] if here.modules else None
     if parent is None or (kwargs and "parent" in kwargs):
@@ -49,7 +49,7 @@ def known_child(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ):
         return None
     if not names.take_free(name, None, life.names):
-        return None  # the usual way says what is wrong
+        return None  # the usual construction raises the error
     if chosen is None:
         names.count(cls)
     return child

@@ -1,8 +1,7 @@
-"""``apply`` and its special case ``init``: a pure function around a module that has variables.
+"""``apply`` and its special case ``init``: pure functions around a module.
 
-``apply`` clones the module, attaches the clone to a ``TensorStore`` made from the variables, runs
-the method, and returns the output with the collections that were mutable. The clone cannot be used
-afterwards.
+``apply`` clones the module, attaches the clone to a ``TensorStore`` with the variables, runs the
+method, and returns the output with the mutable collections. The clone cannot be used afterwards.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ INIT_MUTABLE = DenyList("intermediates")
 
 
 class Run:
-    """One application, as a context manager.
+    """One application of a module, as a context manager.
 
     Attributes:
       module: the clone.
-      function: what to call with the user's arguments.
+      function: the function to call with the arguments.
       store: the variables.
     """
 
@@ -50,9 +49,9 @@ class Run:
         """Checks the arguments and attaches a clone.
 
         Raises:
-          InstanceError: ``module`` is no module, for instance because the class was used.
-          PostInitError, VariablesTypeError, VariablesStructureError, RngError, FilterError,
-          MethodError, UnknownAttributeError: an argument is not what it should be.
+          InstanceError: ``module`` is not a module, for instance because the class was passed.
+            PostInitError, VariablesTypeError, VariablesStructureError, RngError, FilterError,
+            MethodError, UnknownAttributeError: an argument is invalid.
         """
         check_instance(module)
         wanted = wanted_outputs(capture_intermediates)
@@ -70,27 +69,27 @@ class Run:
             self.function = method_of(self.module, method)
 
     def __enter__(self) -> None:
-        """Modules made inside have no parent from outside."""
+        """Prevents modules made inside from having a parent outside."""
         context.here.modules.append(None)
 
     def __exit__(self, *error: object) -> None:
-        """Ends the life of the clone."""
+        """Closes the store: the clone cannot be used any more."""
         context.here.modules.pop()
         self.store.closed = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function; AutoGraph converts it as if it were called by itself."""
+        """Calls the function; AutoGraph converts it as if it were called directly."""
         with self:
             output = call_as_here(self.function, args, kwargs)
         return self._result(output)
 
     def _result(self, output: Any) -> Any:
-        # With the mutable collections if the caller named any.
+        # With the mutable collections if any were requested.
         return output if self._pure else (output, self.store.result())
 
 
 def check_instance(module: Any) -> None:
-    """Raises `InstanceError` for what is no module, `PostInitError` for an unfinished one."""
+    """Raises `InstanceError` for other values, `PostInitError` for an unfinished module."""
     if not is_module(module):
         raise InstanceError(
             f"Expected an instance of nn.Module, found {shorten(repr(module))}. Construct the "
@@ -100,7 +99,7 @@ def check_instance(module: Any) -> None:
 
 
 def method_of(module: Any, method: Any) -> Callable[..., Any]:
-    """What ``method=`` means for an attached module.
+    """Resolves ``method=`` for an attached module.
 
     Args:
       module: the module.
@@ -151,11 +150,11 @@ def method_of(module: Any, method: Any) -> Callable[..., Any]:
 
 
 def apply(fn: Callable[..., Any], module: Any, mutable: FilterLike = False) -> Callable[..., Any]:
-    """A pure function from ``fn(module, *args)``.
+    """Returns a pure function from ``fn(module, *args)``.
 
     Args:
       fn: receives a module with variables, and may call any of its methods.
-      module: the module; it stays as it is.
+      module: the module; it is not changed.
       mutable: as in ``Module.apply``.
 
     Returns:
@@ -174,7 +173,7 @@ def apply(fn: Callable[..., Any], module: Any, mutable: FilterLike = False) -> C
 def init_with_output(
     fn: Callable[..., Any], module: Any, mutable: FilterLike = INIT_MUTABLE
 ) -> Callable[..., Any]:
-    """Like ``init``, for a function that also returns the output of ``fn``: ``(y, variables)``."""
+    """Like ``init``, but the returned function also returns the output: ``(y, variables)``."""
 
     def initialized(rngs: Any, *args: Any, **kwargs: Any) -> Any:
         run = Run(module, {}, rngs, fn, mutable, True)
@@ -186,15 +185,15 @@ def init_with_output(
 def init(
     fn: Callable[..., Any], module: Any, mutable: FilterLike = INIT_MUTABLE
 ) -> Callable[..., Any]:
-    """A function that makes the variables which ``fn(module, *args)`` uses.
+    """Returns a function that makes the variables used by ``fn(module, *args)``.
 
     Args:
       fn: receives the module, and may call any of its methods.
-      module: the module; it stays as it is.
-      mutable: the collections to make; by default all but ``intermediates``.
+      module: the module; it is not changed.
+      mutable: the collections to make; by default all except ``intermediates``.
 
     Returns:
-      ``initialize(rngs, *args, **kwargs)``, which gives the variables.
+      ``initialize(rngs, *args, **kwargs)``, which returns the variables.
 
     Implements: Flax Module lifecycle, section "Compact control flow".
     """

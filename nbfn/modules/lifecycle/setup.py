@@ -1,4 +1,4 @@
-"""When ``setup`` runs: once for each bound instance, at its first use, and never half."""
+"""Runs ``setup`` once for each bound instance at its first use, completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _cloning = _Cloning()
 
 
 def prepare(module: Any) -> None:
-    """Runs ``declare`` and ``setup`` of an attached module if they are due.
+    """Runs ``declare`` and ``setup`` of an attached module if they have not run yet.
 
     Raises:
       SetupReadError: ``setup`` of a bound module computed with a parameter.
@@ -44,23 +44,23 @@ def prepare(module: Any) -> None:
         try:
             _run_hooks(module)
             if life.scope.store.bound and _keeps_graph_tensors(module):
-                # setup first ran inside a trace, but what it keeps outlives the trace.
+                # `setup` ran inside a trace, but its attributes must outlive the trace.
                 undo()
                 with tf.init_scope():
                     _run_hooks(module)
             life.ready = True
         except BaseException:
-            undo()  # as if it had never started, so that the next use reports the same error
+            undo()  # so that the next use raises the same error
             raise
         finally:
             life.preparing = False
 
 
 def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
-    """The attributes that ``declare``, or ``declare`` and ``setup``, give an unbound module.
+    """Returns the attributes that ``declare``, and maybe ``setup``, give an unbound module.
 
-    They run on a private instance that has no variables, so the submodules among the attributes are
-    unbound modules of their own.
+    They run on a private instance without variables, so the submodules among the attributes are
+    separate unbound modules.
 
     Raises:
       UnboundModuleError: the hook needs variables.
@@ -68,7 +68,7 @@ def inspect_hook(module: Any, hook: str) -> dict[str, Any]:
     cache: dict[str, Any] = module._life.template
     if hook not in cache:
         if type(module) in _cloning.classes:
-            return {}  # its __post_init__ asks for what only setup will give it
+            return {}  # its __post_init__ reads an attribute of setup
         _cloning.classes.append(type(module))
         try:
             private = clone(module)
@@ -104,7 +104,7 @@ def _run_hooks(module: Any) -> None:
 
 
 def _snapshot(module: Any) -> Callable[[], None]:
-    """A function that takes back what ``setup`` has done to the module."""
+    """Returns a function that undoes the changes of ``setup``."""
     life = module._life
     children, attributes, names = dict(life.children), dict(module.__dict__), life.names.copy()
 

@@ -1,1 +1,1 @@
-"""Modules inside of transformations: their variables become arguments and results."""
+"""Modules in transformations: their variables become arguments and results."""

@@ -1,4 +1,4 @@
-"""Modules and variables among the arguments of a transformed function, and ``nn.Partial``."""
+"""Modules and variables among the arguments of a transformed function; ``nn.Partial``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nbfn.modules.variables.scope import Variable
 
 @dataclasses.dataclass(frozen=True)
 class Partial:
-    """A function with its first arguments, whose modules a transformation can see.
+    """A function with its first arguments, whose modules are visible to transformations.
 
-    A closure hides a module from a transformation; ``Partial(fn, [module])`` does not. A
-    ``functools.partial``, and any dataclass whose fields hold the modules, will do as well.
+    A closure hides a module from a transformation, ``Partial(fn, [module])`` does not. A
+    ``functools.partial``, or any dataclass whose fields hold the modules, also works.
 
     Attributes:
-      fn: called with ``args`` and what the partial is called with.
+      fn: called with ``args`` and the arguments of the partial.
       args: the first arguments; modules, tensors, or anything else.
 
     Implements: Flax Module lifecycle, section "Practical consequences".
@@ -35,16 +35,16 @@ class Partial:
 
 
 def has_place(value: Any) -> bool:
-    """Whether the value is a module with variables, or a reference to a variable."""
+    """Returns whether a value is a module with variables, or a reference to a variable."""
     if isinstance(value, Variable):
         return True
     return is_module(value) and value._life.scope is not None
 
 
 def map_places(fn: Callable[[Any], Any], value: Any) -> Any:
-    """Replaces what has a place in containers, partials and dataclasses by ``fn(it)``.
+    """Replaces values that have a place, in containers, partials and dataclasses, by ``fn(value)``.
 
-    What holds nothing of the kind is returned as it is.
+    Values without such parts are returned unchanged.
     """
     if has_place(value):
         return fn(value)
@@ -71,7 +71,7 @@ def map_places(fn: Callable[[Any], Any], value: Any) -> Any:
 
 
 def places_in(value: Any) -> list[Any]:
-    """What has a place in the value, and in the fields of the modules there; each once."""
+    """Returns the values that have a place, also in the fields of modules, each once."""
     found: dict[int, Any] = {}
 
     def note(thing: Any) -> Any:
@@ -87,5 +87,5 @@ def places_in(value: Any) -> list[Any]:
 
 
 def scope_of(thing: Any) -> Any:
-    """The place of a module or of a variable's module."""
+    """Returns the scope of a module, or of a variable's module."""
     return thing._scope if isinstance(thing, Variable) else thing._life.scope

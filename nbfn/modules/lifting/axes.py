@@ -1,4 +1,4 @@
-"""Axes of arguments, results and variables: what is mapped, and over how many."""
+"""Axes of arguments, results and variables that are mapped over."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from nbfn.modules.variables.filters import NOTHING, Filter
 from nbfn.modules.variables.tree import map_leaves
 
 broadcast = None
-"""The axis of what is not mapped over but the same for all, as Flax calls it."""
+"""Flax's name for the axis of values that are not mapped over, but the same for all."""
 
 
 def axis_of(axes: Mapping[Any, Any], collection: str) -> Any:
-    """The axis of a collection; the first match counts. None if it is shared, or not named."""
+    """Returns the axis of a collection, by the first match; None if shared or not named."""
     return next((axis for spec, axis in axes.items() if collection in Filter.of(spec)), None)
 
 
 def split_axes(axes: Mapping[Any, Any]) -> tuple[Filter, Filter]:
-    """The collections that have an axis, and those that are shared; the first match counts."""
+    """Returns the collections that have an axis, and those that are shared, by first match."""
     own, shared = NOTHING, NOTHING
     for spec, axis in axes.items():
         found = Filter.of(spec) - own - shared
@@ -31,7 +31,7 @@ def split_axes(axes: Mapping[Any, Any]) -> tuple[Filter, Filter]:
 
 
 def spread(spec: Any, value: Any, what: str) -> list[Any]:
-    """The axis of each leaf, from one for all or a fitting structure (else `TransformError`)."""
+    """Returns the axis of each leaf, given one for all or a matching structure."""
     if spec is None or isinstance(spec, int):
         return [spec] * len(flatten(value))
     if isinstance(value, Mapping) and isinstance(spec, Mapping) and spec.keys() == value.keys():
@@ -50,25 +50,25 @@ def spread(spec: Any, value: Any, what: str) -> list[Any]:
 
 
 def flatten(value: Any) -> list[Any]:
-    """The leaves of dicts, lists and tuples, in their order; None is none."""
+    """Returns the leaves of dicts, lists and tuples in order, without None."""
     found: list[Any] = []
     map_leaves(lambda leaf, _: None if leaf is None else found.append(leaf), value)
     return found
 
 
 def flat_tensors(value: Any) -> list[Any]:
-    """The leaves as tensors."""
+    """Returns the leaves as tensors."""
     return [tf.convert_to_tensor(leaf) for leaf in flatten(value)]
 
 
 def pack(value: Any, leaves: Sequence[Any]) -> Any:
-    """The structure of ``value`` with other leaves."""
+    """Returns the structure of ``value`` with other leaves."""
     rest = iter(leaves)
     return map_leaves(lambda leaf, _: None if leaf is None else next(rest), value)
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value has axes."""
+    """Returns whether a value has axes."""
     return tf.is_tensor(value) or isinstance(value, np.ndarray)
 
 
@@ -77,12 +77,12 @@ COMPOSITE = (tf.RaggedTensor, tf.SparseTensor)
 
 
 def as_tensor(value: Any) -> Any:
-    """The value as a tensor; one that consists of several stays what it is."""
+    """Converts a value to a tensor; composite tensors are unchanged."""
     return value if isinstance(value, COMPOSITE) else tf.convert_to_tensor(value)
 
 
 def move_axis(value: Any, source: int, target: int) -> Any:
-    """The tensor with the axis at one place moved to another."""
+    """Returns a tensor with an axis moved to another position."""
     tensor = tf.convert_to_tensor(value)
     order = list(range(tensor.shape.rank))
     order.insert(range(len(order))[target], order.pop(source))
@@ -90,7 +90,7 @@ def move_axis(value: Any, source: int, target: int) -> Any:
 
 
 def stack(values: Sequence[Any], axis: Any) -> Any:
-    """Structures of tensors stacked along an axis; None takes the last."""
+    """Stacks structures of tensors along an axis; with None, returns the last."""
     if axis is None:
         return values[-1]
     columns = zip(*(flatten(value) for value in values), strict=True)
@@ -102,12 +102,12 @@ def _stack(column: Sequence[Any], axis: int) -> Any:
 
 
 def at(tensor: Any, index: Any) -> Any:
-    """One slice of a tensor, along its first axis."""
+    """Returns one slice of a tensor along its first axis."""
     return settled(lambda: tensor[index], [tensor, index])
 
 
 def settled(make: Callable[[], Any], inputs: Sequence[Any]) -> Any:
-    """A value; in a graph it is computed at once if all that it is made of is known."""
+    """Computes a value; in a graph eagerly, if all inputs are known."""
     if tf.executing_eagerly() or any(tf.is_symbolic_tensor(value) for value in inputs):
         return make()
     with tf.init_scope():

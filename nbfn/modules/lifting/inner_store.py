@@ -1,4 +1,4 @@
-"""The store inside a transformed function, and the random streams there."""
+"""The store of a transformed function's run, and its random streams."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Streams = dict[str, Draws]
 
 
 def same_streams(store: Store) -> Streams:
-    """The streams of a store as they are now, for a function that runs once."""
+    """Returns the current streams of a store, for a function that runs once."""
     return {name: store.snapshot_stream(name) for name in store.rngs}
 
 
 def split_streams(
     store: Store, split: Mapping[Any, bool], root: Path, count: Any = None
 ) -> tuple[Streams, dict[str, Any]]:
-    """The streams for a function that runs several times.
+    """Returns the streams for a function that runs several times.
 
     Args:
-      store: the modules outside.
-      split: by filter of streams, whether each run has a key of its own.
-      root: where the keys are drawn.
-      count: the number of runs; None if it is not known.
+      store: the store of the modules outside.
+      split: by filter of streams, whether each run has a separate key.
+      root: the path at which the keys are drawn.
+      count: the number of runs; None if unknown.
 
     Returns:
-      The streams that all runs share, and the keys of the others: int32 of shape
-      [count, 2], or without a count one key that is still to be split.
+      The streams that all runs share, and the keys of the others: int32 of shape [count, 2], or,
+      without a count, one key to split.
     """
     shared: Streams = {}
     keys: dict[str, Any] = {}
@@ -48,7 +48,7 @@ def split_streams(
             continue
         key, number = store.draw(name, root)
         is_known = not (tf.is_symbolic_tensor(key) or tf.is_symbolic_tensor(number))
-        # Known keys stay known, for Keras's initializers.
+        # Outside the graph, so that known keys stay known to Keras's initializers.
         with tf.init_scope() if is_known else contextlib.nullcontext():
             own_key = fold(key, root, number)
             keys[name] = own_key if count is None else tf.random.split(own_key, count)
@@ -56,29 +56,29 @@ def split_streams(
 
 
 def own_streams(keys: Mapping[str, Any]) -> Streams:
-    """The streams of one of several runs, from its keys."""
+    """Returns the streams of one of several runs, from its keys."""
     return {name: Draws(key) for name, key in keys.items()}
 
 
 class Inner(TensorStore):
-    """Tensors for one run of a transformed function; knows what was written.
+    """Holds tensors for one run of a transformed function, and records writes.
 
     Attributes:
-      written: the variables that were written or made.
+      written: the variables that were written or created.
       made: the variables that were declared and did not exist, with their initial values.
-      placed: whether the user's code has asked for the path or the name of a module here.
+      placed: whether the path or name of a module was read, so that the run depends on its place.
     """
 
     def __init__(
         self, outer: Store, label: str, tree: dict[str, Any], streams: Streams, mutable: Filter
     ) -> None:
-        """Takes over the tree; ``mutable`` may be written inside, if it may outside."""
+        """Takes over the tree; ``mutable`` may be written inside if it is mutable outside."""
         super().__init__({}, streams, outer.mutable & mutable)
         self.tree = tree
         self.initializing = outer.initializing
         self.lazy = outer.lazy
         if not self.initializing and "params" not in self.mutable:
-            self.memo = outer.memo  # it says that the variables exist
+            self.memo = outer.memo  # it records that the variables exist
         self.wanted = outer.wanted
         self.keeps_sown = outer.sown is not None if outer.bound else outer.keeps_sown
         self.written: set[tuple[str, Path]] = set()
@@ -88,22 +88,22 @@ class Inner(TensorStore):
         self._label = label
 
     def note_place(self) -> None:
-        """Notes that what runs here may depend on where it runs."""
+        """Records that the run may depend on its place."""
         self.placed = True
         self._outer.note_place()
 
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
-        """Stores a value and remembers that it was written."""
+        """Stores a value and records the write."""
         self.written.add((collection, (*path, name)))
         return super().create(collection, path, name, value)
 
     def make(self, collection: str, path: Path, name: str, value: Any) -> Any:
-        """Stores a variable that is declared, and remembers its initial value."""
+        """Stores a declared variable and records its initial value."""
         self.made[collection, (*path, name)] = value
         return self.create(collection, path, name, value)
 
     def writes(self) -> dict[tuple[str, Path], Any]:
-        """What was written, leaf by leaf or, if made anew, as a whole."""
+        """Returns what was written, leaf by leaf."""
         found = {}
         for collection, path in sorted(self.written):
             value = self.find(collection, path[:-1], path[-1])
@@ -124,7 +124,7 @@ class Inner(TensorStore):
         super().check_mutable(collection, path, name)
 
     def draw(self, stream: str, path: Path) -> tuple[Any, Any]:
-        """The stream's key and the number of this draw."""
+        """Returns the stream's key and the number of this draw."""
         if stream not in self.rngs and "params" not in self.rngs:
             if {stream, "params"} & self._outer.rngs.keys():
                 raise RngError(
@@ -132,5 +132,5 @@ class Inner(TensorStore):
                     f"which has {show_names(self.rngs)}. Say split_rngs={{{stream!r}: True}} "
                     "for other numbers in each run, or False for the same in all."
                 )
-            return self._outer.draw(stream, path)  # says what is missing
+            return self._outer.draw(stream, path)  # raises an error that says what is missing
         return super().draw(stream, path)

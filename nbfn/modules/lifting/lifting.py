@@ -1,13 +1,13 @@
 """Functionalization: a method of modules with variables as a pure function of their state.
 
-A ``Lift`` collects what the modules among the arguments hold. It runs the user's function on copies
-of these modules whose variables are tensors in a store of their own, and tells what the function
-wrote, so that a transformation can carry the state in and out. Meanwhile the original modules may
-not be used: they would be invisible to the transformation.
+A ``Lift`` collects the state of the modules among the arguments. It runs the function on copies of
+these modules whose variables are tensors in a separate store, and reports what the function wrote,
+so that a transformation can carry the state in and out. Meanwhile the original modules must not be
+used, because the transformation could not see them.
 
-AutoGraph converts the user's function as it would where the transformation is called: inside a
-tf.function, but not below ``autograph=False``. What it cannot convert anywhere it cannot convert
-here: several lambdas on one line, code without source, and the ``call`` of Keras layers.
+AutoGraph converts the function as it would where the transformation is called: inside a
+tf.function, but not with ``autograph=False``. Its general limits apply: several lambdas on one
+line, code without source, and the ``call`` of Keras layers.
 
 Implements: Flax Module lifecycle, section "Functionalization".
 """
@@ -44,15 +44,15 @@ class Lift:
     Attributes:
       label: the transformation, such as ``"nn.vmap"``, for errors.
       store: the variables of the modules outside.
-      roots: the paths of the modules, without those below others.
-      user: calls the user's functions, converted by AutoGraph where their caller is.
+      roots: the paths of the modules, except those below others.
+      user: calls functions, converted by AutoGraph if their caller is.
     """
 
     def __init__(self, label: str, values: Any) -> None:
         """Finds the modules among the arguments.
 
         Raises:
-          TransformError: there is none with variables, or they belong to several applications.
+          TransformError: none has variables, or they belong to several applications.
         """
         self.label = label
         self.user = Conversion()
@@ -73,7 +73,7 @@ class Lift:
             )
         for scope in scopes:
             self.store.check_open(scope.path)
-        # Every run of the function starts from the names that are taken now.
+        # Every run of the function starts with the names that are now taken.
         tables = {id(m): context.table_of(m) for m in found if is_module(m)}
         self._numbering = {
             i: (table, table.names.for_a_run())
@@ -87,34 +87,34 @@ class Lift:
 
     @property
     def root(self) -> Path:
-        """The place at which the transformation draws random numbers."""
+        """The path at which the transformation draws random numbers."""
         first: Path = self.roots[0]
         return first
 
     @functools.cached_property
     def _state(self) -> tuple[dict[Leaf, Any], Streams]:
-        # Both at once: who asks for one before a graph is built has the other from outside, too.
+        # Read together, so that neither is first read while a graph is built.
         return self.leaves(EVERYTHING), same_streams(self.store)
 
     @property
     def variables(self) -> dict[Leaf, Any]:
-        """All variables, as they were when they were first asked for."""
+        """All variables, as they were when first read."""
         return self._state[0]
 
     @property
     def streams(self) -> Streams:
-        """The random streams, likewise."""
+        """The random streams, as they were when first read."""
         return self._state[1]
 
     def is_creating(self) -> bool:
-        """Whether variables may still have to be made."""
+        """Returns whether variables may still have to be created."""
         store = self.store
         return store.initializing or (
             "params" in store.mutable and not any(store.node("params", r) for r in self.roots)
         )
 
     def leaves(self, wanted: Filter) -> dict[Leaf, Any]:
-        """The variables of the wanted collections at the roots and below, as tensors."""
+        """Returns the variables of the wanted collections at the roots and below, as tensors."""
         return {
             (collection, (*root, *path)): as_tensors(leaf)
             for collection in sorted(self.store.tree)
@@ -126,7 +126,7 @@ class Lift:
     def once(
         self, fn: Callable[..., Any], values: tuple[Any, ...], options: Mapping[str, Any]
     ) -> Any:
-        """Calls the function once, with all there is, and keeps what it wrote."""
+        """Calls the function once with all variables, and commits what it wrote."""
         output, inner = self.run(fn, values, options)
         self.commit(inner.writes(), inner.made)
         self.count_draws(inner, self.streams)
@@ -144,18 +144,18 @@ class Lift:
         """Calls the function on copies of the modules.
 
         Args:
-          fn: the user's function.
+          fn: the function.
           values: its arguments; modules are replaced by copies.
           options: its keyword arguments; likewise.
-          variables: what the copies hold; by default what the modules do.
+          variables: the variables of the copies; by default those of the modules.
           streams: their random streams; likewise.
           mutable: the collections that may be written inside, if they may outside.
 
         Returns:
-          The output, and the store, which knows what was written.
+          The output, and the store with the writes.
 
         Raises:
-          TransformError: the function used a module that it was not given, or returns one.
+          TransformError: the function used a module that was not passed to it, or returned one.
         """
         if inspect.ismethod(fn) and has_place(fn.__self__):
             fn = fn.__func__  # the module is among the values, as it is for a plain function
@@ -183,7 +183,7 @@ class Lift:
         return output, inner
 
     def make(self, made: Mapping[Leaf, Any]) -> None:
-        """Makes those variables outside that do not exist there, with these initial values."""
+        """Creates variables that do not exist outside, with these initial values."""
         for (collection, (*where, name)), value in made.items():
             if self.store.find(collection, tuple(where), name) is MISSING:
                 self.store.make(collection, tuple(where), name, value)
@@ -193,8 +193,8 @@ class Lift:
 
         Args:
           writes: what was written, leaf by leaf.
-          made: the initial values of what was declared inside; None if all that does not exist
-            outside was declared.
+          made: the initial values of what was declared inside; None if everything that does not
+            exist outside was declared.
         """
         if made is not None:
             self.make(made)
@@ -213,12 +213,12 @@ class Lift:
                 self.store.create(collection, place, name, value)
 
     def keep(self, output: Any, inner: Inner, tensors: Sequence[Any] | None = None) -> Any:
-        """Keeps what a run wrote and drew.
+        """Commits the writes and draws of a run.
 
         Args:
-          output: what it returned.
+          output: the output of the run.
           inner: its store.
-          tensors: what stands for `tensors_of` it.
+          tensors: replacements for `tensors_of` the run.
 
         Returns:
           The output.
@@ -232,7 +232,7 @@ class Lift:
         return output
 
     def count_draws(self, inner: Inner, names: Iterable[str]) -> None:
-        """Counts outside what was drawn inside from streams that are not split."""
+        """Counts outside the draws that were made inside from streams that are not split."""
         for (name, path), draws in inner.drawn.items():
             if name in names:
                 self.store.advance(name, path, draws)
@@ -245,7 +245,7 @@ class Lift:
 
     @contextlib.contextmanager
     def _tables(self, values: tuple[Any, ...], mapped: tuple[Any, ...]) -> Iterator[bool]:
-        """Lets the copies go on with the numbering of the modules whose compact methods run."""
+        """Makes the copies continue the numbering of the modules whose compact methods run."""
         copies = dict(zip(map(id, values), mapped, strict=True))
         continued = [(i, t, names) for i, (t, names) in self._numbering.items() if i in copies]
         for i, _, names in continued:
@@ -286,7 +286,7 @@ def _copy(thing: Any, inner: Inner, copied: Callable[[Any], Any]) -> Any:
 
 
 def _like(parts: Any, stored: Any) -> Any:
-    """The tree, in which a variable is a list or tuple again if the stored one is."""
+    """Restores lists and tuples in a tree where the stored variable has them."""
     if not isinstance(parts, dict):
         return parts
     if isinstance(stored, (list, tuple)):
@@ -297,11 +297,11 @@ def _like(parts: Any, stored: Any) -> Any:
 
 
 def tensors_of(output: Any, inner: Inner) -> list[Any]:
-    """The tensors of what a function returned and wrote, for a transformation to pass out."""
+    """Returns the tensors of the output and writes of a run, for a transformation to return."""
     return flat_tensors([output, list(inner.writes().values())])
 
 
 def describe(leaf: Leaf) -> str:
-    """A variable for an error: its path and collection."""
+    """Formats a variable for an error: its path and collection."""
     collection, path = leaf
     return f"{show_path(path)} of the collection {collection!r}"

@@ -1,4 +1,4 @@
-"""What is told of the traces of ``nn.jit`` and eager ``nn.vmap``, to whoever shows them."""
+"""Reports calls of ``nn.jit`` and eager ``nn.vmap`` to observers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Observation:
 
     Attributes:
       label: the transformation, such as ``"nn.jit"``.
-      function: the user's function.
-      owner: the name of the class of its module; empty if it is no method of it.
-      concrete: the trace that served it.
-      leaves: gives the arguments by name: a specification for a tensor, the value itself for a
-        plain one, a text for a module or another object.
-      state: the Python state that the trace has read.
-      seconds: what the trace has cost; None if it was there.
+      function: the transformed function.
+      owner: the class name of its module; empty if it is not a method.
+      concrete: the trace that served the call.
+      leaves: returns the arguments by name: a spec for a tensor, the value itself if plain, a text
+        for a module or another object.
+      state: the Python state that the trace read.
+      seconds: duration of tracing; None if the trace existed.
     """
 
     label: str
@@ -41,11 +41,11 @@ class Observation:
 
 
 observers: list[Callable[[Observation], None]] = []
-"""Functions that are told of each call."""
+"""Functions that are called with each observation."""
 
 
-def tell(observation: Observation) -> None:
-    """Tells the observers of a call, which no failure of theirs breaks."""
+def notify(observation: Observation) -> None:
+    """Notifies the observers of a call; their failures are only reported."""
     for observer in observers:
         try:
             observer(observation)
@@ -54,7 +54,7 @@ def tell(observation: Observation) -> None:
 
 
 def owner_of(function: Callable[..., Any], module: Any) -> str:
-    """The name of the class whose method a function is; empty if it is a function of modules."""
+    """Returns the name of the class whose method a function is; empty for other functions."""
     name = getattr(function, "__name__", "")
     for cls in type(module).__mro__:
         if plain_function(vars(cls).get(name)) is plain_function(function):
@@ -63,7 +63,7 @@ def owner_of(function: Callable[..., Any], module: Any) -> str:
 
 
 class Module(str):
-    """A module by its class and fields, such as ``Net(units=2)``."""
+    """A module shown by its class and fields, such as ``Net(units=2)``."""
 
     __slots__ = ()
 
@@ -74,16 +74,16 @@ class Module(str):
 def leaves_of(
     function: Callable[..., Any], module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What tells calls of a transformed method apart, by the names of its parameters.
+    """Returns what distinguishes calls of a transformed method, by parameter names.
 
-    Variables are left out: which there are, and their shapes, follow from modules and arguments.
+    Variables are omitted: modules and arguments determine which exist and their shapes.
     """
     found: dict[str, Any] = {}
     try:
         bound = inspect.signature(plain_function(function)).bind(module, *args, **kwargs)
         bound.apply_defaults()
         given: Mapping[str, Any] = bound.arguments
-    except (TypeError, ValueError):  # a function of C has no signature
+    except (TypeError, ValueError):  # functions implemented in C have no signature
         given = {"module": module, **{f"argument {i + 1}": v for i, v in enumerate(args)}, **kwargs}
     for name, value in given.items():
         leaves = flatten([value])
@@ -103,5 +103,5 @@ def _described(leaf: Any) -> Any:
 
 
 def _class_name(cls: type) -> str:
-    """The name of a class of modules as the user wrote it, without what transforms it."""
+    """Returns the name of a module class before it was transformed."""
     return str(getattr(cls, "__untransformed__", cls).__name__)

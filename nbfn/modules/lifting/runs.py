@@ -1,4 +1,4 @@
-"""Many runs of one function, over slices of arguments and of variables: for vmap and scan."""
+"""Runs one function for many slices of arguments and variables: for vmap and scan."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from nbfn.modules.lifting.lifting import Leaf, Lift
 from nbfn.modules.variables.filters import Filter
 
 Call = tuple[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]]
-"""A function, the module, the arguments that may be mapped, and the others."""
+"""A function, the module, the arguments that may be mapped, and the keyword arguments."""
 Slices = tuple[Sequence[Any], Sequence[Any], Mapping[str, Any]]
-"""What one run has of its own: inputs, variables, keys."""
+"""The slice of one run: inputs, variables, keys."""
 
 
 class Runs:
     """A function that is called once for each slice of its arguments and variables.
 
     Attributes:
-      own: the collections of which each run has a slice.
+      own: the collections that are sliced.
       shared: those with the axis None.
       size: the number of runs, an int or an int32 scalar.
-      slices: of all runs: the mapped arguments and the variables, each with its axis first, and the
-        keys of the streams that are split.
-      streams: the random streams that all runs share.
+      slices: the mapped arguments and variables, each with its axis first, and the keys of the
+        split streams.
+      streams: the random streams shared by all runs.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class Runs:
         in_axes: Any,
         size: tuple[str, int | None],
     ) -> None:
-        """Takes arguments and variables apart.
+        """Separates arguments and variables into slices and shared values.
 
         Args:
           lift: the state of the modules.
-          call: what is called, and with what.
+          call: the function and its arguments.
           variable_axes: by filter of collections, the axis.
-          split_rngs: by filter of streams, whether each run has a key of its own.
+          split_rngs: by filter of streams, whether each run has a separate key.
           in_axes: the axes of the arguments.
-          size: the name of the option that says how many runs there are, and its value.
+          size: the name of the option for the number of runs, and its value.
 
         Raises:
           TransformError: the axes do not fit, or their sizes differ.
@@ -83,7 +83,7 @@ class Runs:
         self.slices: Slices = inputs, list(stacked.values()), keys
 
     def at(self, i: Any) -> Slices:
-        """The slices of one run."""
+        """Returns the slices of one run."""
         inputs, stacked, keys = self.slices
         return (
             [t[i] for t in inputs],
@@ -97,7 +97,7 @@ class Runs:
         """Calls the function for one slice.
 
         Args:
-          slices: what the run has of its own.
+          slices: the slices of the run.
           others: the variables that are not split.
           mutable: the collections that it may write.
           *first: arguments before those that are mapped.
@@ -120,19 +120,19 @@ class Runs:
         reverse: bool = False,
         or_none: bool = False,
     ) -> list[Any] | None:
-        """Makes the variables, run by run, because each has its own key.
+        """Creates the variables run by run, because each run has its own key.
 
         Args:
           run: called with the index of the run, and whether it is the first.
-          others: the variables that are not split; what the runs write to them goes here, too.
+          others: the variables that are not split; updated with the runs' writes.
           reverse: whether to begin with the last.
-          or_none: whether to stop after the first run if it has written nothing of its own.
+          or_none: whether to stop after the first run if it wrote no sliced variable.
 
         Returns:
-          The outputs; None after such a stop.
+          The outputs; None if stopped.
 
         Raises:
-          TransformError: the number of runs is not known.
+          TransformError: the number of runs is unknown.
         """
         if not isinstance(self.size, int):
             raise TransformError(
@@ -157,12 +157,12 @@ class Runs:
         return [outputs[i] for i in every]
 
     def parted(self, writes: Mapping[Leaf, Any]) -> tuple[dict[Leaf, Any], dict[Leaf, Any]]:
-        """What was written of the run's own, and the rest."""
+        """Splits writes into those to sliced variables and the rest."""
         own = {k: v for k, v in writes.items() if k[0] in self.own}
         return own, {k: v for k, v in writes.items() if k not in own}
 
     def commit(self, writes: Mapping[Leaf, Any]) -> None:
-        """Keeps the variables of all runs, which have their axis first."""
+        """Commits the sliced variables of all runs, stacked along the first axis."""
         self.lift.commit(
             {
                 leaf: pack(value, [move_axis(t, 0, self._axis(leaf)) for t in flatten(value)])
@@ -194,7 +194,7 @@ class Runs:
 
 
 def _with_axis(leaf: Any, axis: int) -> Any:
-    """The tensor; a `TransformError` if it has no such axis."""
+    """Returns a tensor; raises `TransformError` if it has no such axis."""
     rank = len(leaf.shape)
     if -rank <= axis < rank:
         return leaf

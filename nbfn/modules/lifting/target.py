@@ -1,4 +1,4 @@
-"""What can be transformed: a module class, a method, or a function of a module."""
+"""The targets of transformations: module classes, methods, and functions of modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def transformed(
     methods: Sequence[str] | Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The transformed class or function.
+    """Returns the transformed class or function.
 
     Args:
       target: a subclass of ``nn.Module``, or a function whose first argument is a module; as a
@@ -30,12 +30,12 @@ def transformed(
       label: the transformation, such as ``"nn.vmap"``.
       prefix: put before the name of a class: ``Vmap`` makes ``VmapDense``.
       call: called as ``call(fn, options, module, *args, **kwargs)`` in place of ``fn``.
-      methods: for a class, the methods to transform, by default ``__call__``; or a dict of these,
-        each with those of its options that differ.
-      options: of the transformation.
+      methods: for a class, the methods to transform, by default ``__call__``; or a dict of methods
+        with the options that differ for each.
+      options: the options of the transformation.
 
     Raises:
-      TransformError: the target is neither, for instance a module instance; there is no such
+      TransformError: the target is something else, such as a module instance; there is no such
         method or option.
     """
     options = options or {}
@@ -66,7 +66,7 @@ def _function(
     def lifted(*args: Any, **kwargs: Any) -> Any:
         return call(fn, options, *args, **kwargs)
 
-    # `wraps` copies marks of the function, but the transformed one must not enter the module.
+    # `wraps` copies this mark, but the transformed function does not enter the module itself.
     lifted.__dict__.pop("__nbfn_wrapped__", None)
     return nowrap(enters(lifted))
 

@@ -1,4 +1,4 @@
-"""Traces of ``nn.jit``: one for each configuration and kind of input, kept for later."""
+"""Caches traces of ``nn.jit`` and eager ``nn.vmap`` by configuration and kind of input."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from nbfn.modules.lifting.lifting import Leaf, Lift
 from nbfn.modules.lifting.observation import (
     Observation,
     leaves_of,
+    notify,
     observers,
     owner_of,
-    tell,
 )
 from nbfn.serial import serial
 from nbfn.state.guarded import GuardedState
@@ -46,13 +46,13 @@ from nbfn.state.walk import state_of
 
 _CACHE_SIZE = 256
 _MAX_STATES = 16
-# One for all, because a transformation is often made anew in each call of a compact method.
+# Global, because a transformation is often created again in each call of a compact method.
 _cache: OrderedDict[Hashable, list[_Kept]] = OrderedDict()
 _lock = threading.Lock()
-# Traces that have captured tensors or variables of the user's, which they keep alive: each lives as
-# long as the function that was traced, as those of a tf.function do.
+# Traces that captured tensors or variables, which they keep alive: each lives as long as the traced
+# function, like those of a tf.function.
 _capturing: weakref.WeakKeyDictionary[Any, dict[Hashable, _Kept]] = weakref.WeakKeyDictionary()
-# What a function has read, which is looked at again only if it no longer holds.
+# The state that a function reads; read again only after a change.
 _looks: weakref.WeakKeyDictionary[Any, dict[Any, State]] = weakref.WeakKeyDictionary()
 
 
@@ -65,7 +65,7 @@ def call_traced(
     options: Mapping[str, Any],
     unasked: Callable[..., Any] | None = None,
 ) -> Any:
-    """Calls a function by way of a trace; of an earlier one if it fits.
+    """Calls a function through a trace, reusing an earlier one if it fits.
 
     Args:
       lift: the state of the modules.
@@ -73,13 +73,13 @@ def call_traced(
       module: its first argument.
       args: its other arguments.
       kwargs: its keyword arguments.
-      options: of ``tf.function``.
-      unasked: the user's function inside of `fn`, where the user did not ask for a trace: one that
-        is not the same each time is not kept.
+      options: the options of ``tf.function``.
+      unasked: the user's function inside `fn` if the trace was not requested; then a trace is not
+        kept if the function has Python effects.
     """
     once = _Call(lift, fn, module, args, kwargs)
     if context.here.interceptors or lift.store.wanted is not None:
-        # What looks on at calls is part of the trace, and is gone after it.
+        # Interceptors and captures run during the trace, so it must not be reused.
         return once.finish(once.traced(options))
     key = (lift.label, _what(fn), configuration(dict(options)), once.key())
     place = once.place()
@@ -93,18 +93,18 @@ def call_traced(
         # Modules of one configuration share a trace if nothing in it depends on their place.
         fits = not each.trace.placed or each.place == place
         if fits and not each.state.changes(now.fingerprints):
-            once.tell(unasked or fn, each.trace, each.state)
+            once.notify(unasked or fn, each.trace, each.state)
             return once.finish(each.trace)
-    # Without the lock: another thread may trace what this trace waits for.
+    # Without the lock, because this trace may wait for another thread's trace.
     before, state = random_state(), GuardedState(0, now.fingerprints)
     started = time.perf_counter()
     trace = once.traced(options)
     seconds = time.perf_counter() - started
     if any(not hasattr(each, "numpy") for each in trace.concrete.captured_inputs):
-        return once.finish(trace)  # it belongs to the graph around it
+        return once.finish(trace)  # it captures tensors of the surrounding graph
     changed = state.changes(reads().fingerprints)
     if unasked is not None and (changed or now.opaque or random_state() != before):
-        return once.finish(trace)  # it does something each time, so it runs each time
+        return once.finish(trace)  # it has Python effects, so it runs as Python each time
     state.learn(source for source, _ in changed)
     made = _Kept(trace, place, state)
     with _lock:
@@ -115,13 +115,13 @@ def call_traced(
             del kept[_MAX_STATES:]
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
-    once.tell(unasked or fn, trace, state, seconds)
+    once.notify(unasked or fn, trace, state, seconds)
     return once.finish(trace)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Kept:
-    """A trace with what it depends on besides its key.
+    """A trace with its dependencies besides the key.
 
     Attributes:
       trace: the trace.
@@ -140,12 +140,12 @@ class _Trace:
 
     Attributes:
       concrete: the traced function, of a flat list of tensors.
-      run: the same, called with the list where calls are plain and eager.
-      form: the structure of what it returns: the output, what it wrote, and the initial values.
+      run: the same, for plain eager calls.
+      form: the structure of its results: the output, the writes, and the initial values.
       writes: the variables that it wrote, each as its module's index and the path from there.
       made: the variables that it made, likewise.
       drawn: how often each path drew from each stream.
-      placed: whether the code has asked where a module is, for a draw or by its path or name.
+      placed: whether the trace depends on the modules' places: by draws, paths or names.
     """
 
     concrete: Any
@@ -166,7 +166,7 @@ class _Call:
         self.lift, self.fn, self.module, self.form = lift, fn, module, [list(args), kwargs]
         self.streams, self.variables = lift.streams, lift.variables
         self.leaves = flatten(self.form)
-        # A variable is taken by reference, as tf.function does.
+        # Variables are captured by reference, as tf.function does.
         self.arrays = [
             i
             for i, leaf in enumerate(self.leaves)
@@ -181,20 +181,20 @@ class _Call:
         self.device = plain_eager_device()
         self.shapes = tensor_keys(self.inputs)
 
-    def tell(
+    def notify(
         self, fn: Any, trace: _Trace, state: GuardedState, seconds: float | None = None
     ) -> None:
-        """Tells the observers which trace serves the call, and what it has cost if it is new."""
+        """Notifies the observers of the trace that serves the call, and its cost if it is new."""
         if observers:
             args: Any
             kwargs: Any
             args, kwargs = self.form
             leaves = functools.partial(leaves_of, fn, self.module, args, kwargs)
             owner = owner_of(fn, self.module)
-            tell(Observation(self.lift.label, fn, owner, trace.concrete, leaves, state, seconds))
+            notify(Observation(self.lift.label, fn, owner, trace.concrete, leaves, state, seconds))
 
     def key(self) -> Hashable:
-        """What decides whether an earlier trace serves."""
+        """Returns the key that decides whether an earlier trace fits."""
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         return (
             tuple(
@@ -206,7 +206,7 @@ class _Call:
         )
 
     def reads(self, fn: Any) -> State:
-        """What the user's code reads of Python's state: that of a function and of the modules."""
+        """Returns the Python state that the function and its modules read."""
         static = [leaf for i, leaf in enumerate(self.leaves) if i not in self.arrays]
         roots: list[tuple[str, Any]] = [("", fn)]
         for thing in filter(is_module, places_in([self.module, static])):
@@ -229,7 +229,7 @@ class _Call:
     def _inputs_key(self) -> tuple[Hashable, ...]:
         store = self.lift.store
         shapes = self.shapes or map(tf.type_spec_from_value, self.inputs)
-        # How often each path has drawn is a matter of the place.
+        # The counts of draws are part of the place.
         count = len(self.inputs) - len(self.streams)
         return (
             repr(_blank(self.form)),
@@ -243,13 +243,13 @@ class _Call:
         )
 
     def place(self) -> Hashable:
-        """Where the modules are, and how often each path has drawn."""
+        """Returns the paths of the modules, and the paths that have drawn."""
         streams = self.streams.items()
         slots = ((n, tuple(sorted(s.slots.items())), s.later is None) for n, s in streams)
         return tuple(self.lift.roots), tuple(slots)
 
     def _inside(self, leaf: Leaf) -> Any:
-        """A variable by its module's index and the path from there."""
+        """Returns a variable's collection, its module's index and the path below the module."""
         collection, path = leaf
         roots = enumerate(self.lift.roots)
         index, root = next((i, r) for i, r in roots if path[: len(r)] == r)
@@ -261,7 +261,7 @@ class _Call:
 
     def traced(self, options: Mapping[str, Any]) -> _Trace:
         """Traces the call."""
-        told: list[Any] = []
+        recorded: list[Any] = []
         self.lift.user = Conversion(by_default=options.get("autograph", True))
         counts = [len(self.variables), len(self.arrays), len(self.streams)]
 
@@ -280,23 +280,23 @@ class _Call:
             output, inner = self.lift.run(self.fn, (self.module, *args), kwargs, held, streams)
             writes = inner.writes()
             results = [output, list(writes.values()), list(inner.made.values())]
-            told[:] = [
+            recorded[:] = [
                 *(_blank(results), list(map(self._inside, writes))),
                 *(list(map(self._inside, inner.made)), inner.drawn),
                 bool(inner.drawn) or inner.placed,
             ]
             return [as_tensor(leaf) for leaf in flatten(results)]
 
-        # AutoGraph converts the user's function, by `lift.user`, and nothing around it.
+        # AutoGraph converts only the user's function, in `lift.user`.
         traced = tf_function(body, **{**options, "autograph": False})
         concrete = traced.get_concrete_function(*self.inputs)
-        return _Trace(concrete, flat_call(concrete), *told)
+        return _Trace(concrete, flat_call(concrete), *recorded)
 
     def finish(self, trace: _Trace) -> Any:
-        """Runs a trace and keeps what it wrote."""
+        """Runs a trace and commits what it wrote."""
         lift, inputs = self.lift, self.inputs
         if not trace.placed:
-            # It takes as many counts as there were where it was made, and uses none of them.
+            # It ignores the counts, but needs as many as there were at the place where it was made.
             first = len(inputs) - len(self.streams)
             known = trace.concrete.inputs[first : len(inputs)]
             unused = [
@@ -316,32 +316,32 @@ class _Call:
 
 
 def _of(known: weakref.WeakKeyDictionary[Any, dict[Any, Any]], function: Any) -> dict[Any, Any]:
-    """Returns what is known of a function, and dies with it."""
+    """Returns the entry of a function, which is dropped with the function."""
     try:
         return known.setdefault(function, {})
-    except TypeError:  # a callable object that has no hash, or no weak references
+    except TypeError:  # a callable object without hash or weak references
         return {}
 
 
 def _what(function: Any) -> Hashable:
-    """What a function does, for comparisons, but for the state that it reads."""
+    """Returns a key for what a function does, without the state that it reads."""
     number: Hashable = serial(function)
-    if hasattr(function, "__nbfn_wrapped__"):  # a method is what it is
+    if hasattr(function, "__nbfn_wrapped__"):  # a method is compared by identity
         return number
     if isinstance(function, functools.partial):
         return _what(function.func), tuple(map(_what, function.args)), _what(function.keywords)
     if isinstance(function, FunctionType) and is_user_module(function.__module__):
-        # One made here, and again in each call; what it closes over is state.
+        # A function defined in each call; its closure is part of the state instead.
         own = configuration([function.__defaults__, function.__kwdefaults__])
         return function.__code__, own
     return configuration(function)
 
 
 def _named(thing: Any) -> Hashable:
-    """The configuration of a module, or which variable it is, for comparisons."""
+    """Returns a key for a module's configuration, or for a variable."""
     if not is_module(thing):
         return thing.collection, thing.name
-    # A class that was transformed in a method is another one in each call.
+    # A class transformed in a method is a new class in each call.
     cls = getattr(type(thing), "__untransformed__", type(thing))
     return serial(cls), configuration([thing.__dict__[name] for name in cls.__field_names__])
 

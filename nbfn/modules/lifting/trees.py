@@ -1,4 +1,4 @@
-"""The variables of transformed modules as nested dicts, as they go to and from user code."""
+"""The variables of transformed modules as nested dicts, as user code gets and returns them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Leaf = tuple[str, Path]
 
 
 class Trees:
-    """``{collection: {module: {name: value}}}`` for each module of a structure of modules.
+    """``{collection: {module: {name: value}}}`` for each module in a structure of modules.
 
-    Names are below the module. A module of elsewhere that one of its fields holds stands under the
-    field's name. A variable that belongs to several of the modules appears once: with the one that
-    holds the others, or else with the first.
+    Names are relative to the module. A module from elsewhere in one of its fields appears under the
+    field's name. A variable that belongs to several of the modules appears once: with the module
+    that contains the others, or else with the first.
     """
 
     def __init__(self, label: str, modules: Any) -> None:
-        """Notes where each module of a structure of modules is."""
+        """Records the place of each module in a structure of modules."""
         self._label = label
         self._modules = modules
         self._owners: list[Any] = []
         map_places(self._note, modules)
-        # Where each module and those in its fields are, and under which names they stand.
+        # The places of each module and of those in its fields, with their names in the trees.
         self._places = [list(_places(owner, ())) for owner in self._owners]
 
     def build(self, values: Mapping[Leaf, Any]) -> Any:
-        """The trees, in the structure of the modules."""
+        """Builds the trees, in the structure of the modules."""
         trees: list[dict[str, Any]] = [{} for _ in self._owners]
         for (collection, path), value in values.items():
             index, inside = self._home(path)
@@ -40,12 +40,12 @@ class Trees:
         return self.filled(trees)
 
     def filled(self, trees: Iterable[Any]) -> Any:
-        """The structure of the modules with a tree in the place of each."""
+        """Returns the structure of the modules with a tree instead of each."""
         rest = iter(trees)
         return map_places(lambda _: next(rest), self._modules)
 
     def flat(self, trees: Any, what: str) -> dict[Leaf, Any]:
-        """The variables in trees of this structure; a `TransformError` if it is another one."""
+        """Returns the variables in trees of this structure; raises `TransformError` for others."""
         found: dict[Leaf, Any] = {}
         for index, tree in enumerate(self.each(trees, what)):
             if not isinstance(tree, Mapping) or not all(
@@ -61,7 +61,7 @@ class Trees:
         return found
 
     def each(self, trees: Any, what: str) -> list[Any]:
-        """The trees one by one; a `TransformError` if the modules have another structure."""
+        """Returns the trees one by one; raises `TransformError` for another structure."""
         found: list[Any] = []
 
         def walk(modules: Any, trees: Any) -> None:
@@ -84,7 +84,7 @@ class Trees:
         return found
 
     def text(self, leaf: Leaf) -> str:
-        """The variable as it is called in the trees."""
+        """Returns the name of a variable in the trees."""
         return "/".join(self._home(leaf[1])[1])
 
     def _note(self, owner: Any) -> Any:

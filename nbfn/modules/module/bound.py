@@ -1,4 +1,4 @@
-"""A bound module: as a ``tf.Module``, and what a notebook does with it."""
+"""Bound modules: their interface as ``tf.Module``, and tools for notebooks."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from nbfn.modules.variables.variable_store import VariableStore
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The values of a bound module at one time; nothing changes them.
+    """The values of a bound module at one time, which never change.
 
     Attributes:
       path: the module's path.
       variables: the values by collection, as ``apply`` takes them.
-      rngs: of a root module, key and counts of each random stream.
+      rngs: for a root module, key and counts of each random stream.
     """
 
     path: tuple[str, ...]
@@ -48,12 +48,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Carried:
-    """What ``rebind`` did with each variable, by ``(collection, path)``.
+    """The effect of ``rebind`` on each variable, by ``(collection, path)``.
 
     Attributes:
-      kept: variables that the new module goes on with.
+      kept: variables that the new module continues to use.
       made: variables that only the new module has.
-      changed: variables that have another shape or dtype now, and a new initial value.
+      changed: variables with another shape or dtype, which have new initial values.
       dropped: variables that the new module does not have.
     """
 
@@ -64,7 +64,7 @@ class Carried:
 
 
 class Bound(Members, library=True):
-    """What can be asked of a module that has variables."""
+    """The interface of modules that have variables."""
 
     @property
     def state(self) -> dict[str, Any]:
@@ -78,11 +78,11 @@ class Bound(Members, library=True):
         return self._scope("state").tree()
 
     def named_variables(self) -> dict[str, tf.Variable]:
-        """The variables of a bound module by path, such as ``"hidden/kernel"``.
+        """Returns the variables of a bound module by path, such as ``"hidden/kernel"``.
 
-        The path leaves the collection out. Where two collections have the same path, ``params``
-        comes first and the others are called ``"path (collection)"``. Random streams are
-        ``"rngs/dropout/key"`` and ``"rngs/dropout/counts"``.
+        The path omits the collection. If two collections have the same path, ``params`` comes first
+        and the others are named ``"path (collection)"``. Random streams are ``"rngs/dropout/key"``
+        and ``"rngs/dropout/counts"``.
 
         Raises:
           UnboundModuleError: the module is unbound.
@@ -114,7 +114,7 @@ class Bound(Members, library=True):
 
     @property
     def non_trainable_variables(self) -> tuple[tf.Variable, ...]:
-        """The variables of all collections but ``params``, and frozen parameters."""
+        """The variables of all collections except ``params``, and frozen parameters."""
         others = self._variables_outside_params()
         return tuple(v for v in self.variables if not v.trainable or id(v) in others)
 
@@ -149,13 +149,13 @@ class Bound(Members, library=True):
 
     @contextlib.contextmanager
     def capture(self, outputs: Any = False) -> Iterator[dict[str, Any]]:
-        """Keeps what bound modules sow inside the ``with`` block.
+        """Collects what bound modules sow inside the ``with`` block.
 
-        A traced function sows when it is traced, not when it is called again.
+        A traced function sows when it is traced, not in later calls.
 
         Args:
-          outputs: whether the outputs of calls are kept too, in ``intermediates``: True for those
-            of every ``__call__``, or a function of module and method name that says which.
+          outputs: whether to collect outputs of calls in ``intermediates`` too: True for every
+            ``__call__``, or a function of module and method name that decides.
 
         Yields:
           ``{collection: {module: {name: value}}}`` with paths from the root; it fills during calls.
@@ -174,9 +174,10 @@ class Bound(Members, library=True):
     # -- in a notebook --------------------------------------------------------------------------
 
     def view(self, **updates: Any) -> Self:
-        """The same variables under other construction arguments: ``model.view(training=False)``.
+        """Returns a module with the same variables and other construction arguments.
 
-        Nothing is copied: what one of the two trains, the other sees.
+        For example ``model.view(training=False)``. Nothing is copied; both modules share the
+        variables.
 
         Args:
           **updates: the arguments that differ.
@@ -191,7 +192,7 @@ class Bound(Members, library=True):
         store, scope = self._bound_store("view"), self._scope("view")
         with context.entered(None):
             made = type(self)(**{**init_fields(self), **updates}, parent=None, name=self.name)
-            # The variables may not fit the new arguments, so their shapes are compared anew.
+            # The variables may not fit the new arguments, so their shapes are compared again.
             depth = len(scope.path)
             store.checked = {c for c in store.checked if c[1][:depth] != scope.path}
             binding.attach(made, Scope(store, scope.path))
@@ -199,22 +200,21 @@ class Bound(Members, library=True):
         return made
 
     def rebind(self, module: Any, *args: Any, rngs: Any = None, **kwargs: Any) -> Any:
-        """A new version of the module that goes on with the variables of this one.
+        """Returns a new version of the module that continues with the variables of this one.
 
-        After a cell that defines the class has run again, ``model = model.rebind(Net(...), x)``
-        keeps what was trained: a variable of the same collection, path, shape and dtype is the
+        After the cell that defines the class has run again, ``model = model.rebind(Net(...), x)``
+        keeps what was trained: a variable with the same collection, path, shape and dtype stays the
         same ``tf.Variable``, also for optimizers and traced functions. Others get new values.
 
         Args:
           module: an unbound module, of any class.
-          *args: inputs for its call, to find out which variables it has: values, or a
-            ``tf.TensorSpec`` for each. Nothing is computed. Without inputs all variables are
-            carried over as they are.
+          *args: inputs for a call, which determine the variables: values, or a ``tf.TensorSpec``
+            for each. Nothing is computed. Without inputs, all variables are carried over.
           rngs: the key for new variables, as in ``init``.
           **kwargs: for the call.
 
         Returns:
-          The bound module, with the random streams of this one. Its attribute ``carried`` says
+          The bound module, with the random streams of this one. Its attribute ``carried`` lists
           what was kept, made, changed and dropped.
 
         Raises:
@@ -242,12 +242,12 @@ class Bound(Members, library=True):
 
     @property
     def carried(self) -> Carried | None:
-        """What ``rebind`` did with each variable; None for a module that was not rebound."""
+        """The effect of ``rebind`` on each variable; None for a module that was not rebound."""
         carried: Carried | None = self._life.carried
         return carried
 
     def snapshot(self) -> Snapshot:
-        """The present values of a bound module, for ``restore``.
+        """Returns the current values of a bound module, for ``restore``.
 
         Raises:
           UnboundModuleError: the module is not bound.
@@ -258,15 +258,15 @@ class Bound(Members, library=True):
         return Snapshot(scope.path, variables, rngs)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Assigns the values of a snapshot; variables that were made since then stay.
+        """Assigns the values of a snapshot; variables created since then are unchanged.
 
         Args:
           snapshot: of this module, or of another with variables of the same names and shapes.
 
         Raises:
           UnboundModuleError: the module is not bound.
-          AssignmentError: a variable is missing, or has another shape or dtype; nothing has been
-            assigned then.
+          AssignmentError: a variable is missing, or has another shape or dtype; nothing is assigned
+            then.
         """
         store, scope = self._bound_store("restore"), self._scope("restore")
         tree = {**scope.tree(), "": store.rng_variables()}
@@ -289,22 +289,22 @@ class Bound(Members, library=True):
             target[path].assign(value)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """A copy of a bound module is bound: it pickles and copies with its variables."""
+        """Pickles and copies a bound module with its variables; the copy is bound."""
         store = getattr(self._life.scope, "store", None)
         if not isinstance(store, VariableStore):
             return super().__reduce_ex__(protocol)
         return (_revived, (binding.unbound(self), self.state, dict(store.rngs), store.mutable))
 
     def describe(self, *args: Any, **kwargs: Any) -> list[Row]:
-        """The submodules and variables, with shapes, dtypes, sizes and sharing, as records.
+        """Returns the submodules and variables, with shapes, dtypes, sizes and sharing.
 
-        Of an unbound module, the submodules that its fields and ``setup`` name. Modules of compact
-        methods are known once the bound module has been called.
+        For an unbound module, lists the submodules that its fields and ``setup`` name. Modules of
+        compact methods are known once the bound module has been called.
 
         Args:
-          *args: of a bound module, inputs for a call: then the records say what each module takes
-            and gives there, otherwise what it took and gave in the last call. Nothing is computed;
-            a ``tf.TensorSpec`` stands for a tensor.
+          *args: for a bound module, inputs of a call whose input and output types are shown,
+            instead of those of the last call. Nothing is computed; a ``tf.TensorSpec`` stands for a
+            tensor.
           **kwargs: for the call.
         """
         if args or kwargs:
@@ -312,20 +312,21 @@ class Bound(Members, library=True):
         return rows_of(self, getattr(getattr(self._life.scope, "store", None), "shapes", None))
 
     def show(self, *args: Any, **kwargs: Any) -> str:
-        """``describe`` as an indented plain text."""
+        """Returns ``describe`` as indented plain text."""
         return as_text(self.describe(*args, **kwargs))
 
     # -- paths ---------------------------------------------------------------------------------
 
     def __getitem__(self, path: str) -> Any:
-        """A submodule or variable by path: ``m["Dense_0"]``, ``m["hidden/kernel"]``.
+        """Returns a submodule or variable by path: ``m["Dense_0"]``, ``m["hidden/kernel"]``.
 
-        Of an unbound module, the unbound submodules that its fields hold or that ``declare`` and
-        ``setup`` assign. Of a bound module, its submodules, and its ``tf.Variable``s (``params``
-        first); a submodule of a compact method is known once the method has been called.
+        For an unbound module, these are the unbound submodules in its fields or assigned by
+        ``declare`` and ``setup``. For a bound module, they are its submodules and ``tf.Variable``s
+        (``params`` first); a submodule of a compact method is known once the method has been
+        called.
 
         Raises:
-          PathNotFoundError: there is nothing of that name.
+          PathNotFoundError: there is nothing with that name.
         """
         children = self._known_children()
         first, _, rest = str(path).partition("/")
@@ -333,7 +334,7 @@ class Bound(Members, library=True):
             if "/" in name and f"{path}/".startswith(f"{name}/"):
                 first, rest = name, str(path)[len(name) + 1 :]
         if first in children:
-            # The child itself goes on, because containers also know parts of other kinds.
+            # The child resolves the rest, because containers also have parts that are not modules.
             return children[first][rest] if rest else children[first]
         parts = str(path).split("/")
         found = self._variable_at(parts)
@@ -342,7 +343,7 @@ class Bound(Members, library=True):
         return found
 
     def __truediv__(self, name: str) -> Any:
-        """``m / "block" / "conv"``: the same as ``m["block/conv"]``."""
+        """Same as ``m["block/conv"]``: ``m / "block" / "conv"``."""
         return self[name]
 
     def _track(self) -> None:

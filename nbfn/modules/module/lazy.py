@@ -1,7 +1,7 @@
-"""Running a module without computing: ``lazy_init``, ``module_paths``, ``tabulate``, ``describe``.
+"""Runs modules without computing: ``lazy_init``, ``module_paths``, ``tabulate``, ``describe``.
 
-The call is traced into a graph that never runs. Initializers are run outside of it, so variables
-get their values, while whatever depends on the inputs is only an operation in the graph.
+The call is traced into a graph that never runs. Initializers run outside the graph, so variables
+get values, while everything that depends on inputs is only an operation in the graph.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def lazy_run(
     mutable: FilterLike,
     look: Callable[[Any], Any],
 ) -> Any:
-    """Runs ``init`` in a graph; what ``look(run)`` finds before the module is gone."""
+    """Runs ``init`` in a graph; returns the result of ``look(run)`` before the run ends."""
     run = Run(module, {}, rngs, method, mutable, True)
     run.store.lazy = True
     found: list[Any] = []
@@ -55,7 +55,7 @@ def lazy_run(
             try:
                 call_as_here(run.function, args, kwargs)
             except NbfnError as error:
-                found.append(error)  # on its way out AutoGraph would put a stack into its message
+                found.append(error)  # if raised, AutoGraph would add a stack to its message
             else:
                 found.append(look(run))
 
@@ -66,7 +66,7 @@ def lazy_run(
 
 
 def values(run: Run) -> dict[str, Any]:
-    """The variables that a lazy run made.
+    """Returns the variables that a lazy run made.
 
     Raises:
       LazyInitError: the value of one depends on the inputs.
@@ -94,7 +94,7 @@ def values(run: Run) -> dict[str, Any]:
 def call_shapes(
     module: Any, store: VariableStore, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Mapping[tuple[str, ...], tuple[str, str]]:
-    """The inputs and outputs of each module in a call, as text, by path."""
+    """Returns the inputs and outputs of each module in a call, as text, by path."""
     before = store.called, store.shapes
     store.called, store.shapes = {}, {}
     try:
@@ -105,7 +105,7 @@ def call_shapes(
 
 
 def walk(module: Any) -> Iterator[Any]:
-    """The module and those below it that have been used, parents first."""
+    """Yields the module and those below it that have been used, parents first."""
     yield module
     prepare(module)
     for child in module._life.children.values():
@@ -113,6 +113,6 @@ def walk(module: Any) -> Iterator[Any]:
 
 
 def paths(module: Any) -> dict[str, Any]:
-    """Unbound copies of a module with variables and those below it, by path."""
+    """Returns unbound copies of a module and of those below it, by path."""
     top = len(module.path)
     return {"/".join(each.path[top:]): each.clone() for each in walk(module)}

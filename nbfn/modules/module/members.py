@@ -1,4 +1,4 @@
-"""What a module may do inside its methods: parameters, variables, random draws, sowing."""
+"""What a module can do inside its methods: parameters, variables, random draws, sowing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _append(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
 
 
 class Members(Template, library=True):
-    """The variables and random streams of a module, as its methods see them."""
+    """The variables and random streams of a module, as used by its methods."""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Members(Template, library=True):
           collection: such as ``"batch_stats"`` or ``"cache"``.
           name: the variable's name in the collection.
           init_fn: called as ``init_fn(*args, **kwargs)``, without a key, if the variable does not
-            exist; None if it must.
+            exist; None if it must exist.
           *args: for ``init_fn``.
           **kwargs: for ``init_fn``.
 
@@ -113,11 +113,11 @@ class Members(Template, library=True):
         return Variable(scope, collection, name)
 
     def get_variable(self, collection: str, name: str, default: Any = None) -> Any:
-        """The present value of a variable (tensors), or ``default`` if it does not exist."""
+        """Returns the current value of a variable (tensors); ``default`` if it does not exist."""
         return self._scope("get_variable").read(collection, name, default)
 
     def put_variable(self, collection: str, name: str, value: Any) -> None:
-        """Writes a variable, in any method; a dict updates the entries that it has.
+        """Writes a variable, in any method; a dict updates only its own entries.
 
         Raises:
           ImmutableCollectionError: the collection is not mutable.
@@ -129,23 +129,23 @@ class Members(Template, library=True):
         scope.write(collection, name, value)
 
     def has_variable(self, collection: str, name: str) -> bool:
-        """Whether the module has the variable."""
+        """Returns whether the module has the variable."""
         return self._scope("has_variable").has(collection, name)
 
     def is_mutable_collection(self, collection: str) -> bool:
-        """Whether variables of the collection may be written."""
+        """Returns whether variables of the collection may be written."""
         return collection in self._scope("is_mutable_collection").store.mutable
 
     def is_initializing(self) -> bool:
-        """Whether ``init`` is running; false in ``apply``, even if everything is mutable."""
+        """Returns whether ``init`` is running; False in ``apply``, even with ``mutable=True``."""
         return self._scope("is_initializing").store.initializing
 
     def make_rng(self, name: str = "params") -> Any:
         """Draws a new key from a random stream.
 
         The key depends on the stream's key, the module's path, and how often the module drew from
-        the stream before; not on other modules. In a bound module the count is a variable, so a
-        traced function draws anew in each call.
+        the stream before, but not on other modules. In a bound module the count is a variable, so a
+        traced function draws a new key in each call.
 
         Args:
           name: the stream; ``params`` takes its place if it does not exist.
@@ -159,7 +159,7 @@ class Members(Template, library=True):
         return self._scope("make_rng").draw(name)
 
     def has_rng(self, name: str) -> bool:
-        """Whether the stream itself was passed."""
+        """Returns whether the stream itself was passed."""
         return name in self._scope("has_rng").store.rngs
 
     def sow(
@@ -170,17 +170,18 @@ class Members(Template, library=True):
         reduce_fn: Callable[[Any, Any], Any] = _append,
         init_fn: Callable[[], Any] = tuple,
     ) -> bool:
-        """Leaves a value for whoever wants to see it; does nothing if nobody does.
+        """Offers a value to callers that collect it; does nothing otherwise.
 
-        In ``apply``, whoever passes the collection as mutable gets the values. In a bound module
-        only ``with module.capture() as sown`` does: its variables do not grow from call to call.
+        In ``apply``, callers that pass the collection as mutable get the values. In a bound module
+        only ``with module.capture() as sown`` does, so that its variables do not grow from call to
+        call.
 
         Args:
           collection: such as ``"intermediates"``.
           name: the value's name; may be used again.
           value: a tensor or a structure of tensors.
-          reduce_fn: joins what was sown before with the value; by default a growing tuple.
-          init_fn: what was sown before the first time; by default ``()``.
+          reduce_fn: combines the value with earlier ones; by default a growing tuple.
+          init_fn: returns the initial value; by default ``()``.
 
         Returns:
           Whether the value was kept.
@@ -200,10 +201,10 @@ class Members(Template, library=True):
         return True
 
     def perturb(self, name: str, value: Any, collection: str = "perturbations") -> Any:
-        """Adds a variable that is zero, so that gradients of an intermediate value can be taken.
+        """Adds a zero variable to a value, so that the gradient of the value can be taken.
 
-        ``init`` makes the zeros. A call with the collection adds what it holds; a call without it
-        returns the value as it is. The gradient with respect to the variable is the one with
+        ``init`` makes the zeros. A call with the collection adds its values; a call without it
+        returns the value unchanged. The gradient with respect to the variable equals that with
         respect to the value.
 
         Args:
@@ -239,7 +240,7 @@ class Members(Template, library=True):
     # -- for nbfn itself -----------------------------------------------------------------------
 
     def _scope(self, what: str) -> Scope:
-        """The module's place; refuses if it has none (any more)."""
+        """Returns the module's scope; raises an error if it has none or it is closed."""
         scope = self._life.scope
         if scope is None:
             raise UnboundModuleError(
@@ -250,12 +251,12 @@ class Members(Template, library=True):
         return scope
 
     def _is_inspected(self) -> bool:
-        """Whether ``setup`` of an unbound module runs only to find its submodules."""
+        """Returns whether ``setup`` of an unbound module runs only to find its submodules."""
         table = context.table_of(self) if self._life.scope is None else None
         return table is not None and table.kind == "setup"
 
     def _declares(self, collection: str, name: str) -> Scope:
-        """The module's place, after reserving a variable's name in it."""
+        """Reserves a variable's name; returns the module's scope."""
         table = context.here.tables.get(id(self))
         if table is None or table.kind == "declare":
             raise self._misplaced(collection, name)

@@ -1,4 +1,4 @@
-"""``nn.Module``: from templates to outputs (``apply``) and to bound modules (``bind``)."""
+"""``nn.Module``: templates, pure outputs (``apply``) and bound modules (``bind``)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Module(Bound, library=True):
     """Base class of all modules.
 
     A subclass is a dataclass: its annotated attributes are construction arguments. Constructing it
-    makes a template without variables. ``init`` and ``apply`` are pure functions around it, with
-    variables as plain nested dicts of tensors. ``bind`` gives a module that has variables: a
+    creates a template without variables. ``init`` and ``apply`` are pure functions around it, with
+    variables as plain nested dicts of tensors. ``bind`` returns a module that has variables: a
     ``tf.Module`` for notebooks, ``tf.function``, ``tf.GradientTape`` and optimizers.
 
     Example::
@@ -37,6 +37,7 @@ class Module(Bound, library=True):
           h = nn.relu(nn.Dense(self.hidden_size)(x))
           return nn.Dense(self.out_size)(h)
 
+      x = tf.ones([2, 4])
       mlp = MLP(hidden_size=5, out_size=3)
       variables = mlp.init(nn.key(0), x)
       y = mlp.apply(variables, x)
@@ -59,14 +60,14 @@ class Module(Bound, library=True):
         """Calls the module with these variables; changes neither them nor the module.
 
         Args:
-          variables: ``{collection: {module: {name: value}}}``; each value is a tensor, an
-            array or a ``tf.Variable``.
+          variables: ``{collection: {module: {name: value}}}``; each value is a tensor, an array or
+            a ``tf.Variable``.
           *args: for the method.
           rngs: keys of random streams by name, or one key for the stream ``params``.
           method: None for ``__call__``, a name, a method, or any function of the module.
           mutable: the collections that the call may write.
           capture_intermediates: True keeps the output of every ``__call__`` in the collection
-            ``intermediates``; a function of module and method name says of which methods.
+            ``intermediates``; a function of module and method name chooses the methods.
           **kwargs: for the method.
 
         Returns:
@@ -75,7 +76,7 @@ class Module(Bound, library=True):
 
         Raises:
           VariablesTypeError, VariablesStructureError, RngError, FilterError, MethodError,
-          UnknownAttributeError: an argument is not what it should be.
+          UnknownAttributeError: an argument is invalid.
 
         Implements: Flax Module lifecycle, section "Lifecycle".
         """
@@ -90,7 +91,7 @@ class Module(Bound, library=True):
         mutable: FilterLike = INIT_MUTABLE,
         **kwargs: Any,
     ) -> tuple[Any, dict[str, Any]]:
-        """Like ``init``, and also returns the output: ``(y, variables)``."""
+        """Like ``init``, but also returns the output: ``(y, variables)``."""
         run = Run(self, {}, rngs, method, mutable, True)
         result: tuple[Any, dict[str, Any]] = run(*args, **kwargs)
         return result
@@ -110,7 +111,7 @@ class Module(Bound, library=True):
 
         Args:
           rngs: the key of the stream ``params``, or keys by stream.
-          *args: for the method; their shapes decide the shapes of the variables.
+          *args: for the method; their shapes determine the shapes of the variables.
           method: as in ``apply``.
           mutable: the collections to make.
           **kwargs: for the method.
@@ -142,7 +143,7 @@ class Module(Bound, library=True):
           **kwargs: for the method.
 
         Returns:
-          The variables that ``init`` would give.
+          The variables that ``init`` would return.
 
         Raises:
           LazyInitError: an initial value depends on an input.
@@ -153,15 +154,15 @@ class Module(Bound, library=True):
         return found
 
     def module_paths(self, rngs: Any = None, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The modules that a call uses, by path: ``{"": root, "Block_0/Dense_0": ...}``.
+        """Returns the modules that a call uses, by path: ``{"": root, "Block_0/Dense_0": ...}``.
 
         Args:
-          rngs: for an unbound module, what ``lazy_init`` takes; nothing is computed.
+          rngs: for an unbound module, as in ``lazy_init``; nothing is computed.
           *args: for ``lazy_init``.
           **kwargs: for ``lazy_init``.
 
         Returns:
-          Unbound copies. Of a bound module, those of compact methods once they have been called.
+          Unbound copies. For a bound module, modules of compact methods are known once called.
 
         Implements: Flax Linen, ``Module.module_paths``.
         """
@@ -173,16 +174,17 @@ class Module(Bound, library=True):
     def tabulate(
         self, rngs: Any = None, *args: Any, depth: int | None = None, **kwargs: Any
     ) -> str:
-        """The modules and variables as a plain-text table.
+        """Formats the modules and variables as a plain-text table.
 
         Args:
-          rngs: for an unbound module, what ``lazy_init`` takes; nothing is computed.
+          rngs: for an unbound module, as in ``lazy_init``; nothing is computed.
           *args: for ``lazy_init``.
-          depth: how many levels of modules get a line; those below are counted in the last one.
+          depth: number of levels of modules that get a line; lower ones are counted in the last
+            one.
           **kwargs: for ``lazy_init``.
 
         Returns:
-          One line for each module, with its own variables, and the totals. Of a bound module, the
+          One line for each module, with its own variables, and the totals. For a bound module,
           modules of compact methods are known once they have been called.
         """
         if self._life.scope is not None:
@@ -202,25 +204,25 @@ class Module(Bound, library=True):
         rngs: Any = None,
         mutable: FilterLike = DenyList("params"),  # noqa: B008  (immutable)
     ) -> Self:
-        """A clone that has variables, for as long as it is kept.
+        """Returns a clone that has variables, for as long as it is referenced.
 
         Args:
           variables: as in ``apply``. Each value becomes a ``tf.Variable`` (trainable if in
             ``params``); a ``tf.Variable`` is used as it is.
           rngs: as in ``apply``; the streams become variables.
-          mutable: the collections that calls may write; by default all but ``params``. Parameters
-            are trained by assigning to their variables.
+          mutable: the collections that calls may write; by default all except ``params``.
+            Parameters are trained by assigning to their variables.
 
         Returns:
           The bound module.
 
         Raises:
           VariableCreationError: variables would be created while a function is being traced.
-          VariablesTypeError: `variables` is no mapping.
-          VariablesStructureError: `variables` has not the structure of collections.
-          RngError: `rngs` are no keys.
-          FilterError: `mutable` is no filter.
-          AssignmentError: a value cannot be that of a variable.
+          VariablesTypeError: `variables` is not a mapping.
+          VariablesStructureError: `variables` does not have the structure of collections.
+          RngError: `rngs` are not keys.
+          FilterError: `mutable` is not a filter.
+          AssignmentError: a value cannot be stored in a variable.
 
         Implements: Flax Module lifecycle, section "Bind".
         """
@@ -232,7 +234,7 @@ class Module(Bound, library=True):
         return module  # type: ignore[no-any-return]
 
     def unbind(self) -> tuple[Self, dict[str, Any]]:
-        """The template of a bound module, and its present variables as tensors.
+        """Returns the template of a bound module, and the current values of its variables.
 
         Raises:
           UnboundModuleError: the module is unbound.
@@ -242,11 +244,11 @@ class Module(Bound, library=True):
             return binding.unbound(self), {c: as_tensors(node) for c, node in tree.items()}
 
     def clone(self, *, parent: Any = None, **updates: Any) -> Self:
-        """A new module with the same construction arguments, except for the updates.
+        """Returns a new module with the same construction arguments, except for the updates.
 
         Args:
-          parent: None for an unbound module; or the module, such as ``self`` in a compact method,
-            of which the clone is a new submodule.
+          parent: None for an unbound module; or a module, such as ``self`` in a compact method, of
+            which the clone is a new submodule.
           **updates: other construction arguments, and ``name``.
 
         Raises:
@@ -259,10 +261,10 @@ class Module(Bound, library=True):
             return binding.clone(binding.unbound(self), updates, parent, **name)  # type: ignore[no-any-return]
 
     def copy(self, *, name: str | None = None, **updates: Any) -> Self:
-        """A new module with the same construction arguments, except for the updates.
+        """Returns a new module with the same construction arguments, except for the updates.
 
-        Unlike a clone it belongs to where it is made: in a compact method it is a new submodule
-        with a name of its own, in ``setup`` it is named by the attribute.
+        Unlike a clone, it belongs to the place where it is made: in a compact method it is a new
+        submodule with its own name; in ``setup`` it is named by the attribute.
 
         Args:
           name: its name; by default an automatic one.

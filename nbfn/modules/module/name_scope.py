@@ -1,4 +1,4 @@
-"""``nn.compact_name_scope``: a method whose declarations are kept under its name."""
+"""``nn.compact_name_scope``: a compact method with its own scope."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compact_name_scope(fn: F) -> F:
-    """Like ``nn.compact``, but what the method declares is under the method's name.
+    """Like ``nn.compact``, but declarations of the method are below the method's name.
 
     So several compact methods of one module do not share automatic names: the variables of
-    ``Dense_0`` in ``encode`` are at ``encode/Dense_0``. Fields and what ``setup`` has assigned are
-    the module's own.
+    ``Dense_0`` in ``encode`` are at ``encode/Dense_0``. Fields and attributes of ``setup`` still
+    belong to the module.
 
     Implements: Flax Linen, ``nn.compact_name_scope``.
     """
@@ -27,7 +27,7 @@ def compact_name_scope(fn: F) -> F:
 
     @wraps(fn)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # As in wrap, and the function inside has the attribute too.
+        # As in `wrap`, since autoreload may replace `__wrapped__`.
         inside.__wrapped__ = method.__wrapped__  # type: ignore[attr-defined]
         return inside(_twin(self, fn.__name__), *args, **kwargs)
 
@@ -35,7 +35,7 @@ def compact_name_scope(fn: F) -> F:
 
 
 def _twin(module: Any, name: str) -> Any:
-    """The module as it is, except for its place, which is one below."""
+    """Returns a copy of a module whose scope is one level below."""
     life = module._life
     if life.scope is None:
         raise UnboundModuleError(

@@ -1,4 +1,4 @@
-"""Methods of module classes that autoreload has changed, wrapped again."""
+"""Wraps methods of module classes again after autoreload has changed them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nbfn.modules.lifecycle import methods
 
 
 def wrap_again(cls: type) -> None:
-    """Wraps what autoreload has put in the place of wrapped methods of a class, or added to it.
+    """Wraps the methods that autoreload has added to a class or put in place of wrapped ones.
 
-    IPython 9 gives the wrapper itself the code of the user's method, which then runs without its
-    module, and looks for its globals among nbfn's.
+    Autoreload (IPython 9) copies the code of the new method to nbfn's wrapper, which then runs
+    without its module's context and with the globals of nbfn.
     """
     for name, value in list(vars(cls).items()):
         if isinstance(value, property):
@@ -37,7 +37,7 @@ def _is_users_code_in_nbfn(function: Any) -> bool:
 
 
 def _among_own_globals(function: Any, cls: type) -> Any:
-    """A function of a class, with the globals of the class's module in place of nbfn's."""
+    """Returns a function of a class with the globals of the class's module instead of nbfn's."""
     module = sys.modules.get(cls.__module__)
     if module is None or not _is_users_code_in_nbfn(function):
         return function

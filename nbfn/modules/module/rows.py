@@ -1,4 +1,4 @@
-"""A module as rows: its submodules and variables, for the tree in a notebook and for text."""
+"""Describes a module as rows: its submodules and variables."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Shapes = Mapping[tuple[str, ...], tuple[str, str]]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the tree: a module, or a variable that is its own.
+    """One row: a module, or a variable.
 
     Attributes:
-      path: names from the module that was asked; ``()`` for itself.
+      path: names from the described module; ``()`` for itself.
       kind: ``"module"`` or ``"variable"``.
-      label: a module's class, or an empty text for a structure of variables and for a module
-        that no call has made yet; a variable's collection.
+      label: a module's class, or an empty text for a structure of variables and for a module that
+        no call has created yet; a variable's collection.
       shape: a variable's shape; None where it is unknown.
-      dtype: a variable's dtype by name, or an empty text.
-      nbytes: the size of a variable, or of all that is at a module and below; None if unknown.
+      dtype: name of a variable's dtype, or an empty text.
+      nbytes: the size of a variable, or of all variables of a module and below; None if unknown.
       trainable: whether an optimizer would change it.
       takes: dtypes and shapes of a module's inputs in the last call.
-      gives: those of its outputs.
-      same_as: the path under which the same module or variable came before, or None.
-      depth: how many modules are above it.
+      gives: likewise for its outputs.
+      same_as: the path of an earlier row for the same module or variable, or None.
+      depth: number of modules above it.
     """
 
     path: tuple[str, ...]
@@ -48,17 +48,17 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The path from the module above; ``"/"`` for the module that was asked."""
+        """The path below the parent module; ``"/"`` for the described module."""
         return "/".join(self.path[max(self.depth - 1, 0) :]) or "/"
 
     @property
     def heading(self) -> str:
-        """Its name, and the class of a module where it is known."""
+        """The name, with the class of a module if known."""
         return ": ".join(part for part in (self.name, self.label) if part)
 
 
 def rows_of(module: Any, shapes: Shapes | None = None) -> list[Row]:
-    """The module, its own variables, and then its submodules, parents first."""
+    """Returns the rows of a module, its own variables, then its submodules, parents first."""
     rows = list(_rows(module, (), {}, {}))
     if not shapes:
         return rows
@@ -100,7 +100,7 @@ def _own_rows(
     own: Mapping[tuple[str, ...], tuple[str, Any]],
     variables: dict[int, Any],
 ) -> Iterator[Row]:
-    """The variables of a module; structures, and modules that no call has made yet, are parts."""
+    """Yields rows of a module's own variables; structures and unknown modules become parts."""
     depth = len(path) + 1
     below: dict[str, dict[tuple[str, ...], tuple[str, Any]]] = {}
     for at, (collection, leaf) in own.items():
@@ -117,13 +117,13 @@ def _own_rows(
 def variable_row(
     path: tuple[str, ...], collection: str, leaf: Any, known: dict[int, tuple[str, ...]]
 ) -> Row:
-    """The row of a variable.
+    """Builds the row of a variable.
 
     Args:
       path: its path.
       collection: its collection.
       leaf: the variable.
-      known: the paths of those that have come before, by ``id``; this one is added.
+      known: the paths of earlier variables, by ``id``; this one is added.
     """
     before = known.setdefault(id(leaf), path)
     shape = tf.TensorShape(leaf.shape)
@@ -140,7 +140,7 @@ def variable_row(
 
 
 def total_bytes(found: Iterable[Any]) -> int | None:
-    """Bytes of some variables, each counted once; None if a shape is not known."""
+    """Returns the bytes of variables, each counted once; None if a shape is unknown."""
     once = {id(leaf): leaf for leaf in found}.values()
     if not all(tf.TensorShape(leaf.shape).is_fully_defined() for leaf in once):
         return None
@@ -148,7 +148,7 @@ def total_bytes(found: Iterable[Any]) -> int | None:
 
 
 def as_text(rows: Iterable[Row]) -> str:
-    """The rows as an indented plain text."""
+    """Formats the rows as indented plain text."""
     return "\n".join(_line(row) for row in rows)
 
 

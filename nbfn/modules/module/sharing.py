@@ -1,4 +1,4 @@
-"""``nn.share_scope``: two modules in one place."""
+"""``nn.share_scope``: two modules with one scope; and ``nn.merge_param``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from nbfn.modules.lifecycle.setup import prepare
 
 
 def share_scope(module: Any, other: Any) -> None:
-    """Lets two modules keep their variables in one place.
+    """Makes two modules keep their variables at the same place.
 
-    Both use the place of ``other``; or that of ``module`` if ``other`` is below it. So a wrapper
-    can add parameters beside those of the module that it wraps::
+    Both use the scope of ``other``, or that of ``module`` if ``other`` is below it. So a wrapper
+    can add parameters next to those of the module that it wraps::
 
       class LoRA(nn.Module):
         def setup(self):
@@ -25,7 +25,7 @@ def share_scope(module: Any, other: Any) -> None:
 
     Raises:
       UnboundModuleError: one of them is unbound.
-      NameInUseError: both have something of one name already.
+      NameInUseError: both already have something with the same name.
 
     Implements: Flax Linen, ``nn.share_scope``.
     """
@@ -63,7 +63,7 @@ def _check_names(target: Any, moved: Any) -> None:
 
 
 def _move(module: Any, scope: Any) -> None:
-    """Gives the module and those below it another place, with what is stored at the old one."""
+    """Moves a module and those below it to another scope, with the stored variables."""
     old = module._life.scope
     module._life.scope = scope
     for name, child in module._life.children.items():
@@ -72,7 +72,7 @@ def _move(module: Any, scope: Any) -> None:
 
 
 def merge_param(name: str, a: Any, b: Any) -> Any:
-    """The one of two values that is not None: an argument that a field or a call may give.
+    """Returns the one of two values that is not None: an argument of a field or of a call.
 
     Args:
       name: the argument's name, for the error.

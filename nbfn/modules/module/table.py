@@ -1,4 +1,4 @@
-"""A module and its variables as a plain-text table."""
+"""Formats a module and its variables as a plain-text table."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _HEAD = ("Path", "Module", "Parameters", "Other variables", "Count")
 
 
 def table(top: Any, depth: int | None = None) -> str:
-    """One row for each module that has been used, parents first, and the totals.
+    """Returns a table with a row for each used module, parents first, and the totals.
 
     Args:
       top: a module with variables.
-      depth: how many levels of modules get a row; None for all.
+      depth: number of levels of modules that get a row; None for all.
     """
     lines: dict[tuple[str, ...], tuple[str, list[str], list[str], list[int]]] = {}
     for row in rows_of(top):
         if row.kind == "module":
-            # Structures, and modules that no call has made yet, have a line for their variables.
+            # Structures, and modules that no call has created yet, get a row for their variables.
             if row.label and (depth is None or row.depth <= depth):
                 lines[row.path] = row.label, [], [], []
             continue

@@ -1,7 +1,7 @@
-"""Modules as templates: a dataclass by subclassing, frozen once constructed.
+"""Modules as templates: dataclasses by subclassing, frozen after construction.
 
-Constructing a module makes no variables. Everything here concerns the instance and its attributes;
-what a module may do inside its methods is in ``members``, its lifecycle in ``module``.
+Constructing a module creates no variables. This module contains instances and their attributes;
+``members`` contains what a module can do inside its methods, ``module`` its lifecycle.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from nbfn.modules.lifecycle.setup import inspect_hook, prepare
 from nbfn.modules.specs.config import ConfigOf
 from nbfn.modules.variables.tree import leaves
 
-# Names that notebooks and TensorFlow try on any object; asking must have no effect.
+# Attributes that notebooks and TensorFlow read of any object; reading must have no effect.
 _PROBES = (
     *("__", "_self_", "_repr_", "_ipython_", "_tf_", "_keras_", "_serialize_", "_gather_"),
     "autograph_info__",
@@ -52,14 +52,14 @@ class _Implicit:
         return "<implicit>"
 
     def __reduce__(self) -> str:
-        return "_IMPLICIT"  # copies of it are itself
+        return "_IMPLICIT"  # copies are the same object
 
 
 _IMPLICIT = _Implicit()
 
 
 class _Parent:
-    """The attribute ``parent``; held weakly, so that a module is freed when its user drops it."""
+    """The attribute ``parent``, held weakly, so that a module is freed when it is dropped."""
 
     def __get__(self, module: Any, owner: type | None = None) -> Any:
         if module is None:
@@ -73,7 +73,7 @@ class _Parent:
 
 
 class Absent:
-    """Stands for a variable where ``setup`` of an unbound module is only inspected."""
+    """Stands for a variable while ``setup`` of an unbound module is inspected."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -89,7 +89,7 @@ class Absent:
 
 
 class _Name:
-    """The attribute ``name``, which notes that it was asked for: a trace may depend on it."""
+    """The attribute ``name``; records reads, since a trace may depend on the name."""
 
     def __get__(self, module: Any, owner: type | None = None) -> Any:
         if module is None:
@@ -105,18 +105,18 @@ class _Name:
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 class Template(tf.Module):
-    """A dataclass over ``tf.Module`` whose instances hold arguments and no variables."""
+    """A dataclass based on ``tf.Module`` whose instances hold arguments and no variables."""
 
     parent: Any = dataclasses.field(default=_IMPLICIT, kw_only=True, repr=False)
     name: str | None = dataclasses.field(default=None, kw_only=True)
 
     Config = ConfigOf()
-    preserve_adopted_names = False  # whether modules in fields keep the name= that they have
-    __field_names__ = tuple[str, ...]()  # without annotations, which would make fields
+    preserve_adopted_names = False  # whether modules in fields keep their own name=
+    __field_names__ = tuple[str, ...]()  # not annotated, as that would make it a field
     __hooks__ = tuple[str, ...]()
-    __iter__ = None  # __getitem__ takes paths; without this Python would try 0, 1, 2, ...
-    _state = _rngs = _children = _held = None  # what TensorFlow may see of a bound module
-    if TYPE_CHECKING:  # an annotation, and no field of the dataclass
+    __iter__ = None  # otherwise Python would iterate by __getitem__, which takes paths
+    _state = _rngs = _children = _held = None  # what TensorFlow tracks of a bound module
+    if TYPE_CHECKING:  # at run time the annotation would make it a field
         _life: Life
 
     def __init_subclass__(cls, kw_only: bool = False, library: bool = False, **kwargs: Any) -> None:
@@ -124,11 +124,11 @@ class Template(tf.Module):
 
         Args:
           kw_only: whether the fields of this class (not of its subclasses) are keyword-only.
-          library: whether the class belongs to nbfn's own machinery and is left as it is.
+          library: whether the class is a base class of nbfn, which is not changed.
           **kwargs: for other base classes.
 
         Raises:
-          ReservedFieldError: a field has the name of something that every module has.
+          ReservedFieldError: a field has a name that every module already has.
         """
         super().__init_subclass__(**kwargs)
         if library:
@@ -148,7 +148,7 @@ class Template(tf.Module):
         cls.__hooks__ = tuple(overridden)
 
     def __new__(cls, /, *args: Any, **kwargs: Any) -> Any:
-        """Finds the child of an earlier call, or gives a new instance its private state."""
+        """Returns the child of an earlier call, or a new instance with its private state."""
         known = known_child(cls, args, kwargs)
         if known is not None:
             return known
@@ -158,7 +158,7 @@ class Template(tf.Module):
         return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """As usual, except that a copy is never a child of an earlier call."""
+        """Pickles as usual, but a copy is never a child of an earlier call."""
         _, (cls, *_), *state = super().__reduce_ex__(protocol)  # type: ignore[misc]
         return (_blank, (cls,), *state)
 
@@ -196,10 +196,9 @@ class Template(tf.Module):
     def setup(self) -> None:
         """Declares submodules and variables by assigning them to attributes.
 
-        Runs once for each bound instance, not when it is bound but when it is first used: when a
-        method is called or an unknown attribute is read. The module's parameters may be
-        declared here (``self.w = self.param(...)``) but not computed with, because a bound module
-        would keep the result when the parameter has changed.
+        Runs once for each bound instance when it is first used: when a method is called or an
+        unknown attribute is read. Parameters may be declared here (``self.w = self.param(...)``)
+        but not computed with, because a bound module would keep an outdated result.
 
         Implements: Flax Module lifecycle, section "Setup".
         """
@@ -215,27 +214,27 @@ class Template(tf.Module):
         """
 
     def _name_of_part(self, name: str) -> str:
-        """The name of a submodule that a field holds, from the one that its place gives it."""
+        """Returns the name of a submodule in a field, given the name of its place."""
         return name
 
     @classmethod
     def _meant(cls, _names: Iterable[str]) -> str:
-        """What somebody may mean with arguments that the class does not have, as sentences."""
+        """Returns hints, as sentences, for arguments that the class does not have."""
         return ""
 
     def _kind(self) -> str:
-        """What the module is called where nobody named it."""
+        """Returns the default name of the module's kind."""
         return type(self).__name__
 
     # -- attributes ----------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute during construction and in ``setup``; at no other time.
+        """Sets an attribute during construction and in ``setup``; refuses otherwise.
 
         Raises:
           FrozenModuleError: the module is frozen.
           SetupFieldError: ``setup`` sets a construction argument.
-          ReservedFieldError: ``setup`` sets what every module has.
+          ReservedFieldError: ``setup`` sets a name that every module already has.
         """
         life = self._life
         if not life.built or (name[0] == "_" and _is_record(name)):
@@ -266,17 +265,17 @@ class Template(tf.Module):
             attached = map_modules(lambda m, n: adopt(self, m, n), value, name)
             object.__setattr__(self, name, attached)
         elif life.scope.store.bound and not is_stored(value, life.scope):
-            super().__setattr__(name, value)  # TensorFlow tracks tables, assets and the like
+            super().__setattr__(name, value)  # makes TensorFlow track tables, assets and others
             if life.scope.path:
                 hold_all(self, name, value)
         else:
             object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        """Refuses, except for the records of TensorFlow and of tools.
+        """Refuses, except for private attributes of tools.
 
         Raises:
-          FrozenModuleError: always, for a user's attribute.
+          FrozenModuleError: always, for other attributes.
         """
         if not name.startswith(("__", "_self_")):
             raise FrozenModuleError(
@@ -287,10 +286,10 @@ class Template(tf.Module):
     def __getattr__(self, name: str) -> Any:
         """Runs ``setup`` when an unknown attribute is read.
 
-        Of an unbound module it runs on a private copy without variables, so that
-        ``auto_encoder.decoder`` is an unbound module, the same each time. Only code that says
-        ``module.name`` makes it run: ``hasattr``, ``getattr``, copying, pickling and completion ask
-        for any name, and find what there is without it.
+        For an unbound module, it runs on a private copy without variables, so that
+        ``auto_encoder.decoder`` is always the same unbound module. It only runs for code of the
+        form ``module.name``: ``hasattr``, ``getattr``, copying, pickling and completion read
+        arbitrary names and see only existing attributes.
 
         Raises:
           UnboundAttributeError: the module is unbound, and there is no such attribute, or it needs
@@ -305,7 +304,7 @@ class Template(tf.Module):
             raise AttributeError(f"{label!r} object has no attribute {name!r}")
         hidden = inspect.getattr_static(type(self), name, None)
         if hasattr(type(hidden), "__get__"):
-            # There is one, and it raised an error that Python takes for a missing attribute.
+            # The attribute exists, but its descriptor raised an AttributeError.
             reraise_hidden(hidden, self, name)
         if life.scope is None:
             return self._of_unbound(name, sys._getframe(1))
@@ -319,15 +318,15 @@ class Template(tf.Module):
         )
 
     def _of_unbound(self, name: str, frame: FrameType) -> Any:
-        """An attribute that ``declare`` or ``setup`` gives a module without variables.
+        """Returns an attribute that ``declare`` or ``setup`` gives a module without variables.
 
         Args:
           name: the attribute.
-          frame: the code that reads it.
+          frame: the frame that reads it.
         """
         life, label, cause = self._life, type(self).__name__, None
         given: dict[str, Any] = {}
-        # In the setup of another it will be bound when it is assigned, and its submodules with it.
+        # In the setup of another module, it is bound with its submodules when it is assigned.
         is_alone = context.current_module() is None
         if self.__hooks__ and life.built and not life.preparing:
             if "declare" in self.__hooks__:
@@ -335,7 +334,7 @@ class Template(tf.Module):
             if name not in given and is_alone and _is_written(frame):
                 try:
                     given = inspect_hook(self, "setup")
-                except Exception as error:  # it is the user's, and may need a bound module
+                except Exception as error:  # `setup` is user code and may need a bound module
                     cause = error
         if name in given and not _is_absent(given[name]):
             return given[name]
@@ -352,7 +351,7 @@ class Template(tf.Module):
         ) from cause
 
     def __dir__(self) -> list[str]:
-        """The attributes; those of ``setup`` too if the module is bound."""
+        """Returns the attributes, including those of ``setup`` if the module is bound."""
         if self._life.scope is not None:
             prepare(self)
         return sorted(set(super().__dir__()))
@@ -360,11 +359,11 @@ class Template(tf.Module):
     # -- identity ------------------------------------------------------------------------------
 
     def _has_identity(self) -> bool:
-        """Whether this instance is itself and not just its arguments."""
+        """Returns whether this instance is more than its arguments: bound, or with a parent."""
         return self._life.scope is not None or self.parent is not None
 
     def __eq__(self, other: object) -> bool:
-        """Unbound modules are equal if their arguments are; a bound module equals only itself.
+        """Compares unbound modules by arguments; a bound module equals only itself.
 
         ``tf.function`` keys its traces by equality: two bound modules with equal arguments must not
         share a trace, because each has its own variables.
@@ -379,11 +378,11 @@ class Template(tf.Module):
         return self.name == other.name and configuration(self) == configuration(other)
 
     def __hash__(self) -> int:
-        """Agrees with ``==``."""
+        """Consistent with ``==``."""
         return id(self) if self._has_identity() else hash((self.name, configuration(self)))
 
     def __repr__(self) -> str:
-        """The constructor call, and for a bound module its known submodules; runs no setup."""
+        """Formats the constructor call, and known submodules of a bound module; runs no setup."""
         shown = [f"{n}={v!r}" for n, v in init_fields(self).items() if v is not _default(self, n)]
         if self.name is not None and self._life.scope is None and self.parent is None:
             shown.append(f"name={self.name!r}")
@@ -399,25 +398,25 @@ def _reserved_names(cls: type) -> set[str]:
 
 
 def _blank(cls: type) -> Any:
-    """An instance of a module class before its construction."""
+    """Returns an instance of a module class before its construction."""
     self = tf.Module.__new__(cls)
     self.__dict__["_life"] = Life()
     return self
 
 
 def _is_record(name: str) -> bool:
-    """Whether a name is left to tools such as autoreload, or to TensorFlow's own records."""
+    """Returns whether an attribute belongs to tools such as autoreload, or to TensorFlow."""
     kept = isinstance(getattr(tf.Module, name, None), property)
     return name.startswith(("__", "_self_")) or kept
 
 
 def _is_written(frame: FrameType) -> bool:
-    """Whether the code that runs in a frame says ``object.name`` just there."""
+    """Returns whether a frame is executing an expression ``object.name``."""
     return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def _with_variables(method: str) -> str:
-    """How to call a method of an unbound module."""
+    """Describes how to call a method of an unbound module."""
     if method == "__call__":
         return "Call module.apply(variables, ...), or module.bind(variables)(...)."
     return (
@@ -427,7 +426,7 @@ def _with_variables(method: str) -> str:
 
 
 def _is_absent(value: Any) -> bool:
-    """Whether a value of ``setup`` is, or holds, a variable that an unbound module has not."""
+    """Returns whether a value contains a variable that an unbound module does not have."""
     return any(isinstance(leaf, Absent) for _, leaf in leaves(value))
 
 

@@ -19,7 +19,7 @@ class ModuleConfig(Spec):
     __builds__: ClassVar[Any] = None
 
     def make(self, **identity: Any) -> Any:
-        """The module with these arguments.
+        """Returns a module with these arguments.
 
         Args:
           **identity: ``name`` and ``parent``.
@@ -28,10 +28,10 @@ class ModuleConfig(Spec):
 
 
 class ConfigOf:
-    """The attribute ``Config`` of every module class, made when it is first asked for."""
+    """The attribute ``Config`` of every module class, made on first access."""
 
     def __get__(self, module: Any, owner: Any = None) -> type[Spec]:
-        """The class for ``owner``; one for each module class."""
+        """Returns the class for ``owner``; each module class has its own."""
         owner = owner or type(module)
         made = vars(owner).get("__config__")
         if made is None:
@@ -59,7 +59,7 @@ def _config_for(owner: Any) -> type[Spec]:
 
 
 def _resolved(annotation: Any, owner: Any) -> Any:
-    """The annotation, or ``Any`` if it names what cannot be found from the class."""
+    """Resolves an annotation; returns ``Any`` if its names cannot be found from the class."""
     if not isinstance(annotation, str):
         return annotation
     spaces = [vars(sys.modules[b.__module__]) for b in owner.__mro__ if b.__module__ in sys.modules]

@@ -1,4 +1,4 @@
-"""What a class derived from ``nn.Spec`` must look like, and its safe defaults."""
+"""Checks the definition of ``nn.Spec`` classes and copies mutable defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IMMUTABLE = (str, bytes, int, float, bool, complex, type(None), type, enum.Enum
 
 
 def check_definition(cls: type, base: type) -> None:
-    """Raises `SpecDefinitionError` for data without annotation and for fields named as methods."""
+    """Raises `SpecDefinitionError` for data without annotation and fields named like methods."""
     annotated = inspect.get_annotations(cls)
     if cls is base:
         return
@@ -40,7 +40,7 @@ def check_definition(cls: type, base: type) -> None:
 
 
 def isolate_defaults(cls: type) -> None:
-    """Makes each instance copy the class's mutable defaults."""
+    """Makes each instance copy the mutable defaults of its class."""
     for name, annotation in inspect.get_annotations(cls).items():
         default = vars(cls).get(name, dataclasses.MISSING)
         if default is dataclasses.MISSING or is_class_var(annotation):
@@ -62,14 +62,14 @@ def isolate_defaults(cls: type) -> None:
 
 
 def is_class_var(annotation: Any) -> bool:
-    """Whether an annotation, perhaps as text, says ``ClassVar``."""
+    """Returns whether an annotation, possibly a string, is ``ClassVar``."""
     if isinstance(annotation, str):
         return annotation.split("[")[0].rpartition(".")[2] == "ClassVar"
     return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
 
 
 def signature(cls: type) -> inspect.Signature:
-    """The constructor's parameters, for completion and ``help``."""
+    """Returns the constructor's signature, for completion and ``help``."""
     parameters = []
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         default = field.default
@@ -87,9 +87,9 @@ def signature(cls: type) -> inspect.Signature:
 
 
 def _belongs_to_class(value: Any, cls: type) -> bool:
-    """Whether an attribute is a method, a descriptor or a nested class rather than data."""
+    """Returns whether an attribute is a method, descriptor or nested class rather than data."""
     if isinstance(value, (types.FunctionType, type)):
-        # A function that was only assigned here was meant as the default of a field.
+        # A function that is assigned here is meant as the default of a field.
         return value.__qualname__.startswith(f"{cls.__qualname__}.") and value.__name__ != (
             "<lambda>"
         )

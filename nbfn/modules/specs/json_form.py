@@ -1,11 +1,11 @@
-"""The JSON of what JSON has no form for: special floats, dtypes, shapes, functions, initializers.
+"""JSON forms of special floats, dtypes, shapes, functions, initializers and Keras objects.
 
-A field that is annotated as a dtype or a shape holds its plain form, ``"bfloat16"`` or
-``[null, 3]``; a special float is ``"NaN"``, or ``{"$float": "NaN"}`` where that could be text, in
-``Any`` and beside ``str``. A function stands as ``{"$function": "tf.nn.relu"}``, an initializer of
-nbfn as ``{"$initializer": "normal(stddev=0.1)"}``, an object of Keras as ``{"$keras": ...}``, in
-``Any`` a spec as ``{"$spec": [module, class, fields]}``. Reading reaches only what is listed here
-and classes of specs that exist, so JSON from elsewhere can name no other function.
+A field annotated as a dtype or shape holds its plain form, ``"bfloat16"`` or ``[null, 3]``. A
+special float is ``"NaN"``, or ``{"$float": "NaN"}`` where it could be text: in ``Any`` and next to
+``str``. A function is ``{"$function": "tf.nn.relu"}``, an initializer of nbfn ``{"$initializer":
+"normal(stddev=0.1)"}``, an object of Keras ``{"$keras": ...}``, and a spec in ``Any`` ``{"$spec":
+[module, class, fields]}``. Reading resolves only the functions listed here and existing classes of
+specs, so untrusted JSON cannot name other functions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nbfn.modules.errors import SpecError, did_you_mean
 
 _SPECIAL_FLOATS = ("NaN", "Infinity", "-Infinity")
 SPECS: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
-"""The classes of specs by module and name; the newest of a name."""
+"""The classes of specs by module and name; the newest with each name."""
 _FUNCTIONS: dict[str, Any] = {
     "nn": activations,
     "tf.nn": tf.nn,
@@ -40,9 +40,9 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 def with_json_forms(annotation: Any) -> Any:
-    """The annotation, whose values are read from JSON as ``form_of`` and pydantic write them."""
+    """Returns an annotation whose values are read from the JSON of ``form_of`` and pydantic."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated:  # asked first, because what it adds need not be hashable
+    if origin is Annotated:  # checked first, because its metadata need not be hashable
         return Annotated[(with_json_forms(arguments[0]), *arguments[1:])]  # type: ignore[return-value]
     if isinstance(annotation, Hashable) and annotation in _LEAVES:
         return _LEAVES[annotation]
@@ -62,13 +62,13 @@ def with_json_forms(annotation: Any) -> Any:
 
 
 def form_of(value: Any) -> Any:
-    """The JSON of a value that pydantic knows none for; a `TypeError` if there is none."""
+    """Returns the JSON of a value unknown to pydantic; raises `TypeError` if there is none."""
     if isinstance(value, initializers.Initializer):
         if initializers.from_name(value.name) == value:
             return {"$initializer": value.name}
     elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
         for prefix, holder in _FUNCTIONS.items():
-            # Not by __name__: tf.nn.softmax calls itself softmax_v2.
+            # Not by __name__: that of tf.nn.softmax is softmax_v2 (TensorFlow 2.21).
             name = next((n for n, held in vars(holder).items() if held is value), "_")
             if name[0] != "_":
                 return {"$function": f"{prefix}.{name}"}
@@ -81,7 +81,7 @@ def form_of(value: Any) -> Any:
 
 
 def _written(value: Any, handler: Any) -> Any:
-    """Marks what pydantic would take apart or write as text, also inside containers."""
+    """Marks values that pydantic would split or write as text, also inside containers."""
     marked = _with_marks(value)
     return marked if isinstance(value, float) and marked is not value else handler(marked)
 
@@ -102,7 +102,7 @@ def _with_marks(value: Any) -> Any:
 
 
 def _marked(value: Any, handler: Any, info: Any) -> Any:
-    """Reads the marks, also inside lists and dicts."""
+    """Reads marks, also inside lists and dicts."""
     return handler(_read(value) if info.mode == "json" else value)
 
 
@@ -147,7 +147,7 @@ def _keras_object(config: Any) -> Any:
         return keras.saving.deserialize_keras_object(config, safe_mode=True)
     except NbfnError:
         raise
-    except Exception as error:  # Keras raises whatever a wrong config leads to
+    except Exception as error:  # Keras raises various errors for an invalid config
         raise SpecError(f"Keras cannot make {config!r}: {str(error).splitlines()[0]}") from error
 
 
@@ -171,7 +171,7 @@ def _spec(content: Any) -> Any:
 
 
 def _number(value: Any, handler: Any) -> Any:
-    """Numbers of NumPy as Python's."""
+    """Converts numbers of NumPy to Python's."""
     return handler(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -181,7 +181,7 @@ def _special_float(value: Any, handler: Any, info: Any) -> Any:
 
 
 def _from_plain(make: Callable[[Any], Any]) -> pydantic.WrapValidator:
-    """Reads the plain form of a value, whose own class makes it from that form."""
+    """Returns a validator that makes a value from its plain JSON form."""
 
     def read(value: Any, handler: Any, info: Any) -> Any:
         if info.mode == "json" and (value is None or isinstance(value, (str, list, dict))):

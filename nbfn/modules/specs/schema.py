@@ -1,7 +1,7 @@
-"""How the fields of an ``nn.Spec`` are checked and become JSON: a pydantic model behind it.
+"""Checks fields of an ``nn.Spec`` and converts them to JSON, with a pydantic model.
 
-The model is made when it is first needed, because annotations may name classes that are defined
-later. Its attributes have a prefix, so that a field may be called ``copy`` or ``schema``.
+The model is made on first use, because annotations may name classes that are defined later. Its
+attributes have a prefix, so that a field may be named ``copy`` or ``schema``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONFIG = pydantic.ConfigDict(
 
 
 class _Generator(GenerateJsonSchema):
-    """Leaves out defaults that JSON cannot hold, and parts of unions, without a warning."""
+    """Omits defaults that JSON cannot represent, and parts of unions, without a warning."""
 
     ignored_warning_kinds = frozenset({"skipped-choice", "non-serializable-default"})  # type: ignore[assignment]
 
@@ -48,7 +48,7 @@ class Schema:
     """
 
     def __init__(self, owner: Any) -> None:
-        """Notes the fields; resolves no annotation yet."""
+        """Records the fields without resolving annotations."""
         self._owner = owner
         self.names: tuple[str, ...] = tuple(f.name for f in dataclasses.fields(owner))
         self._locals = _enclosing_locals()
@@ -106,16 +106,16 @@ class Schema:
     @functools.cached_property
     def model(self) -> Any:
         """The pydantic model."""
-        # Unfinished first, so that a spec may have fields of its own class.
+        # Completed late, so that a spec may have fields of its own class.
         self._unfinished.model_rebuild(force=True)
         return self._unfinished
 
     def checked(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of all fields, from what the constructor was given.
+        """Returns the values of all fields, given the constructor's arguments.
 
         Raises:
           SpecFieldError: a field is unknown or missing.
-          SpecError: a value is not what the annotation says.
+          SpecError: a value does not match the annotation.
         """
         given = dict(fields)
         try:
@@ -124,21 +124,21 @@ class Schema:
             raise self._error(error, given) from None
 
     def from_json(self, text: str | bytes) -> dict[str, Any]:
-        """The values of all fields, from a JSON object."""
+        """Returns the values of all fields, given a JSON object."""
         try:
             return self._values(self.model.model_validate_json(text))
         except pydantic.ValidationError as error:
             raise self._error(error, _parsed(text)) from None
 
     def to_json(self, values: Mapping[str, Any], indent: int | None) -> str:
-        """The JSON object of the values."""
+        """Returns the values as a JSON object."""
         try:
             return self._dumped(values, indent=indent)
         except PydanticSerializationError as error:
             raise self._not_json(values) or error from None
 
     def json_schema(self) -> dict[str, Any]:
-        """The JSON schema of the object."""
+        """Returns the JSON schema of the object."""
         try:
             return dict(self.model.model_json_schema(schema_generator=_Generator))
         except pydantic.errors.PydanticInvalidForJsonSchema as error:
@@ -148,7 +148,7 @@ class Schema:
 
     def _dumped(self, values: Mapping[str, Any], **options: Any) -> str:
         filled = self.model.model_construct(**values)
-        # The model's own model_dump_json takes no fallback in every version of pydantic.
+        # `model_dump_json` does not accept `fallback` in all supported versions of pydantic.
         serializer = self.model.__pydantic_serializer__
         return str(serializer.to_json(filled, by_alias=True, fallback=form_of, **options), "utf-8")
 
@@ -169,18 +169,18 @@ class Schema:
     def _error(self, error: pydantic.ValidationError, given: Any) -> SpecError:
         found = error.errors()
         label = self._owner.__qualname__.rpartition("<locals>.")[2]
-        told: dict[str, list[str]] = {}
+        details: dict[str, list[str]] = {}
         for each in found:
-            problem, detail = self._told(each, given)
-            told.setdefault(problem, []).append(detail)
+            problem, detail = self._described(each, given)
+            details.setdefault(problem, []).append(detail)
         wrong = {str(each["type"]) for each in found}
         kind = SpecFieldError if wrong & {"extra_forbidden", "missing"} else SpecError
-        # What fits no part of a union is one problem with several details.
-        said = (f"{p}{' or '.join(dict.fromkeys(filter(None, d)))}" for p, d in told.items())
-        return kind(f"{label}: {' '.join(f'{text}.' for text in said)}")
+        # A value that matches no part of a union is one problem with several details.
+        texts = (f"{p}{' or '.join(dict.fromkeys(filter(None, d)))}" for p, d in details.items())
+        return kind(f"{label}: {' '.join(f'{text}.' for text in texts)}")
 
-    def _told(self, error: Any, given: Any) -> tuple[str, str]:
-        """What is wrong, and what pydantic says of it."""
+    def _described(self, error: Any, given: Any) -> tuple[str, str]:
+        """Returns the problem, and pydantic's details."""
         if error["type"] == "json_invalid":
             return f"the text is not JSON: {error['msg']}", ""
         path = [str(part).removeprefix(_PREFIX) for part in error["loc"][:1]]
@@ -204,7 +204,7 @@ class Schema:
 
 
 def _inside(value: Any, location: Sequence[Any]) -> str:
-    """The rest of a location as text, without pydantic's names for the parts of unions."""
+    """Formats the rest of a location, without pydantic's names for the parts of unions."""
     text = ""
     for part in location:
         holds = isinstance(value, Mapping) and part in value
@@ -222,10 +222,10 @@ def _parsed(text: str | bytes) -> Any:
 
 
 def core_schema_of(cls: Any, handler: Any) -> Any:
-    """How pydantic treats a field annotated with a spec class.
+    """Defines how pydantic treats a field annotated with a spec class.
 
-    In Python only an instance will do; JSON holds an object, which names its class if that is
-    not the annotated one.
+    In Python only an instance is valid. JSON has an object, which names its class if it differs
+    from the annotated one.
     """
     inner = handler.generate_schema(cls.__schema__._unfinished)
     from_json = core_schema.no_info_wrap_validator_function(
@@ -246,7 +246,7 @@ def _to_object(cls: Any, value: Any) -> dict[str, Any]:
 
 
 def _from_object(cls: Any, data: Any) -> Any:
-    if isinstance(data, cls):  # the default of a field that the JSON does not have
+    if isinstance(data, cls):  # the default of a field that is missing in the JSON
         return data
     chosen = cls
     if isinstance(data, dict) and _KIND in data:
@@ -263,7 +263,7 @@ def _from_object(cls: Any, data: Any) -> Any:
 
 
 def _with_subclasses(cls: type) -> Iterator[type]:
-    """The class and those derived from it; of two of one name, the newest comes last."""
+    """Yields a class and its subclasses; of several with one name, the newest last."""
     yield cls
     subclasses: list[type] = cls.__subclasses__()
     for sub in subclasses:
@@ -277,7 +277,7 @@ def _name_of(annotation: Any) -> str:
 
 
 def _enclosing_locals() -> dict[str, Any]:
-    """The names of the function, if any, in which the spec class is being defined."""
+    """Returns the names of the function, if any, in which the spec class is being defined."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
         ("nbfn.modules.specs.spec", "abc", "typing")

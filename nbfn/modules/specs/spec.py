@@ -17,7 +17,7 @@ from nbfn.modules.specs.schema import Schema, core_schema_of
     kw_only_default=True, frozen_default=True, field_specifiers=(dataclasses.field,)
 )
 class Spec(Mapping[str, Any]):
-    """Options of a module, a trainer, or anything else, as a class with typed fields.
+    """Typed options of a module, a trainer or anything else.
 
     A subclass is a dataclass without being decorated. Its fields are keyword-only, checked against
     their annotations without any conversion, and cannot be changed; defaults are copied for each
@@ -32,13 +32,13 @@ class Spec(Mapping[str, Any]):
         dilations: list[int] = [1, 2]
 
       config = Config(filters=256)
-      Config.from_json(config.to_json()) == config
+      assert Config.from_json(config.to_json()) == config
 
     A class may define ``__post_init__`` to check several fields together.
 
     Raises:
       SpecFieldError: a field is unknown or missing.
-      SpecError: a value is not what the annotation says.
+      SpecError: a value does not match its annotation.
       SpecDefinitionError: when a subclass is defined: an attribute has no annotation, or a field
         has the name of a method.
 
@@ -57,50 +57,51 @@ class Spec(Mapping[str, Any]):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Called when the fields are set; may raise what ought to be said about them together."""
+        """Called when the fields are set; may check them together and raise an error."""
 
     # -- copies --------------------------------------------------------------------------------
 
     def replace(self, **changes: Any) -> Self:
-        """A new spec with some fields changed.
+        """Returns a new spec with some fields changed.
 
         Raises:
           SpecFieldError: a field is unknown.
-          SpecError: a value is not what the annotation says.
+          SpecError: a value does not match its annotation.
         """
         return type(self)(**{**self, **changes})
 
     @classmethod
     def from_superset(cls, values: Mapping[str, Any]) -> Self:
-        """A spec from a mapping that may hold more than its fields; the others are ignored."""
+        """Returns a spec from a mapping that may contain other items, which are ignored."""
         return cls(**{name: values[name] for name in cls.__schema__.names if name in values})
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as a new dict, nested specs as dicts too; changing it changes no spec."""
+        """Returns the fields as a new dict, with nested specs as dicts; independent of the spec."""
         return {name: _plain(value) for name, value in self.items()}
 
     # -- JSON ----------------------------------------------------------------------------------
 
     def to_json(self, indent: int | None = None) -> str:
-        """The fields as a JSON object.
+        """Returns the fields as a JSON object.
 
-        A nested spec of a class derived from the annotated one also has ``"$kind"``, its name.
+        A nested spec of a subclass of the annotated class also has ``"$kind"``, the name of its
+        class.
 
         Args:
           indent: spaces for each level; None for one line.
 
         Raises:
-          SpecError: JSON cannot hold the value of a field, for instance a function.
+          SpecError: JSON cannot represent the value of a field, for instance a function.
         """
         return self.__schema__.to_json(self, indent)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """The spec that ``to_json`` wrote.
+        """Reads a spec that ``to_json`` wrote.
 
         Raises:
           SpecFieldError: a field is unknown or missing.
-          SpecError: the text is no JSON, or a value is not what the annotation says.
+          SpecError: the text is not JSON, or a value does not match its annotation.
         """
         made = cls.__new__(cls)
         made.__dict__.update(cls.__schema__.from_json(text))
@@ -109,12 +110,12 @@ class Spec(Mapping[str, Any]):
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """The JSON schema of what ``to_json`` writes, for editors and forms."""
+        """Returns the JSON schema of the result of ``to_json``, for editors and forms."""
         return cls.__schema__.json_schema()
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """How pydantic checks a field that holds a spec."""
+        """Defines how pydantic checks a field with a spec."""
         return core_schema_of(cls, handler)
 
     # -- mapping -------------------------------------------------------------------------------
@@ -131,37 +132,37 @@ class Spec(Mapping[str, Any]):
         return len(self.__schema__.names)
 
     def __bool__(self) -> bool:
-        """Always true, so that ``config or Config()`` keeps an empty spec."""
+        """Returns True, so that ``config or Config()`` keeps an empty spec."""
         return True
 
     # -- identity ------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        """Specs are equal if class and fields are; a plain mapping if it has the same items."""
+        """Compares class and fields with another spec; items with a plain mapping."""
         if isinstance(other, Spec) and type(self) is not type(other):
             return False
         return dict(self) == dict(other) if isinstance(other, Mapping) else NotImplemented
 
     def __hash__(self) -> int:
-        """Agrees with ``==``."""
+        """Consistent with ``==``."""
         return hash(_hashable(self))
 
     def __repr__(self) -> str:
-        """The constructor call."""
+        """Formats the constructor call."""
         shown = ", ".join(f"{name}={value!r}" for name, value in self.items())
         return f"{type(self).__qualname__.rpartition('<locals>.')[2]}({shown})"
 
     def __setattr__(self, name: str, _: Any) -> None:
-        """Refuses.
+        """Refuses to change a field.
 
         Raises:
           FrozenSpecError: always.
-          SpecFieldError: there is no such field either.
+          SpecFieldError: the field does not exist.
         """
         raise _frozen(self, name)
 
     def __delattr__(self, name: str) -> None:
-        """Refuses, like setting."""
+        """Refuses to delete a field."""
         raise _frozen(self, name)
 
 
@@ -206,7 +207,7 @@ def _prepare(cls: type[Spec]) -> None:
     isolate_defaults(cls)
     documentation = vars(cls).get("__doc__")
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
-    cls.__doc__ = documentation  # not the signature that dataclass puts there
+    cls.__doc__ = documentation  # instead of the signature that `dataclass` inserts
     cls.__schema__ = Schema(cls)
     SPECS[cls.__module__, cls.__qualname__] = cls
     cls.__signature__ = signature(cls)  # type: ignore[attr-defined]
@@ -215,7 +216,7 @@ def _prepare(cls: type[Spec]) -> None:
 def make_spec(
     name: str, fields: Mapping[str, tuple[Any, Any]], base: type[Spec] = Spec, **attributes: Any
 ) -> type[Spec]:
-    """A spec class from names, annotations and defaults (``dataclasses.MISSING`` for none)."""
+    """Returns a spec class with annotations and defaults (``dataclasses.MISSING`` for none)."""
     defaults = {n: d for n, (_, d) in fields.items() if d is not dataclasses.MISSING}
     annotations = {n: annotation for n, (annotation, _) in fields.items()}
     return type(name, (base,), {**defaults, **attributes, "__annotations__": annotations})

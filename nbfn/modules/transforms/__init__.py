@@ -1,1 +1,1 @@
-"""vmap, scan, jit, grad, remat, cond, while."""
+"""Transformations of modules: vmap, scan, jit, grad, remat, cond, while_loop and others."""

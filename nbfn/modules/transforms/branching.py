@@ -1,4 +1,4 @@
-"""``nn.cond`` and ``nn.switch``: one of several functions of a module, chosen by a tensor."""
+"""``nn.cond`` and ``nn.switch``: calls one of several functions of a module, chosen by a tensor."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def cond(
     module: Any,
     *operands: Any,
 ) -> Any:
-    """``true_fun(module, *operands)`` or ``false_fun(module, *operands)``.
+    """Returns ``true_fun(module, *operands)`` or ``false_fun(module, *operands)``.
 
-    Writes and random draws are those of the function that is chosen. While variables are made, the
-    other runs as well, so that its variables exist; what it writes to them is dropped.
+    Writes and random draws are those of the chosen function. While variables are being created, the
+    other function runs too, so that its variables exist; what it writes to them is discarded.
 
     Args:
       pred: a boolean scalar.
@@ -46,7 +46,7 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], module: Any, *operands: Any) -> Any:
-    """``branches[index](module, *operands)``; an index outside counts as the nearest inside.
+    """Returns ``branches[index](module, *operands)``; an index out of range is clipped.
 
     Args:
       index: an int32 scalar.
@@ -55,8 +55,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], module: Any, *ope
       *operands: for the functions.
 
     Raises:
-      TransformError: there is no branch, the branches return different structures, only some make
-        a variable, or a module was hidden in a closure.
+      TransformError: there is no branch, the branches return different structures, only some make a
+        variable, or a module was hidden in a closure.
 
     Implements: Flax Linen, ``nn.switch``.
     """
@@ -81,7 +81,7 @@ def _branch(
 def _run_all(
     lift: Lift, index: int, branches: list[Callable[..., Any]], values: tuple[Any, ...]
 ) -> Any:
-    """Runs every branch as if it were chosen; of those that are not, the variables remain."""
+    """Runs every branch as if it were chosen; keeps only the variables of the others."""
     runs = [lift.run(fn, values, {}) for fn in branches]
     _check_shared(lift, [inner.made for _, inner in runs])
     output, chosen = runs[index]
@@ -104,11 +104,11 @@ def _traced(
         return [flat_tensors(output), [flat_tensors(v) for v in runs[-1][2].values()]]
 
     if lift.is_creating():
-        # Initial values are needed whichever branch is chosen, so all run.
+        # Initial values are needed for all branches, so all run.
         results = list(map(body, branches))
         choices: list[Callable[[], Any]] = [functools.partial(tuple, each) for each in results]
     else:
-        # Each is traced before the choice is made of them, because all must give the same.
+        # Each is traced before `tf.switch_case`, because all must write the same variables.
         choices = [_concrete(functools.partial(body, fn)) for fn in branches]
     output, forms = runs[0][0], {k: v for *_, writes in runs for k, v in writes.items()}
     _check_shared(lift, [inner.made for _, inner, _ in runs])
@@ -144,14 +144,14 @@ def _traced(
 
 
 def _concrete(call: Callable[[], Any]) -> Callable[[], Any]:
-    # Not as a default argument or a partial: of functions among arguments TensorFlow takes what is
-    # inside a decorator, so that a transformed function would be called untransformed.
+    # Not a default argument or a partial: TensorFlow unwraps decorated functions among arguments,
+    # so a transformed function would be called without its transformation (TensorFlow 2.21).
     made = tf_function(lambda: call(), autograph=False)
     return made.get_concrete_function()  # type: ignore[no-any-return]
 
 
 def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:
-    """Refuses variables of one name that differ: the functions would share one of them."""
+    """Refuses variables with one name that differ: the functions would share one of them."""
     shapes: dict[Leaf, str] = {}
     for leaf, value in (item for each in made for item in each.items()):
         shape = str([(str(part.shape), part.dtype.name) for part in flat_tensors(value)])
@@ -163,10 +163,10 @@ def _check_shared(lift: Lift, made: list[dict[Leaf, Any]]) -> None:
 
 
 def _count_draws(lift: Lift, index: Any, drawn: list[dict[tuple[str, Path], int]]) -> None:
-    """Counts the draws of the branch that is chosen."""
+    """Counts the draws of the chosen branch."""
     for name, path in dict.fromkeys(key for each in drawn for key in each):
         counts = [each.get((name, path), 0) for each in drawn]
-        # What another transformation traces around this counts with numbers, not with tensors.
+        # A surrounding transformation counts draws with Python numbers instead of tensors.
         is_inside = isinstance(lift.store, Inner)
         lift.store.advance(name, path, max(counts) if is_inside else tf.gather(counts, index))
 

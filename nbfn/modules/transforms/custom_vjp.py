@@ -1,4 +1,4 @@
-"""``nn.custom_vjp``: a function of a module with gradients of one's own."""
+"""``nn.custom_vjp``: a function of a module with custom gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def custom_vjp(
 ) -> Callable[..., Any]:
     """Replaces the gradients of a function of a module.
 
-    Example::
+    Example, which replaces the gradients of variables by their signs::
+
+      def fn(module, x):
+        return module(x)
 
       def forward(module, x):
         return nn.vjp(fn, module, x)
@@ -33,15 +36,16 @@ def custom_vjp(
         variables, *inputs = vjp_fn(cotangent)
         return tf.nest.map_structure(tf.sign, variables), *inputs
 
-      sign_gradients = nn.custom_vjp(fn, forward, backward)
+      model = nn.Dense(3).bind(nn.Dense(3).init(nn.key(0), tf.ones([1, 4])))
+      y = nn.custom_vjp(fn, forward, backward)(model, tf.ones([1, 4]))
 
     Args:
-      fn: ``fn(module, *args)``, the function itself; runs while variables are made.
-      forward_fn: ``forward_fn(module, *args)`` gives ``(output, residual)``.
-      backward_fn: ``backward_fn(residual, cotangent)`` gives
+      fn: ``fn(module, *args)``, the function itself, which runs while variables are created.
+      forward_fn: ``forward_fn(module, *args)`` returns ``(output, residual)``.
+      backward_fn: ``backward_fn(residual, cotangent)`` returns
         ``(variable_gradients, *input_gradients)``, the former as
         ``{collection: {module: {name: gradient}}}`` below the module, in the form that ``nn.vjp``
-        gives.
+        returns.
       grad_vars: the collections that have gradients.
 
     Returns:
@@ -63,7 +67,7 @@ def custom_vjp(
             return lift.once(fn, (module, *args), {})
         trees = Trees("nn.custom_vjp", module)
         watched = [leaf for leaf in lift.variables if leaf[0] in wanted]
-        told: list[Any] = []
+        traced: list[Any] = []
 
         @tf.custom_gradient
         def body(*tensors: Any) -> Any:
@@ -75,7 +79,7 @@ def custom_vjp(
                     f"nn.custom_vjp: forward_fn must return (output, residual), found {result!r}."
                 )
             output, residual = result
-            told[:] = [output, inner]
+            traced[:] = [output, inner]
 
             def gradients(*cotangents: Any) -> list[Any]:
                 given = pack(output, cotangents[: len(flatten(output))])
@@ -94,7 +98,7 @@ def custom_vjp(
 
         tensors = flat_tensors(list(args))
         results = body(*(lift.variables[leaf] for leaf in watched), *tensors)
-        output, inner = told
+        output, inner = traced
         return lift.keep(output, inner, results)
 
     call.__dict__.pop("__nbfn_wrapped__", None)

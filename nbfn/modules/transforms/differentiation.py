@@ -1,4 +1,4 @@
-"""Derivatives of functions of modules: ``nn.vjp``, ``nn.jvp``, ``nn.grad`` and its value."""
+"""Derivatives of functions of modules: ``nn.vjp``, ``nn.jvp``, ``nn.grad`` and others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def vjp(
     has_aux: bool = False,
     vjp_variables: FilterLike = "params",
 ) -> tuple[Any, ...]:
-    """The value of ``fn(module, *primals)`` and a function for its gradients.
+    """Returns ``fn(module, *primals)`` and a function that computes gradients.
 
     Args:
       fn: a function of the module and tensors.
@@ -32,11 +32,11 @@ def vjp(
       vjp_variables: the collections whose gradients are wanted.
 
     Returns:
-      ``(output, backward)``, or ``(output, backward, aux)``. ``backward(cotangent)`` gives
-      ``(variable_gradients, *primal_gradients)``, the former as
-      ``{collection: {module: {name: gradient}}}`` below the module; for a structure of modules, a
-      structure of these (a variable that several of them have appears once). Where the output does
-      not depend on something its gradient is zero.
+      ``(output, backward)``, or ``(output, backward, aux)``. ``backward(cotangent)`` returns
+      ``(variable_gradients, *primal_gradients)``, the former as ``{collection: {module: {name:
+      gradient}}}`` below the module; for a structure of modules, a structure of these (a variable
+      that several of them have appears once). Where the output does not depend on something its
+      gradient is zero.
 
     Raises:
       TransformError: a module was hidden in a closure.
@@ -66,7 +66,7 @@ def vjp(
 def value_and_grad(
     fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False
 ) -> tuple[Any, Any]:
-    """The scalar ``fn(module, *primals)`` and its gradients with respect to the primals.
+    """Returns the scalar ``fn(module, *primals)`` and its gradients with respect to the primals.
 
     Args:
       fn: a function of the module and tensors that returns a scalar.
@@ -80,7 +80,7 @@ def value_and_grad(
       a tuple for several.
 
     Raises:
-      TransformError: the value is no scalar, there is no primal, or a module was hidden in a
+      TransformError: the value is not a scalar, there is no primal, or a module was hidden in a
         closure.
 
     Implements: Flax Linen, ``nn.value_and_grad``.
@@ -106,7 +106,7 @@ def value_and_grad(
 
 
 def grad(fn: Callable[..., Any], module: Any, *primals: Any, has_aux: bool = False) -> Any:
-    """The gradients of the scalar ``fn(module, *primals)`` with respect to the primals.
+    """Returns the gradients of the scalar ``fn(module, *primals)`` for the primals.
 
     Args:
       fn: as in ``nn.value_and_grad``.
@@ -130,13 +130,13 @@ def jvp(
     tangents: tuple[Any, ...],
     variable_tangents: Any = None,
 ) -> tuple[Any, Any]:
-    """The value of ``fn(module, *primals)`` and its change along the tangents.
+    """Returns ``fn(module, *primals)`` and its derivative along the tangents.
 
     Args:
       fn: a function of the module and tensors.
       module: a module with variables, or a structure of modules.
       primals: the inputs.
-      tangents: their directions, of the same structure.
+      tangents: their directions, with the same structure.
       variable_tangents: directions of variables, ``{collection: {module: {name: tangent}}}`` below
         the module, or a structure of these for a structure of modules; those that are missing are
         zero.
@@ -145,7 +145,7 @@ def jvp(
       ``(output, output_tangent)``.
 
     Raises:
-      TransformError: a tangent is for no variable, or a module was hidden in a closure.
+      TransformError: a tangent has no variable, or a module was hidden in a closure.
 
     Implements: Flax Linen, ``nn.jvp``.
     """
@@ -165,13 +165,13 @@ def jvp(
 
 
 class _Once:
-    """One call whose inputs are watched."""
+    """One call whose inputs are watched for derivatives."""
 
     def __init__(
         self, label: str, fn: Any, module: Any, primals: tuple[Any, ...], wanted: Filter
     ) -> None:
         self.fn, self.module = fn, module
-        # Tensors that nothing else has, so that watching them watches nothing else.
+        # Copies that nothing else uses, so that only this call is watched.
         own = [tf.identity(primal) for primal in flatten(list(primals))]
         self.primals = pack(list(primals), own)
         self.lift = Lift(label, (module,))
@@ -180,7 +180,7 @@ class _Once:
         self.watch_only(wanted)
 
     def watch_only(self, wanted: Container[str]) -> None:
-        """Chooses the collections whose variables are watched."""
+        """Selects the collections whose variables are watched."""
         self.watched = {k: v for k, v in self.variables.items() if k[0] in wanted}
         self.sources = [*self.watched.values(), *flatten(self.primals)]
 
@@ -189,7 +189,7 @@ class _Once:
         return self.lift.run(self.fn, values, {}, self.variables)
 
     def directions(self, given: Any) -> dict[Leaf, Any]:
-        """The tangents by variable."""
+        """Returns the tangents by variable."""
         if not given:
             return {}
         found = self.trees.flat(given, "variable_tangents")

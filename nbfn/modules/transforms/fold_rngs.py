@@ -1,4 +1,4 @@
-"""``nn.fold_rngs``: as it is in Flax, where it has something to do."""
+"""``nn.fold_rngs``: accepted for compatibility with Flax."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nbfn.modules.variables.filters import Filter, FilterLike
 
 
 def fold_rngs(target: Any, variables: FilterLike = True, rngs: FilterLike = True) -> Any:
-    """The same module: its random draws are what they are without the transformation.
+    """Returns the module with unchanged random draws.
 
-    In Flax a method draws other numbers under ``nn.jit`` unless ``fold_rngs`` is around it. Here
-    draws depend on stream, path and count only, so there is nothing to make equal.
+    In Flax a method draws other numbers under ``nn.jit`` unless it is wrapped in ``fold_rngs``.
+    Here draws depend only on stream, path and count, so they are always the same.
 
     Args:
       target: a module class, or a function whose first argument is a module.
@@ -27,7 +27,7 @@ def fold_rngs(target: Any, variables: FilterLike = True, rngs: FilterLike = True
     Raises:
       TransformError: a module was hidden in a closure, or the target is no module class or
         function.
-      FilterError: a filter is none.
+      FilterError: a filter is invalid.
 
     Implements: Flax Linen, ``nn.fold_rngs``.
     """

@@ -1,4 +1,4 @@
-"""``nn.jit``: a method of a module as a traced function, also inside a pure application."""
+"""``nn.jit``: a method of a module as a traced function, also inside ``apply``."""
 
 from __future__ import annotations
 
@@ -27,16 +27,24 @@ def jit(
 ) -> Any:
     """Traces a module's method once for each configuration and kind of input.
 
-    Values, variables and random draws are those of the method itself. Modules of one configuration
-    share their traces. A bound module needs this only in part of a model: ``tf.function`` around
-    its call does the same for the whole. Arguments that are no tensors or arrays are static: each
-    other value has a trace of its own.
+    Values, variables and random draws are those of the method itself. Modules with the same
+    configuration share traces. A bound module needs this only for a part of a model: for the whole,
+    use ``tf.function`` around its call. Arguments other than tensors and arrays are static: each
+    value has its own trace.
+
+    Example::
+
+      x = tf.ones([2, 4])
+      dense = nn.jit(nn.Dense)(3)
+      variables = dense.init(nn.key(0), x)
+      y = dense.apply(variables, x)  # traces
+      y = dense.apply(variables, 2 * x)  # uses the same trace
 
     Args:
       target: a module class, or a function whose first argument is a module.
       methods: for a class, the methods to transform; or a dict of these, each with those of the
         options that differ.
-      static_argnums: positions of arguments that must be static, so no tensors or arrays; the
+      static_argnums: positions of arguments that must be static, i.e. not tensors or arrays; the
         module is argument 0.
       static_argnames: names of keyword arguments that must be static.
       **options: of ``tf.function``, such as ``jit_compile=True``.
@@ -45,8 +53,8 @@ def jit(
       The transformed class (``JitDense``) or function.
 
     Raises:
-      TransformError: a module was hidden in a closure, the target is no module class or function,
-        there is no such option, or an argument that must be static is a tensor.
+      TransformError: a module was hidden in a closure, the target is not a module class or
+        function, there is no such option, or an argument that must be static is a tensor.
 
     Implements: Flax Module lifecycle, section "Functionalization"; Flax Linen, ``nn.jit``.
     """
@@ -67,7 +75,7 @@ def jit(
         store = lift.store
         keyless = store.initializing and not (store.rngs or store.lazy)
         if lift.is_creating() and not keyless:
-            # Keras's initial values are made of a key that is known.
+            # Keras's initial values need a known key.
             return lift.once(fn, (module, *args), kwargs)
         return call_traced(lift, fn, module, args, kwargs, chosen)
 

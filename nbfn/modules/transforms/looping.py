@@ -1,4 +1,4 @@
-"""``nn.while_loop``: a module in a loop of unknown length."""
+"""``nn.while_loop``: runs a module in a loop of unknown length."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def while_loop(
       module: the module, or a structure of modules.
       init: the first carry, a structure of tensors.
       carry_variables: the collections that the body may write; they must exist.
-      broadcast_variables: the collections that may be read only.
-      split_rngs: by filter of streams, whether each turn has a key of its own. Streams that are
-        not named do not exist inside.
+      broadcast_variables: the collections that are read-only.
+      split_rngs: by filter of streams, whether each iteration has a separate key. Streams that are
+        not listed do not exist inside.
 
     Returns:
       The last carry.
@@ -41,7 +41,7 @@ def while_loop(
     Raises:
       TransformError: the body changes the structure of the carry or makes a variable, or a module
         was hidden in a closure.
-      ImmutableCollectionError: a collection is written that is not carried.
+      ImmutableCollectionError: a collection that is not carried is written.
 
     Implements: Flax Linen, ``nn.while_loop``.
     """
@@ -90,12 +90,12 @@ def while_loop(
 
 
 def _draws(drawn: Mapping[str, Mapping[Any, int]], turns: Any, is_inside: bool) -> dict[Any, Any]:
-    """How often each path drew: as in one turn, for the streams there are the same in each."""
+    """Returns how often each path drew in one iteration, as all iterations draw the same."""
     before, inside = drawn["condition"], drawn.get("body", {})
     pairs = {key: (before.get(key, 0), inside.get(key, 0)) for key in {*before, *inside}}
     if not tf.is_symbolic_tensor(turns):
         return {key: max(n, m * min(int(turns), 1)) for key, (n, m) in pairs.items()}
-    # What another transformation traces around this counts with numbers, not with tensors.
+    # A surrounding transformation counts draws with Python numbers instead of tensors.
     if is_inside:
         return {key: max(pair) for key, pair in pairs.items()}
     return {key: tf.maximum(n, m * tf.minimum(turns, 1)) for key, (n, m) in pairs.items()}

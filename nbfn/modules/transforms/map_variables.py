@@ -1,4 +1,4 @@
-"""``nn.map_variables``: a module that sees its variables through a function."""
+"""``nn.map_variables``: a module whose variables are mapped by a function."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def map_variables(
 ) -> Any:
     """Runs a module with variables that are a function of the stored ones.
 
-    So weights can be tied, masked, normalized or quantized without touching the module::
+    So weights can be tied, masked, normalized or quantized without changing the module::
 
       Tied = nn.map_variables(nn.Dense, trans_in_fn=transpose, trans_out_fn=transpose, init=True)
 
     Args:
       target: a module class, or a function whose first argument is a module.
-      mapped_collections: the collections that are seen through the function.
-      trans_in_fn: from the stored variables, ``{collection: {module: {name: value}}}`` below the
-        module, to those that the module sees. For several modules it is called with those of each.
-      trans_out_fn: the other way, for variables that the module makes or writes.
-      init: whether the module may make the mapped variables.
+      mapped_collections: the collections that are mapped.
+      trans_in_fn: maps the stored variables, ``{collection: {module: {name: value}}}`` below the
+        module, to those that the module sees. For several modules it is called once for each.
+      trans_out_fn: the inverse mapping, for variables that the module creates or writes.
+      init: whether the module may create the mapped variables.
       mutable: whether it may write them.
       methods: for a class, the methods to transform.
 
@@ -62,7 +62,7 @@ def map_variables(
 
         def through(fn: Any, variables: Mapping[Leaf, Any], name: str) -> dict[Leaf, Any]:
             results = [
-                # The variables of modules among the arguments may all belong to the first.
+                # All variables of modules among the arguments may belong to the first.
                 lift.user.call(fn, (tree,), {}) if tree or i == 0 else tree
                 for i, tree in enumerate(trees.each(trees.build(variables), name))
             ]
@@ -85,7 +85,7 @@ def map_variables(
         lift.commit({k: v for k, v in writes.items() if k[0] not in mapped})
         changed = {k: v for k, v in writes.items() if k[0] in mapped}
         if changed:
-            # trans_out_fn maps whole collections, so it also gets what was not written.
+            # trans_out_fn maps whole collections, so it also gets unwritten variables.
             lift.commit(through(trans_out_fn, {**seen, **changed}, "trans_out_fn"))
         lift.count_draws(inner, lift.streams)
         return output

@@ -1,4 +1,4 @@
-"""A function computed again for its gradient, except for the outputs of methods that are kept."""
+"""Recomputes a function for its gradient, except for selected outputs of methods."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Policy = Callable[[Any, str], bool]
 def recomputed(
     fn: Callable[..., list[Any]], policy: Policy | None, fixed: int
 ) -> Callable[..., list[Any]]:
-    """The function with a gradient that calls it again.
+    """Returns a function whose gradient calls it again.
 
-    Other than ``tf.recompute_grad`` it has second derivatives.
+    Unlike ``tf.recompute_grad``, it has second derivatives.
 
     Args:
       fn: a function of tensors that returns a list of tensors, and calls modules.
-      policy: whether the output of a module's method is kept from the first call, in which case
-        the second computes nothing of it but what its own gradient needs; None keeps none.
-      fixed: how many of the tensors, the first, are no intermediate values but variables.
+      policy: whether the output of a module's method is kept from the first call; then the second
+        call computes only what the output's own gradient needs. None keeps none.
+      fixed: number of leading tensors that are variables rather than intermediate values.
     """
 
     @tf.custom_gradient
@@ -48,7 +48,7 @@ def recomputed(
                 unconnected_gradients=tf.UnconnectedGradients.ZERO,
             )
             of_tensors, of_variables = found[: len(inputs)], found[len(inputs) :]
-            # Variables of elsewhere that the function uses besides its arguments.
+            # TensorFlow passes `variables` if the function uses variables besides its arguments.
             return of_tensors if variables is None else (of_tensors, of_variables)
 
         return results, gradient
@@ -57,16 +57,16 @@ def recomputed(
 
 
 def _after(cotangents: Sequence[Any], tensors: Sequence[Any], fixed: int = 0) -> list[Any]:
-    """The tensors once more, such that what is computed of them waits for the gradient.
+    """Copies tensors such that computations on them wait for the gradient.
 
-    Otherwise the compiler finds that all this has been computed before, and keeps it.
+    Otherwise the compiler would reuse the first computation and keep its results in memory.
     """
     real = [g for g in cotangents if g is not None and g.dtype.is_floating]
     if tf.executing_eagerly() or not real:
         return [tf.identity(tensor) for tensor in tensors]
     with tf.control_dependencies(real):
         inputs = [tf.identity(tensor) for tensor in tensors]
-    # XLA heeds no control dependencies: there it takes a zero that looks as if it needed a
+    # XLA ignores control dependencies: there, a zero is added that appears to depend on the
     # gradient. Variables are not copied for this if there are other inputs.
     some = tf.cast(tf.reduce_max(tf.reshape(real[0], [-1])[:1]), tf.bool)
     zero = tf.where(some == some, 0.0, float("nan"))
@@ -83,14 +83,14 @@ def _plus(tensor: Any, zero: Any) -> Any:
 def _around(
     policy: Policy | None, act: Callable[[Any, list[Any]], Any], kept: list[Any]
 ) -> Iterator[None]:
-    """Calls ``act(output, kept)`` for the outputs that the policy chooses."""
+    """Calls ``act(output, kept)`` for the outputs selected by the policy."""
     if policy is None:
         yield
         return
 
-    def chosen(next_fun: Any, args: Any, kwargs: Any, told: Intercepted) -> Any:
+    def chosen(next_fun: Any, args: Any, kwargs: Any, context: Intercepted) -> Any:
         output = next_fun(*args, **kwargs)
-        return act(output, kept) if policy(told.module, told.method_name) else output
+        return act(output, kept) if policy(context.module, context.method_name) else output
 
     with intercept_methods(chosen):
         yield
@@ -106,9 +106,9 @@ def _give(output: Any, kept: list[Any]) -> Any:
 
 
 def _in_place(again: Any, kept: list[Any]) -> Any:
-    """The next kept value, with the gradient of the one that was computed again."""
+    """Returns the next kept value, with the gradient of the recomputed one."""
     if not is_array(again):
         return again
     value = kept.pop(0)
-    # The value does not depend on the second computation, so a graph does not run it.
+    # The value does not depend on the recomputation, so a graph does not run that.
     return value if record_gradient([value], [again], lambda g: [g]) else again

@@ -1,4 +1,4 @@
-"""``nn.remat``: values that are computed again for the gradient instead of being kept."""
+"""``nn.remat``: recomputes values for the gradient instead of keeping them."""
 
 from __future__ import annotations
 
@@ -23,32 +23,38 @@ def remat(
     prevent_cse: bool = True,
     concrete: bool = False,
 ) -> Any:
-    """Forgets intermediate values and computes them again when gradients are taken.
+    """Discards intermediate values and recomputes them when gradients are taken.
 
     Outputs and gradients are those of the module; random draws are the same both times.
 
-    Example, with the outputs of convolutions kept and only what is cheap computed again::
+    Example that keeps the outputs of convolutions and recomputes only cheap operations::
 
-      block = nn.remat(Block, policy=lambda module, method: isinstance(module, nn.Conv2D))
+      class Block(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+          return nn.relu(nn.Conv2D(8, 3)(x))
+
+      Small = nn.remat(Block, policy=lambda module, method: isinstance(module, nn.Conv2D))
+      variables = Small().init(nn.key(0), tf.ones([1, 9, 9, 3]))
 
     Args:
       target: a module class, or a function whose first argument is a module.
       policy: which outputs of methods are kept, as ``policy(module, method name)``; by default
-        none. In a traced function what leads to a kept output is not computed again, unless its
-        own gradient needs it; an eager call computes it again all the same.
+        none. In a traced function, operations that lead to a kept output are not recomputed unless
+        its gradient needs them; an eager call recomputes them anyway.
       methods: for a class, the methods to transform; or a dict of these, each with those of the
         options that differ.
       static_argnums: without effect, because only tensors are differentiated; accepted, so that
         code for Flax runs.
-      prevent_cse: always true: TensorFlow keeps the second computation apart from the first.
-      concrete: always false: in an eager call values are known anyway.
+      prevent_cse: always true: TensorFlow separates the second computation from the first.
+      concrete: always false: in an eager call, values are known anyway.
 
     Returns:
       The transformed class (``CheckpointDense``) or function.
 
     Raises:
-      TransformError: a module was hidden in a closure, the target is no module class or function,
-        or an option asks for what TensorFlow has not.
+      TransformError: a module was hidden in a closure, the target is not a module class or
+        function, or an option is not supported by TensorFlow.
 
     Implements: Flax Module lifecycle, section "Functionalization"; Flax Linen, ``nn.remat``.
     """
@@ -76,9 +82,9 @@ def remat(
                     "would be lost. Pass its parts, such as .flat_values and .row_splits or "
                     ".indices and .values, and put it together inside."
                 )
-        # Gradients reach what is passed, and only what can have one may be passed.
+        # Only differentiable inputs may be passed to a function with a custom gradient.
         passed = [i for i, value in enumerate(inputs) if _is_differentiable(value)]
-        told: list[Any] = []
+        traced: list[Any] = []
 
         def body(*tensors: Any) -> Any:
             values = list(inputs)
@@ -86,13 +92,13 @@ def remat(
                 values[i] = tensor
             held = dict(zip(variables, values, strict=False))
             positional, named = pack([list(args), kwargs], values[len(variables) :])
-            told[:] = lift.run(fn, (module, *positional), named, held)
-            return tensors_of(*told)
+            traced[:] = lift.run(fn, (module, *positional), named, held)
+            return tensors_of(*traced)
 
         fixed = sum(i < len(variables) for i in passed)
         again = recomputed(body, options["policy"], fixed)
         results = again(*(tf.convert_to_tensor(inputs[i]) for i in passed))
-        output, inner = told
+        output, inner = traced
         return lift.keep(output, inner, results)
 
     return transformed(target, "nn.remat", "Checkpoint", call, methods, options)

@@ -1,4 +1,4 @@
-"""``nn.remat_scan``: a deep stack of equal layers in little memory."""
+"""``nn.remat_scan``: a deep stack of equal layers with little memory."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def remat_scan(
 ) -> Any:
     """Runs a module many times, ``(module, x) -> x``, keeping few values for the gradient.
 
-    It is a loop of loops: ``lengths=(10, 10)`` makes 100 layers, of which 10 values are kept, and
-    10 more while the gradient of one inner loop is taken. The stacked variables have the leading
+    The loops are nested: ``lengths=(10, 10)`` makes 100 layers, of which 10 values are kept, and 10
+    more while the gradient of one inner loop is computed. The stacked variables have the leading
     axes ``lengths``.
 
     Args:
-      target: a module class, or a function of a module and a value that returns another of the
-        same structure, dtypes and shapes.
-      lengths: the numbers of turns, of the outermost loop first.
+      target: a module class, or a function of a module and a value that returns another of the same
+        structure, dtypes and shapes.
+      lengths: the numbers of iterations, outermost loop first.
       policy: as in ``nn.remat``.
       variable_broadcast: as in ``nn.scan``.
       variable_carry: as in ``nn.scan``.
       variable_axes: as in ``nn.scan``; by default all variables are stacked along axis 0.
-      split_rngs: as in ``nn.scan``; by default each layer has keys of its own.
+      split_rngs: as in ``nn.scan``; by default each layer has separate keys.
 
     Returns:
       The transformed class (``RematScanDense``) or function.

@@ -1,4 +1,4 @@
-"""``nn.scan``: one module in a loop, step by step over an axis."""
+"""``nn.scan``: runs a module step by step over an axis."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def scan(
 ) -> Any:
     """Runs a module in a loop: ``(module, carry, *xs) -> (carry, ys)``.
 
-    With ``variable_axes={"params": 0}`` each step has parameters of its own, as layers have; with
-    ``variable_broadcast="params"`` all steps share them, as in a recurrent network. In a graph it
-    is one ``tf.while_loop``, whatever the length.
+    With ``variable_axes={"params": 0}``, each step has its own parameters, as layers have; with
+    ``variable_broadcast="params"``, all steps share them, as in a recurrent network. In a graph it
+    is one ``tf.while_loop`` for any length.
 
     Args:
       target: a module class, or a function of a module, the carry and slices of the inputs.
       variable_axes: by filter of collections, the axis along which the variables of the steps are
         stacked.
-      variable_broadcast: the collections that all steps share and none writes.
-      variable_carry: the collections that each step hands on to the next; they must exist.
-      split_rngs: by filter of streams, whether each step has a key of its own. Streams that are
-        not named do not exist inside.
-      in_axes: the axis of each input after the carry that is stepped over; None for none, which is
-        called ``nn.broadcast`` too.
-      out_axes: where that axis is in the outputs ``ys``.
-      length: the number of steps, where no input tells it.
+      variable_broadcast: the collections that all steps share and must not write.
+      variable_carry: the collections that each step passes to the next; they must exist.
+      split_rngs: by filter of streams, whether each step has a separate key. Streams that are not
+        listed do not exist inside.
+      in_axes: the axis of each input after the carry that is stepped over; None, which is also
+        ``nn.broadcast``, for none.
+      out_axes: the position of that axis in the outputs ``ys``.
+      length: the number of steps, if no input determines it.
       reverse: whether to begin with the last step.
-      unroll: how many steps stand in the graph for one turn of the loop; True for all, without a
-        loop. More steps make a larger graph, in which XLA and the runtime find more to do at once.
+      unroll: number of steps in the graph per iteration of the loop; True for all, without a loop.
+        More steps make a larger graph with more parallelism.
       methods: for a class, the methods to transform; or a dict of these, each with those of the
         options above that differ.
 
@@ -121,7 +121,7 @@ class _Loop(Runs):
     def step(
         self, i: Any, carry: Any, carried: Mapping[Leaf, Any], is_first: bool = False
     ) -> tuple[Any, Any, Inner]:
-        """One step: the carry, the output, and the store inside."""
+        """Runs one step; returns the carry, the output, and the store inside."""
         mutable = self.mutable | self.broadcast if is_first else self.mutable
         output, inner = self.run(self.at(i), {**self.others, **carried}, mutable, carry)
         if not isinstance(output, tuple) or len(output) != 2:
@@ -132,7 +132,7 @@ class _Loop(Runs):
         return output[0], output[1], inner
 
     def created(self, carry: Any) -> Any:
-        """The result, after making the variables."""
+        """Returns the result, after creating the variables."""
         self.others.update(self.carried)
 
         def one(i: int, is_first: bool) -> tuple[Any, Inner]:
@@ -145,9 +145,9 @@ class _Loop(Runs):
         return carry, self._outputs(outputs[0], flatten(stack(outputs, 0)))
 
     def looped(self, carry: Any) -> Any:
-        """The result, as one loop."""
+        """Returns the result, computed by one loop."""
         start = self.size - 1 if self.reverse else 0
-        # The first step stands before the loop: it tells what the loop's variables look like.
+        # The first step runs before the loop, to find the structure of the loop's variables.
         first_carry, first_output, inner = self.step(start, carry, self.carried)
         self.lift.count_draws(inner, self.streams)
         writes = inner.writes()
@@ -186,7 +186,7 @@ class _Loop(Runs):
         return pack(first_carry, flat), self._outputs(first_output, results[:count])
 
     def _repeated(self, body: Callable[..., Any], state: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The state after all turns but the first."""
+        """Returns the state after all iterations except the first."""
         unroll = self.unroll
         if isinstance(self.size, int) and (unroll is True or unroll >= self.size):
             for turn in range(1, self.size):
@@ -198,7 +198,7 @@ class _Loop(Runs):
                 "known shape."
             )
         turned: tuple[Any, ...] = (tf.constant(1), *state)
-        for steps in sorted({int(unroll), 1}, reverse=True):  # what is left over goes one by one
+        for steps in sorted({int(unroll), 1}, reverse=True):  # the remaining steps run one by one
 
             def turns(*state: Any, steps: int = steps) -> Any:
                 for _ in range(steps):
@@ -208,7 +208,7 @@ class _Loop(Runs):
             def more(turn: Any, *_: Any, steps: int = steps) -> Any:
                 return turn + steps <= self.size
 
-            # XLA has a gradient of such loops only.
+            # XLA supports gradients only of loops with a maximum.
             most = self.size // steps if isinstance(self.size, int) else None
             turned = tf.while_loop(more, turns, turned, maximum_iterations=most)
         return turned[1:]

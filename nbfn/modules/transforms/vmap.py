@@ -1,4 +1,4 @@
-"""``nn.vmap``: one module for each of many inputs, with shared or stacked variables."""
+"""``nn.vmap``: maps a module over an axis, with shared or stacked variables."""
 
 from __future__ import annotations
 
@@ -30,24 +30,34 @@ def vmap(
     """Maps a module over an axis of its inputs.
 
     With ``variable_axes={"params": 0}`` and ``split_rngs={"params": True}`` it is an ensemble: each
-    slice has parameters of its own, stacked in one tensor. With ``{"params": None}`` all slices
-    share them.
+    slice has its own parameters, stacked in one tensor. With ``{"params": None}`` all slices share
+    them.
 
-    An eager call keeps its trace for later calls that are like it, as long as nothing has changed
-    that its code can read: its fields, what functions close over, globals, attributes of objects. A
-    function that changes such things itself is traced anew each time, as by ``tf.vectorized_map``;
-    other effects of its Python, such as printing, come with a trace only.
+    An eager call keeps its trace for similar later calls, as long as nothing that its code reads
+    has changed: fields, closures, globals, attributes of objects. A function that changes such
+    things itself is traced in each call, as by ``tf.vectorized_map``; other Python effects, such as
+    printing, happen only while tracing.
+
+    Example, an ensemble of five layers::
+
+      x = tf.ones([2, 4])
+      Ensemble = nn.vmap(
+        nn.Dense, {"params": 0}, {"params": True}, in_axes=None, axis_size=5
+      )
+      ensemble = Ensemble(3)
+      variables = ensemble.init(nn.key(0), x)  # kernel: [5, 4, 3]
+      y = ensemble.apply(variables, x)  # [5, 2, 3]
 
     Args:
       target: a module class, or a function whose first argument is a module.
       variable_axes: by filter of collections, the axis along which variables are stacked, or None
-        if they are shared. Collections that are not named do not exist inside.
-      split_rngs: by filter of streams, whether each slice has a key of its own. Streams that are
-        not named do not exist inside.
-      in_axes: the axis of each argument after the module that is mapped over; None for none; an
-        int for all. What is no tensor, and keyword arguments, are the same for all.
-      out_axes: where the axis is in the outputs; None if all are the same.
-      axis_size: the size of the axis, where no argument tells it.
+        if they are shared. Collections that are not listed do not exist inside.
+      split_rngs: by filter of streams, whether each slice has a separate key. Streams that are not
+        listed do not exist inside.
+      in_axes: the axis of each argument after the module that is mapped over; None for none; an int
+        for all. Keyword arguments, and values other than tensors, are the same for all slices.
+      out_axes: the position of the axis in the outputs; None if all slices are the same.
+      axis_size: the size of the axis, if no argument determines it.
       methods: for a class, the methods to transform; or a dict of these, each with those of the
         options above that differ.
 
@@ -84,11 +94,11 @@ def vmap(
 
 
 _EAGER = Conversion(always=True)
-"""How the user's functions are called where no trace is around them: as by a tf.function."""
+"""Calls functions outside of a trace with AutoGraph, as a tf.function does."""
 
 
 def _mapped(fn: Any, options: Mapping[str, Any], module: Any, *args: Any, **kwargs: Any) -> Any:
-    """A mapped call inside of a trace that is kept."""
+    """Runs a mapped call inside a cached trace."""
     lift = Lift("nn.vmap", (module, args, kwargs))
     lift.user = _EAGER
     return _Mapping(lift, (fn, module, args, kwargs), **options).mapped()
@@ -111,7 +121,7 @@ class _Mapping(Runs):
         self.others = lift.leaves(self.shared)
 
     def created(self) -> Any:
-        """The output, after making the variables."""
+        """Returns the output, after creating the variables."""
 
         def one(i: int, is_first: bool) -> tuple[Any, Inner]:
             mutable = self.own | self.shared if is_first else self.own
@@ -123,16 +133,16 @@ class _Mapping(Runs):
         return self._outputs(outputs[0], flatten(stack(outputs, 0)))
 
     def mapped(self, counted: bool = False) -> Any:
-        """The output, all slices at once."""
-        told: list[Any] = []
+        """Returns the output, with all slices computed at once."""
+        traced: list[Any] = []
 
         def body(slices: Any) -> Any:
-            told[:] = self.run(slices[1:], self.others, self.own)
-            return tensors_of(*told)
+            traced[:] = self.run(slices[1:], self.others, self.own)
+            return tensors_of(*traced)
 
-        # A range, because there may be nothing else to map over.
+        # The range is needed if there is nothing else to map over.
         results = tf.vectorized_map(body, (tf.range(self.size), *self.slices))
-        output, inner = told
+        output, inner = traced
         if not counted:
             self.lift.count_draws(inner, self.streams)
         writes = inner.writes()

@@ -1,1 +1,1 @@
-"""Variables outside and inside of modules: stores, scopes, random keys."""
+"""Stores of variables, scopes, random keys, and filters of collections."""

@@ -1,8 +1,7 @@
-"""Which collections: the algebra behind ``mutable=``.
+"""Filters that select collections, as for ``mutable=``.
 
-A filter is ``True`` (all), ``False`` (none), a name, several names, or ``nn.DenyList(filter)``
-(all others). Every one of them is a finite set of names or the complement of one, so that is the
-only form kept here.
+A filter is ``True`` (all), ``False`` (none), a name, several names, or ``nn.DenyList(filter)`` (all
+others). Each is a finite set of names or the complement of one, which is the only form kept here.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Filter:
 
     @classmethod
     def of(cls, spec: FilterLike | Filter) -> Filter:
-        """The normal form of what a user may write as a filter, or a `FilterError`."""
+        """Returns the normal form of a filter; raises `FilterError` for other values."""
         if isinstance(spec, Filter):
             return spec
         if isinstance(spec, bool):
@@ -57,15 +56,15 @@ class Filter:
         )
 
     def __contains__(self, name: object) -> bool:
-        """Whether the collection is selected."""
+        """Returns whether the collection is selected."""
         return (name in self.names) != self.complement
 
     def __invert__(self) -> Filter:
-        """Every collection that this filter does not select."""
+        """Returns a filter for every collection that this one does not select."""
         return Filter(self.names, not self.complement)
 
     def __and__(self, other: Filter) -> Filter:
-        """The collections that both filters select."""
+        """Returns a filter for the collections that both filters select."""
         if self.complement and other.complement:
             return Filter(self.names | other.names, complement=True)
         if self.complement:
@@ -75,15 +74,15 @@ class Filter:
         return Filter(self.names & other.names)
 
     def __or__(self, other: Filter) -> Filter:
-        """The collections that either filter selects."""
+        """Returns a filter for the collections that either filter selects."""
         return ~(~self & ~other)
 
     def __sub__(self, other: Filter) -> Filter:
-        """The collections that this filter selects and the other does not."""
+        """Returns a filter for the collections that this filter selects and the other does not."""
         return self & ~other
 
     def __bool__(self) -> bool:
-        """Whether the filter can select anything at all."""
+        """Returns whether the filter can select anything."""
         return self.complement or bool(self.names)
 
 

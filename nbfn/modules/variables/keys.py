@@ -1,8 +1,8 @@
 """Random keys: stateless key tensors, and named streams of them.
 
 A key is an int32 tensor of shape [2]. A draw from stream ``s`` of the module at ``path`` is
-``fold(key of s, path, count)``: it depends on where and how often the module drew, never on what
-its siblings did.
+``fold(key of s, path, count)``: it depends on where and how often the module drew, never on draws
+of other modules.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from nbfn.text import shorten
 
 
 def key(seed: int) -> tf.Tensor:
-    """The random key for a seed.
+    """Returns the random key for a seed.
 
     Args:
-      seed: any integer; 64 bits of it count.
+      seed: any integer, of which 64 bits are used.
 
     Returns:
       An int32 tensor of shape [2], for ``tf.random.stateless_*``, ``tf.random.split`` and
       ``tf.random.fold_in``.
 
     Raises:
-      RngError: ``seed`` is no integer.
+      RngError: ``seed`` is not an integer.
     """
     try:
         number = operator.index(seed)
@@ -44,15 +44,15 @@ def key(seed: int) -> tf.Tensor:
 
 
 def check_key(value: Any, what: str) -> Any:
-    """The key as a tensor (a ``tf.Variable`` stays one).
+    """Returns a key as a tensor (a ``tf.Variable`` stays one).
 
     Raises:
-      RngError: it is no integer tensor of shape [2].
+      RngError: it is not an integer tensor of shape [2].
     """
     found = None
     if not isinstance(value, (bool, int)):
         try:
-            # What is a tensor stays as it is: in a trace, a known key must remain known.
+            # Tensors are not converted: in a trace, a known key must remain known.
             tensor = value if tf.is_tensor(value) else tf.convert_to_tensor(value)
         except (TypeError, ValueError):
             pass
@@ -68,13 +68,13 @@ def check_key(value: Any, what: str) -> Any:
 
 
 def check_rngs(rngs: Any) -> dict[str, Any]:
-    """The streams by name, from what a user may pass as ``rngs``.
+    """Returns the streams by name, given the argument ``rngs``.
 
     Args:
       rngs: ``None``, one key (the stream ``"params"``), or a dict from stream names to keys.
 
     Raises:
-      RngError: it is none of these.
+      RngError: it is something else.
     """
     if rngs is None:
         return {}
@@ -87,13 +87,13 @@ def check_rngs(rngs: Any) -> dict[str, Any]:
 
 
 def fold(stream_key: Any, path: Sequence[str], count: Any) -> tf.Tensor:
-    """The key of draw number ``count`` at ``path``.
+    """Returns the key of draw number ``count`` at ``path``.
 
     Args:
       stream_key: the key of the stream, int32 or int64 of shape [2].
       path: the module's path.
-      count: how many draws the module has made from the stream before; an int, or an int32 scalar
-        when the count itself lives in a ``tf.Variable``.
+      count: number of draws that the module has made from the stream before; an int, or an int32
+        scalar when the count itself lives in a ``tf.Variable``.
 
     Returns:
       An int32 key of shape [2].
@@ -103,13 +103,13 @@ def fold(stream_key: Any, path: Sequence[str], count: Any) -> tf.Tensor:
 
 
 def as_number(key: tf.Tensor) -> int:
-    """A known key as a number of 64 bits."""
+    """Returns a known key as a 64-bit number."""
     high, low = (int(word) & 0xFFFFFFFF for word in key.numpy())
     return high << 32 | low
 
 
 def path_number(path: Sequence[str]) -> int:
-    """A stable 31-bit number for a path; ``("ab", "c")`` and ``("a", "bc")`` differ."""
-    # Lengths separate the parts, so that no name can imitate a separator.
+    """Returns a stable 31-bit number for a path; ``("ab", "c")`` and ``("a", "bc")`` differ."""
+    # Lengths separate the parts, because names may contain any separator.
     text = b"".join(b"%d:%s" % (len(part.encode()), part.encode()) for part in path)
     return int.from_bytes(hashlib.sha1(text, usedforsecurity=False).digest()[:4], "big") >> 1

@@ -1,4 +1,4 @@
-"""A module's place in a store: its path, and the variables and random draws found there."""
+"""A module's place in a store: its path, with the variables and random draws found there."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ class Scope:
     Attributes:
       store: the variables, permissions and streams of the whole application.
       path: names from the root to here.
-      params: parameters that were found here and have the right shape; of a bound module only,
-        because their variables are never replaced.
+      params: known parameters of this path with the right shape; only for a bound module, whose
+        variables are never replaced.
     """
 
     __slots__ = ("params", "path", "store")
 
     def __init__(self, store: Store, path: Path = ()) -> None:
-        """The place ``path`` of the store."""
+        """Creates the scope of a path in a store."""
         self.store = store
         self.path = path
         self.params: dict[str, Any] = {}
 
     def child(self, *names: str) -> Scope:
-        """The place ``names`` below this one."""
+        """Returns the scope ``names`` below this one."""
         return Scope(self.store, self.path + names)
 
     def __str__(self) -> str:
-        """The text form of the path."""
+        """Returns the path as text."""
         return show_path(self.path)
 
     # -- variables -----------------------------------------------------------------------------
 
     def has(self, collection: str, name: str) -> bool:
-        """Whether the variable exists."""
+        """Returns whether the variable exists."""
         return self.store.find(collection, self.path, name) is not MISSING
 
     def live(self, collection: str, name: str) -> Any:
-        """The variable as code should hold it: a tensor, or the ``tf.Variable`` if bound.
+        """Returns the variable: a tensor, or the ``tf.Variable`` if bound.
 
         Raises:
           NotFoundError: it does not exist.
@@ -70,7 +70,7 @@ class Scope:
         return leaf if self.store.bound else as_tensors(leaf)
 
     def read(self, collection: str, name: str, default: Any = MISSING) -> Any:
-        """The present value, as tensors.
+        """Returns the current value as tensors.
 
         Raises:
           NotFoundError: it does not exist, and no default is given.
@@ -95,7 +95,7 @@ class Scope:
             self.store.create(collection, self.path, name, value)
 
     def ensure(self, collection: str, name: str, make: Callable[[], Any]) -> Any:
-        """The variable as code should hold it; made first if it is missing and may be made.
+        """Returns the variable as `live` does; creates it if it is missing and may be created.
 
         Raises:
           NotFoundError: it is missing and its collection is not mutable.
@@ -107,14 +107,14 @@ class Scope:
         return self.live(collection, name)
 
     def _made(self, name: str, make: Callable[[], Any]) -> Any:
-        """The initial value; in a lazy run made outside the graph."""
+        """Returns the initial value; in a lazy run, computed outside the graph."""
         if not self.store.lazy:
             return make()
         try:
             with tf.init_scope():
                 return as_tensors(make())
         except Exception as error:
-            # A graph's tensor outside its graph is no value; TensorFlow has several errors for it.
+            # TensorFlow has several errors for a graph's tensor that is used outside the graph.
             if "scope" in str(error) or "symbolic" in str(error).lower():
                 raise LazyInitError(
                     f"{self.child(name)} has an initial value that depends on an input, but "
@@ -123,7 +123,7 @@ class Scope:
             raise
 
     def not_found(self, collection: str, name: str) -> NotFoundError:
-        """The error that says that the variable is missing, and what there is instead."""
+        """Returns the error for a missing variable, which lists what exists instead."""
         tree = self.store.tree.get(collection)
         what = "parameter" if collection == "params" else "variable"
         remedy = "Pass the variables that init returned for this module"
@@ -139,7 +139,7 @@ class Scope:
                 f"{self} needs the {what} {name!r} of the collection {collection!r}, but has "
                 f"{show_names(node)}.{did_you_mean(name, node)} {remedy}."
             )
-        # The nearest module that does exist says where the two trees part.
+        # The nearest existing module shows where the trees differ.
         depth = len(self.path)
         while depth and self.store.node(collection, self.path[:depth]) is None:
             depth -= 1
@@ -151,14 +151,14 @@ class Scope:
         )
 
     def tree(self) -> dict[str, Any]:
-        """What is stored here and below by collection, in new dicts."""
+        """Returns what is stored here and below by collection, in new dicts."""
         found = ((c, self.store.node(c, self.path)) for c in self.store.tree)
         return {c: map_leaves(lambda leaf, _: leaf, node) for c, node in found if node}
 
     def check_shape(
         self, collection: str, name: str, init_fn: Callable[..., Any], args: Any, kwargs: Any
     ) -> None:
-        """`compare_shape` with the shape that the initializer would give; notes that it fits."""
+        """Compares a variable's shape with that of its initializer, once."""
         stored = dict(leaves(self.store.find(collection, self.path, name)))
         if not _obviously_fits(stored, args, kwargs):
             for part, shape in _initial_shapes(init_fn, args, kwargs).items():
@@ -166,7 +166,7 @@ class Scope:
         self.store.checked.add((collection, self.path, name))
 
     def compare_shape(self, name: str, expected: Any, leaf: Any) -> None:
-        """Raises `ParamShapeError` if a leaf has not the shape that it should have."""
+        """Raises `ParamShapeError` if a leaf's shape differs from the expected one."""
         found = None if leaf is None else _shape_of(leaf)
         if found is None or not found.is_compatible_with(expected):
             raise ParamShapeError(
@@ -178,7 +178,7 @@ class Scope:
     # -- random draws --------------------------------------------------------------------------
 
     def draw(self, stream: str) -> tf.Tensor:
-        """The next key of a stream at this path, int32 of shape [2].
+        """Returns the next key of a stream at this path, int32 of shape [2].
 
         Raises:
           RngError: there is no such stream, and no ``params`` to fall back to.
@@ -187,10 +187,10 @@ class Scope:
         return fold(key, self.path, count)
 
     def draw_number(self, stream: str) -> Any:
-        """The next key of a stream as a Python number, for code that seeds itself with one.
+        """Returns the next key of a stream as a Python number, for code that takes a seed.
 
         Returns:
-          The number; the key itself, a tensor, if only a traced function will know it.
+          The number; the key itself, a tensor, if it is known only when a traced function runs.
 
         Raises:
           RngError: there is no such stream.
@@ -211,14 +211,14 @@ class Variable(Generic[T]):
     __slots__ = ("_scope", "collection", "name")
 
     def __init__(self, scope: Scope, collection: str, name: str) -> None:
-        """Refers to a variable that exists."""
+        """Refers to an existing variable."""
         self._scope = scope
         self.collection = collection
         self.name = name
 
     @property
     def value(self) -> Any:
-        """The present value: a tensor, or a structure of tensors."""
+        """The current value: a tensor, or a structure of tensors."""
         self._scope.store.check_open(self._scope.path)
         return self._scope.read(self.collection, self.name)
 
@@ -228,16 +228,16 @@ class Variable(Generic[T]):
         self._scope.write(self.collection, self.name, value)
 
     def is_mutable(self) -> bool:
-        """Whether ``.value`` may be set."""
+        """Returns whether ``.value`` may be set."""
         return self.collection in self._scope.store.mutable
 
     def __repr__(self) -> str:
-        """Where the variable is; reads nothing."""
+        """Formats the variable's place; reads nothing."""
         return f"Variable({self.collection}:{self._scope.child(self.name)})"
 
 
 def _obviously_fits(stored: dict[Path, Any], args: Any, kwargs: Any) -> bool:
-    """Whether the value has the shape that is, by custom, an initializer's first argument."""
+    """Returns whether a value has the shape in an initializer's first argument, if it is one."""
     shape = args[0] if args else kwargs.get("shape")
     if stored.keys() != {()} or not isinstance(shape, (list, tuple, tf.TensorShape)):
         return False
@@ -245,16 +245,17 @@ def _obviously_fits(stored: dict[Path, Any], args: Any, kwargs: Any) -> bool:
 
 
 def _shape_of(leaf: Any) -> tf.TensorShape:
-    """The shape of a value, which may be a plain number."""
+    """Returns the shape of a value, which may be a plain number."""
     return tf.TensorShape(leaf.shape if hasattr(leaf, "shape") else np.shape(leaf))
 
 
 def _initial_shapes(fn: Callable[..., Any], args: Any, kwargs: Any) -> dict[Path, Any]:
-    """The shapes that ``fn(key, *args)`` gives, found without computing; empty if unknown."""
+    """Returns the shapes of ``fn(key, *args)`` without computing; empty if unknown."""
     try:
-        # Building the operations in a graph of their own tells the shapes and runs nothing.
+        # Building the operations in a separate graph infers the shapes without running them.
         with tf.Graph().as_default():
             value = fn(tf.zeros([2], tf.int32), *args, **kwargs)
             return {part: tf.convert_to_tensor(leaf).shape for part, leaf in leaves(value)}
-    except Exception:  # e.g. it uses a tensor of a function being traced; the value's use will tell
+    # E.g. it uses a tensor of a function being traced; errors appear when the value is used.
+    except Exception:
         return {}

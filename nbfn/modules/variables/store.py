@@ -1,13 +1,13 @@
-"""Where variables live: as tensors for one ``apply``, or as ``tf.Variable``s for a bound module.
+"""Stores of variables: tensors for one ``apply``, or ``tf.Variable``s for a bound module.
 
-A store is all that the modules of one application share: the tree of variables by collection, which
-collections are mutable, and the random streams. A module reaches it through its ``Scope`` only, so
-module code is the same in both worlds:
+A store contains what all modules of one application share: the tree of variables by collection, the
+mutable collections, and the random streams. A module accesses it only through its ``Scope``, so
+module code is the same for both kinds:
 
 * ``TensorStore``: leaves are tensors. Writing replaces a leaf in a private copy of the tree; draws
   are counted in Python. It lives as long as one ``apply`` or ``init``.
 * ``VariableStore`` (in ``variable_store``): leaves are ``tf.Variable``s. Writing assigns and never
-  replaces, so functions that were traced before see the new value; draws are counted in variables,
+  replaces, so functions that were already traced see the new value; draws are counted in variables,
   so they advance inside a traced function. It lives as long as a module that is bound to it.
 """
 
@@ -35,13 +35,13 @@ MISSING: Any = object()
 
 @dataclass(frozen=True)
 class Draws:
-    """A random stream as it is at one time: its key, and how often each path drew from it.
+    """A snapshot of a random stream: its key, and how often each path drew from it.
 
     Attributes:
       key: int32 of shape [2].
       counts: the numbers of draws, ints or an int32 vector.
       slots: the index of each path in ``counts``.
-      later: gives the number for a path that is not there; None if that is 0.
+      later: returns the number for a path that is not in `slots`; None if it is 0.
     """
 
     key: Any
@@ -50,14 +50,14 @@ class Draws:
     later: Callable[[Path], Any] | None = None
 
     def base(self, path: Path) -> Any:
-        """How often the path has drawn."""
+        """Returns how often the path has drawn."""
         if path in self.slots:
             return self.counts[self.slots[path]]
         return 0 if self.later is None else self.later(path)
 
 
 class Store:
-    """What both kinds of store have in common.
+    """The common base of both kinds of store.
 
     Attributes:
       tree: the variables, ``{collection: {module: {...: {name: leaf}}}}``.
@@ -65,14 +65,14 @@ class Store:
       mutable: the collections that may be written.
       initializing: whether this application is ``init``.
       bound: whether leaves are ``tf.Variable``s.
-      adopted: outside modules that were adopted, by id: the original (kept alive, so that its id
-        stays its own) and its clone in this store.
+      adopted: modules from outside that were adopted, by id: the original (kept alive, so that its
+        id is not reused) and its clone in this store.
       checked: the parameters whose shape was compared with their initializer's.
-      suspended: by thread, the transformation that works on copies of the modules just now.
-      keeps_sown: whether sown values are kept, if that is not the store's own affair.
-      memo: what a module keeps for its path from call to call.
+      suspended: by thread, the transformation that currently works on copies of the modules.
+      keeps_sown: whether sown values are kept, for a store inside another one.
+      memo: what modules cache from call to call, by path.
       wanted: which outputs of methods are captured, as ``wanted(module, method name)``.
-      lazy: whether only shapes of the inputs are known, so that initial values are made apart.
+      lazy: whether only shapes of inputs are known, so that initial values are computed outside.
       sown: where sown values go (bound modules only, see ``Module.capture``).
     """
 
@@ -85,7 +85,7 @@ class Store:
         mutable: Filter,
         initializing: bool = False,
     ) -> None:
-        """Takes over ``tree`` and ``rngs``."""
+        """Creates a store that owns ``tree`` and ``rngs``."""
         self.tree = tree
         self.rngs = rngs
         self.mutable = mutable
@@ -103,32 +103,32 @@ class Store:
     # -- variables -----------------------------------------------------------------------------
 
     def node(self, collection: str, path: Path) -> Mapping[str, Any] | None:
-        """The dict of the module at ``path``, or None."""
+        """Returns the dict of the module at ``path``, or None."""
         node = self.tree.get(collection)
         for part in path:
-            # Asking for the exact class first is several times as fast.
+            # Checking the exact class first is several times as fast.
             if type(node) is not dict and not isinstance(node, Mapping):
                 return None
             node = node.get(part)
         return node if type(node) is dict or isinstance(node, Mapping) else None
 
     def find(self, collection: str, path: Path, name: str) -> Any:
-        """The stored leaf (or structure of leaves), or ``MISSING``."""
+        """Returns the stored leaf (or structure of leaves), or ``MISSING``."""
         node = self.node(collection, path)
         return MISSING if node is None else node.get(name, MISSING)
 
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
-        """Stores a new variable and returns it as it is stored."""
+        """Stores a new variable and returns it as stored."""
         stored = self._stored(collection, (*path, name), value)
         grown(self.tree, (collection, *path))[name] = stored
         return stored
 
     def make(self, collection: str, path: Path, name: str, value: Any) -> Any:
-        """As `create`, for the initial value of a variable that is declared."""
+        """Like `create`, for the initial value of a declared variable."""
         return self.create(collection, path, name, value)
 
     def assign(self, collection: str, path: Path, name: str, value: Any) -> None:
-        """Writes a variable that exists."""
+        """Writes an existing variable."""
         raise NotImplementedError
 
     def check_mutable(self, collection: str, path: Path, name: str) -> None:
@@ -142,14 +142,14 @@ class Store:
             )
 
     def note_place(self) -> None:
-        """Told when code asks for a module's path or name."""
+        """Called when a module's path or name is read."""
 
     def check_open(self, path: Path) -> None:
         """Raises `ScopeClosedError` after the ``apply``, `TransformError` where copies are used."""
         if self.closed:
             raise ScopeClosedError(
                 f"The module at {show_path(path)} belongs to an apply or init that has returned, "
-                "so its variables are gone. Return values instead of modules, or use "
+                "so its variables no longer exist. Return values instead of modules, or use "
                 "module.bind(variables), whose modules live on."
             )
         if self.suspended and threading.get_ident() in self.suspended:
@@ -166,7 +166,7 @@ class Store:
     # -- random streams ------------------------------------------------------------------------
 
     def draw(self, stream: str, path: Path) -> tuple[Any, Any]:
-        """The stream's key and the number of this draw at ``path``; counts the draw.
+        """Counts a draw at ``path``; returns the stream's key and the number of the draw.
 
         Raises:
           RngError: neither the stream nor ``params`` exists.
@@ -189,11 +189,11 @@ class Store:
         raise NotImplementedError
 
     def snapshot_stream(self, name: str) -> Draws:
-        """A stream as it is here, for a function that draws from it elsewhere."""
+        """Returns a snapshot of a stream, for a function that draws from it elsewhere."""
         raise NotImplementedError
 
     def advance(self, name: str, path: Path, draws: Any) -> None:
-        """Counts draws that were made elsewhere with a snapshot of the stream."""
+        """Counts draws that were made elsewhere from a snapshot of the stream."""
         raise NotImplementedError
 
 
@@ -201,7 +201,7 @@ class TensorStore(Store):
     """The store of one ``apply`` or ``init``: tensors in private dicts.
 
     Attributes:
-      drawn: how often each path drew from each stream here.
+      drawn: number of draws by stream and path in this store.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class TensorStore(Store):
         mutable: Filter,
         initializing: bool = False,
     ) -> None:
-        """Copies the dicts of the mutable collections, so that the caller's stay as they are."""
+        """Copies the dicts of the mutable collections, so that the caller's are not changed."""
         tree = {c: copy_tree(t) if c in mutable else t for c, t in variables.items()}
         super().__init__(tree, rngs, mutable, initializing)
         self.drawn: dict[tuple[str, Path], int] = {}
@@ -221,7 +221,7 @@ class TensorStore(Store):
         self.create(collection, path, name, value)
 
     def result(self) -> dict[str, Any]:
-        """The mutable collections, as plain dicts of tensors."""
+        """Returns the mutable collections as plain dicts of tensors."""
         return {
             c: {name: as_tensors(value) for name, value in tree.items()}
             for c, tree in self.tree.items()
@@ -232,7 +232,7 @@ class TensorStore(Store):
         return as_tensors(value)
 
     def snapshot_stream(self, name: str) -> Draws:
-        """The stream as of now, with what was drawn before."""
+        """Returns a snapshot of the stream, including the draws so far."""
         stream = self.rngs[name]
         paths = sorted({*stream.slots, *(path for n, path in self.drawn if n == name)})
         counts = [stream.base(path) + self.drawn.get((name, path), 0) for path in paths]

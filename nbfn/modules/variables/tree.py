@@ -1,4 +1,4 @@
-"""Nested dicts of variables: the plain form in which ``init`` and ``apply`` deal."""
+"""Nested dicts of variables: the plain form used by ``init`` and ``apply``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from nbfn.modules.errors import VariablesStructureError, VariablesTypeError
 
 
 def copy_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """New dicts all the way down, with the same leaves."""
+    """Copies the nested dicts, with the same leaves."""
     return {k: copy_tree(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
 
 
 def grown(tree: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
-    """The dict at a path of a tree, made if it is missing."""
+    """Returns the dict at a path of a tree; creates it if it is missing."""
     for part in path:
         tree = tree.setdefault(part, {})
     return tree
@@ -25,7 +25,7 @@ def grown(tree: dict[str, Any], path: Iterable[str]) -> dict[str, Any]:
 
 def map_leaves(fn: Callable[..., Any], value: Any, path: tuple[str, ...] = ()) -> Any:
     """Applies ``fn(leaf, path)`` to the leaves of dicts, lists and tuples; keeps the structure."""
-    if type(value) is EagerTensor:  # the most frequent; asking for a Mapping takes longer
+    if type(value) is EagerTensor:  # the most frequent case; checking for a Mapping is slower
         return fn(value, path)
     if isinstance(value, Mapping):
         return {k: map_leaves(fn, v, (*path, k)) for k, v in value.items()}
@@ -38,7 +38,7 @@ def map_leaves(fn: Callable[..., Any], value: Any, path: tuple[str, ...] = ()) -
 
 
 def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """``(path, leaf)`` of every leaf; dicts in the order of their sorted keys."""
+    """Yields ``(path, leaf)`` of every leaf; dicts in the order of their sorted keys."""
     if isinstance(value, Mapping):
         for name in sorted(value, key=str):
             yield from leaves(value[name], (*path, name))
@@ -50,24 +50,24 @@ def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def as_tensor(value: Any) -> Any:
-    """The value as a tensor, or as it is if it is a composite (ragged, sparse) tensor."""
+    """Converts a value to a tensor; composite (ragged, sparse) tensors are unchanged."""
     if isinstance(value, tf.Variable):
         return value.value()
     return value if tf.is_tensor(value) else tf.convert_to_tensor(value)
 
 
 def as_tensors(value: Any) -> Any:
-    """Every leaf as a tensor."""
+    """Converts every leaf to a tensor."""
     if tf.is_tensor(value) and not isinstance(value, tf.Variable):
         return value
     return map_leaves(lambda leaf, _: as_tensor(leaf), value)
 
 
 def check_variables(variables: Any) -> Mapping[str, Mapping[str, Any]]:
-    """The argument, if it is a dict of collections, each a dict with string keys.
+    """Checks that variables are a dict of collections, each a dict with string keys.
 
     Raises:
-      VariablesTypeError: it is no dict, a collection is no dict, or a key is no string.
+      VariablesTypeError: it or a collection is not a dict, or a key is not a string.
       VariablesStructureError: a collection is nested in itself.
     """
     expected = 'Expected what init returns, such as {"params": {"Dense_0": {"kernel": ...}}}.'

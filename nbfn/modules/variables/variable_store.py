@@ -1,4 +1,4 @@
-"""The store of bound modules: ``tf.Variable``s, and random streams that live in variables."""
+"""The store of bound modules: ``tf.Variable``s, and random streams in variables."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from nbfn.modules.variables.store import Draws, Path, Store
 from nbfn.modules.variables.tree import leaves, map_leaves
 
 _ROOM = 64
-"""So many paths have a count before they draw: what was saved by then fits later traces."""
+"""Initial number of counts; checkpoints written before more paths draw fit later traces."""
 _drawing = threading.Lock()
-"""Held from reading counts to changing them; no two threads draw the same."""
+"""Held while counts are read and changed, so that no two threads draw the same numbers."""
 
 
 class Stream:
-    """A random stream of a bound module: its key and its counts are variables."""
+    """A random stream of a bound module, whose key and counts are variables."""
 
     def __init__(self, name: str, key: Any) -> None:
-        """Makes the variables; the key is int32 of shape [2]."""
+        """Creates the variables; the key is int32 of shape [2]."""
         self.key = tf.Variable(tf.cast(key, tf.int32), trainable=False, name=f"{name}/key")
-        # One count for each module path that ever drew. It must be one variable that can grow,
-        # because a path may draw for the first time inside a trace, where none can be created.
+        # One count for each module path that ever drew. It is one variable that can grow, because a
+        # path may draw for the first time inside a trace, where no variable can be created.
         self.counts = tf.Variable(
             tf.zeros([_ROOM], tf.int32),
             trainable=False,
@@ -38,31 +38,31 @@ class Stream:
             aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
         )
         self._slots: dict[Path, int] = {}
-        # A variable of a distribution strategy, which several replicas share.
+        # Whether it is a variable of a distribution strategy, shared by several replicas.
         self._replicated = isinstance(self.counts, tf.distribute.DistributedValues)
 
     def reseed(self, key: Any) -> None:
-        """Starts the stream anew from ``key``."""
+        """Restarts the stream from ``key``."""
         self.key.assign(tf.cast(key, tf.int32))
         self.counts.assign(tf.zeros_like(self.counts))
 
     def snapshot(self) -> Draws:
-        """The stream as of now."""
+        """Returns a snapshot of the stream."""
         with tf.init_scope():
             size = int(tf.size(self.counts))
         slots = {path: slot for path, slot in self._slots.items() if slot < size}
         counts = self.counts.read_value()
 
         def later(path: Path) -> Any:
-            # A graph reads the counts when it runs: a path that draws for the first time while it
-            # is traced has a count by then, and another one each time.
+            # A graph reads the counts when it runs. A path that draws for the first time during a
+            # trace has a count by then, which differs in each run.
             return counts[self._slot(path)]
 
         is_later = tf.is_symbolic_tensor(counts)
         return Draws(self.key_here(), counts, slots, later if is_later else None)
 
     def next_count(self, path: Path, draws: Any = 1) -> tf.Tensor:
-        """The number of draws made at ``path`` so far (int32 scalar); counts one or more."""
+        """Counts draws; returns the number of earlier draws at ``path`` (int32 scalar)."""
         slot = self._slot(path)
         if self._replicated:
             return self._next_in_replica(slot, draws)
@@ -72,8 +72,8 @@ class Stream:
         return count
 
     def _slot(self, path: Path) -> int:
-        """The index of a path among the counts, which have it from now on."""
-        # Replicas take turns by themselves, and an assignment waits for all of them.
+        """Returns the index of a path among the counts, added if it is new."""
+        # Replicas run in turn, and an assignment waits for all of them, so a lock would block.
         with contextlib.nullcontext() if self._replicated else _drawing, tf.init_scope():
             slot = self._slots.setdefault(path, len(self._slots))
             if slot >= int(tf.size(self.counts)):
@@ -82,7 +82,7 @@ class Stream:
         return slot
 
     def key_here(self) -> Any:
-        """The key; in a replica, one of its own."""
+        """Returns the key; in a replica, the replica's own."""
         key, replica = self.key.read_value(), None
         if self._replicated:
             replica = tf.distribute.get_replica_context()
@@ -90,7 +90,7 @@ class Stream:
 
     def _next_in_replica(self, slot: int, draws: Any) -> tf.Tensor:
         counts = self.counts.read_value()
-        # Such a variable has no scatter_nd_add.
+        # Variables of a strategy have no scatter_nd_add.
         self.counts.assign_add(tf.one_hot(slot, tf.size(counts), draws, 0, dtype=tf.int32))
         return counts[slot]
 
@@ -99,9 +99,9 @@ class VariableStore(Store):
     """The store of a bound module: ``tf.Variable``s that are assigned and never replaced.
 
     Attributes:
-      tracked: the modules through which TensorFlow sees the variables.
-      called: the shapes with which the module at a path was last called from outside.
-      shapes: what the module at a path last took and gave, as text.
+      tracked: the modules through which TensorFlow tracks the variables.
+      called: the input shapes of the last call from outside, by path.
+      shapes: input and output types of the last call, as text, by path.
     """
 
     bound = True
@@ -113,7 +113,7 @@ class VariableStore(Store):
         rngs: dict[str, Any],
         mutable: Filter,
     ) -> None:
-        """Makes a variable for each leaf; a leaf that is a ``tf.Variable`` is used as it is."""
+        """Creates a variable for each leaf; a leaf that is a ``tf.Variable`` is used as it is."""
         made = {c: self._stored(c, (), tree) for c, tree in variables.items()}
         super().__init__(made, {name: Stream(name, key) for name, key in rngs.items()}, mutable)
         self.tracked: list[weakref.ref[Any]] = []
@@ -121,7 +121,7 @@ class VariableStore(Store):
         self.shapes: dict[Path, tuple[str, str]] = {}
 
     def create(self, collection: str, path: Path, name: str, value: Any) -> Any:
-        """Stores a new variable; a `VariableCreationError` while a function is being traced."""
+        """Stores a new variable; raises `VariableCreationError` inside a trace."""
         if not tf.executing_eagerly():
             raise VariableCreationError(
                 f"{show_path(path)} would create the variable {name!r} of the collection "
@@ -134,12 +134,12 @@ class VariableStore(Store):
         return stored
 
     def modules_above(self, path: Path | None = None) -> list[Any]:
-        """The tracked modules at or above a path; without one, all."""
+        """Returns the tracked modules at or above a path; without one, all."""
         live = [module for reference in self.tracked if (module := reference()) is not None]
         return live if path is None else [m for m in live if m.path == path[: len(m.path)]]
 
     def track(self, module: Any) -> None:
-        """Remembers a module through which TensorFlow sees the variables."""
+        """Adds a module through which TensorFlow tracks the variables."""
         live = [ref for ref in self.tracked if ref() is not None and ref() is not module]
         self.tracked = [*live, weakref.ref(module)]
 
@@ -147,7 +147,7 @@ class VariableStore(Store):
         """Assigns the value to the variable, or a structure to its variables.
 
         Raises:
-          AssignmentError: structure, shape or dtype differ; nothing has been assigned then.
+          AssignmentError: structure, shape or dtype differ; nothing is assigned in this case.
         """
         target = self.find(collection, path, name)
         where = f"{show_path((*path, name))} of the collection {collection!r}"
@@ -162,7 +162,7 @@ class VariableStore(Store):
             variable.assign(values[part], read_value=False)
 
     def reseed(self, rngs: Mapping[str, Any]) -> bool:
-        """Restarts the named streams and adds those that are new; True if it added any."""
+        """Restarts the named streams and adds new ones; returns whether any were added."""
         if any(name not in self.rngs for name in rngs) and not tf.executing_eagerly():
             raise VariableCreationError(
                 "reseed would create a new random stream while a function is being traced. Name "
@@ -178,7 +178,7 @@ class VariableStore(Store):
         return added
 
     def rng_variables(self) -> dict[str, dict[str, tf.Variable]]:
-        """The variables of the streams, by stream."""
+        """Returns the variables of the streams, by stream."""
         return {n: {"key": s.key, "counts": s.counts} for n, s in sorted(self.rngs.items())}
 
     def _stored(self, collection: str, path: Path, value: Any) -> Any:
@@ -200,7 +200,7 @@ class VariableStore(Store):
                     f"{where} cannot be a tf.Variable: found {type(leaf).__name__}, expected a "
                     "tensor or an array."
                 ) from error
-            # What replicas of a distribution strategy assign to it is put together like this.
+            # How assignments of the replicas of a distribution strategy are combined.
             spread = tf.VariableAggregation
             how = spread.MEAN if tensor.dtype.is_floating else spread.ONLY_FIRST_REPLICA
             name = "/".join(at) or collection
@@ -209,7 +209,7 @@ class VariableStore(Store):
         return map_leaves(variable, value, path)
 
     def snapshot_stream(self, name: str) -> Draws:
-        """The stream as of now, as a graph will find it when it runs."""
+        """Returns a snapshot of the stream, as a graph will find it when it runs."""
         return self.rngs[name].snapshot()
 
     def advance(self, name: str, path: Path, draws: Any) -> None:

@@ -1,1 +1,1 @@
-"""A cell turned into a function: what it is given, and what it leaves."""
+"""Traced cells: parsing, options, definitions, segments, one graph."""

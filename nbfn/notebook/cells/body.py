@@ -1,4 +1,4 @@
-"""A body cell: it runs in segments."""
+"""Builds the traced cell of a body cell, which runs in segments."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def in_segments(
     *,
     lazily: bool = False,
 ) -> TracedCell:
-    """What a body cell is: the same as before if its text is, with what is known of it.
+    """Returns the traced cell of a body; the kept one if its text has not changed.
 
     Args:
         cell: The cell.
-        name: Its name; None if it has none.
-        options: What the magic's line says.
+        name: Its name, if any.
+        options: The options on the magic's line.
         shell: The shell.
-        kept: What the cell was when it last ran.
-        lazily: Whether only what runs often is traced.
+        kept: The traced cell of its last run.
+        lazily: Whether to trace only what runs often.
     """
     relaxing = f"{MAGIC} {name} --relax" if name else f"{MAGIC} --relax"
     surroundings = Surroundings(shell.user_ns, cell.compiled, dict(options.function), relaxing)
@@ -68,7 +68,7 @@ def in_segments(
 
 @contextlib.contextmanager
 def surrounded(options: CellOptions) -> Iterator[None]:
-    """What a body cell runs in: its device and its stance."""
+    """Enters the device and the stance of a body cell."""
     device = options.device_scope()
     with contextlib.ExitStack() as stack:
         if options.stance is not None:

@@ -1,4 +1,4 @@
-"""A cell of definitions: each of its top-level functions becomes a traced one."""
+"""Turns the top-level functions of a cell of definitions into traced functions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from nbfn.outlines.outline import Outline
 
 
 def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> list[TracedFunction]:
-    """Runs a cell of definitions and makes each top-level function of it a traced one.
+    """Runs a cell of definitions and replaces its top-level functions by traced ones.
 
     Raises:
-        UsageError: If an option is for a body only, or a decorator makes something else.
+        UsageError: If an option applies to bodies only, or a decorator does not return a function.
     """
     __tracebackhide__ = True
     options.refuse_for_definitions()
@@ -35,11 +35,11 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
 
 
 def remarks_on(function: TracedFunction) -> None:
-    """Displays, by line, what no hit of a function repeats, and what to write instead."""
-    said = remarks(function.python_function).lines
+    """Displays, by line, the Python effects of a function that hits do not repeat."""
+    lines = remarks(function.python_function).lines
     function.remarked = True
-    if said:
-        outline = Outline(f"`{function.label}` does this only while it is traced:", said)
+    if lines:
+        outline = Outline(f"`{function.label}` does this only while it is traced:", lines)
         display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)
 
 

@@ -1,4 +1,4 @@
-"""The options of ``%%tf_function``: what its line says, and what follows from it."""
+"""The options on the line of ``%%tf_function``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nbfn.notebook.cells.signature import signature_of
 
 @dataclass(frozen=True)
 class CellOptions:
-    """What the line of ``%%tf_function`` says of the functions that the cell becomes.
+    """The parsed line of ``%%tf_function``.
 
     Attributes:
         function: The options of ``nbfn.function`` that differ from its defaults.
-        signature: The input signature, as the user wrote it.
-        inputs: The arguments that a body is to have; None if nbfn is to choose.
-        outputs: The names that a body is to leave; None for all.
-        device: The device that a body runs on.
-        stance: The stance that a body runs under, and that calls of functions take.
-        is_whole: Whether a body is to be one graph.
-        checks: Whether each trace of a body is compared with Python first.
+        signature: The text of the input signature.
+        inputs: The arguments of a body; None to choose them automatically.
+        outputs: The names that a body leaves; None for all.
+        device: The device on which a body runs.
+        stance: The stance of a body, and of calls of the functions.
+        is_whole: Whether a body must be one graph.
+        checks: Whether each new trace of a body is first compared with an eager run.
     """
 
     function: tuple[tuple[str, Any], ...] = ()
@@ -39,7 +39,7 @@ class CellOptions:
 
     @classmethod
     def of(cls, arguments: Namespace) -> CellOptions:
-        """The options of a parsed line.
+        """Builds the options from a parsed line.
 
         Raises:
             UsageError: If a number is out of range.
@@ -68,16 +68,16 @@ class CellOptions:
 
     @property
     def lasting(self) -> Any:
-        """The options that belong to a function, and not to one run of it."""
+        """The options that belong to a function rather than to one run."""
         return self.function, self.signature
 
     @property
     def has_local_state(self) -> bool:
-        """Whether variables live for one call."""
+        """Whether variables live for one call only."""
         return ("local_state", True) in self.function
 
     def of_function(self, python_function: Callable[..., Any], namespace: Any) -> dict[str, Any]:
-        """The options of ``nbfn.function`` for one function.
+        """Returns the keyword arguments of ``nbfn.function`` for one function.
 
         Raises:
             UsageError: If the signature does not fit the function.
@@ -89,10 +89,10 @@ class CellOptions:
         return options
 
     def device_scope(self) -> str | None:
-        """The device that a body runs on.
+        """Returns the device on which a body runs.
 
         Raises:
-            UsageError: If there is none.
+            UsageError: If there is no such device.
         """
         if self.device is None:
             return None
@@ -111,7 +111,7 @@ class CellOptions:
         return self.device
 
     def refuse_for_definitions(self) -> None:
-        """Refuses the options that mean something for a body only."""
+        """Refuses options that apply to bodies only."""
         for option, value, advice in (
             ("--inputs", self.inputs, "the inputs of a function are its parameters"),
             ("--outputs", self.outputs, "the outputs of a function are what it returns"),
@@ -123,10 +123,10 @@ class CellOptions:
                 )
 
     def chosen_outputs(self, writes: Sequence[str]) -> Sequence[str]:
-        """The names that a body leaves, of those that it writes.
+        """Returns the names that a body leaves, of those that it assigns.
 
         Raises:
-            UsageError: If the cell does not assign a name that was asked for.
+            UsageError: If the cell does not assign a requested name.
         """
         for name in self.outputs or ():
             if name not in writes:
@@ -145,7 +145,7 @@ def _is_whole(arguments: Namespace) -> bool:
 
 
 def _is_meant(wanted: Any, device: Any) -> bool:
-    """Whether a specification, which may leave parts out, means a device."""
+    """Returns whether a device matches a partial specification."""
     return bool(device.make_merged_spec(wanted) == device)
 
 
@@ -160,7 +160,7 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 
 def unquoted(text: str | None) -> str | None:
-    """An argument of a magic without the quotes that IPython leaves around it."""
+    """Removes quotes from an argument, which IPython's parser keeps."""
     if text is not None and len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     return text

@@ -1,4 +1,4 @@
-"""A cell's text as statements, with the line numbers that the user sees."""
+"""Parses a cell into statements with the line numbers of the cell."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MAGIC = "%%tf_function"
 
 @dataclass
 class ParsedCell:
-    """A cell as Python.
+    """A parsed cell.
 
     Attributes:
-        cell: Its text, below the magic's line if it has one.
+        cell: Its text, below the magic's line if there is one.
         body: Its statements.
-        source: Its Python, line for line.
-        file: The file under which tracebacks find it.
-        flags: What the notebook has imported from ``__future__``.
+        source: Its Python code with the same line numbers.
+        file: The file name under which tracebacks find the code.
+        flags: The compiler flags of the notebook's ``__future__`` imports.
     """
 
     cell: str
@@ -47,27 +47,28 @@ def parsed(cell: str, shell: InteractiveShell, *, has_magic: bool = True) -> Par
     """Parses a cell.
 
     Args:
-        cell: Its text, below the magic's line if it has one.
+        cell: Its text, below the magic's line if there is one.
         shell: The shell.
-        has_magic: Whether a line of a magic stands above it.
+        has_magic: Whether the text is below a magic's line.
 
     Raises:
-        CellSyntaxError: As IPython reports it, at the right line.
-        UsageError: If there is nothing in the cell.
+        CellSyntaxError: If the cell has a syntax error; shown like IPython's.
+        UsageError: If the cell is empty.
     """
     source = "\n" * has_magic + transformed(cell, shell)
     file, flags = cached(source, shell), features(shell)
-    if has_magic:  # IPython shows no line of a source without an end
+    if has_magic:  # IPython shows no source lines of a text without final newline
         show_as(file, cached(f"{MAGIC}\n{cell.rstrip()}\n", shell))
     try:
         tree = compiled(source, file, flags | ast.PyCF_ONLY_AST)
         before = ast.dump(tree) if shell.ast_transformers else ""
         tree = shell.transform_ast(tree)
-        if shell.ast_transformers and ast.dump(tree) != before:  # AutoGraph reads text
+        if shell.ast_transformers and ast.dump(tree) != before:  # AutoGraph reads source text
             source = "\n" * has_magic + text_of(tree.body, 1 + has_magic)
             file = cached(source, shell)
             tree = compiled(source, file, flags | ast.PyCF_ONLY_AST)
-        compiled(tree, file, flags)  # `return`, `break` and others are errors of their own
+        # Some errors, such as a `return` outside a function, need a compiler.
+        compiled(tree, file, flags)
     except SyntaxError as error:
         raise as_ipython_reports(error, shell) from None
     if not tree.body:
@@ -76,7 +77,7 @@ def parsed(cell: str, shell: InteractiveShell, *, has_magic: bool = True) -> Par
 
 
 def awaits(body: Iterable[ast.stmt]) -> bool:
-    """Whether a cell awaits something at its top level."""
+    """Returns whether a cell awaits at its top level."""
     kinds = ast.Await | ast.AsyncFor | ast.AsyncWith
     return any(
         isinstance(node, kinds) or any(g.is_async for g in getattr(node, "generators", ()))
@@ -85,7 +86,7 @@ def awaits(body: Iterable[ast.stmt]) -> bool:
 
 
 def is_definitions(body: list[ast.stmt]) -> bool:
-    """Whether a cell holds definitions only, at least one of a function."""
+    """Returns whether a cell contains only definitions, and defines at least one function."""
     kinds = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     docstring = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     rest = body[1:] if docstring else body
@@ -95,7 +96,7 @@ def is_definitions(body: list[ast.stmt]) -> bool:
 
 
 def _is_constant(node: ast.stmt) -> bool:
-    """Whether a statement gives a name to a constant, such as ``RATE = 0.1``."""
+    """Returns whether a statement assigns a constant, such as ``RATE = 0.1``."""
     if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""An input signature on a magic's line: ``x: float32[None, 8], n: int32`` or a Python list."""
+"""Parses an input signature: ``x: float32[None, 8], n: int32``, or a Python list."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _ENTRY = re.compile(r"\s*(?P<name>\w+)\s*:\s*(?P<dtype>\w+)\s*(?:\[(?P<shape>[^\
 
 
 def signature_of(text: str, parameters: Sequence[str], namespace: Mapping[str, Any]) -> list[Any]:
-    """Reads a signature.
+    """Parses an input signature.
 
     Args:
-        text: Names with dtypes and shapes, where ``None`` or ``?`` is any size and no brackets a
-            scalar; or a Python list of what ``nbfn.function`` takes as ``input_signature``.
+        text: Names with dtypes and shapes, where ``None`` or ``?`` is an open size and no brackets
+            mean a scalar; or a Python list as for ``input_signature`` of ``nbfn.function``.
         parameters: The parameters of the function, in order.
         namespace: Where a Python list is evaluated.
 
@@ -25,7 +25,7 @@ def signature_of(text: str, parameters: Sequence[str], namespace: Mapping[str, A
         One specification for each parameter.
 
     Raises:
-        UsageError: If it cannot be read, or does not name the parameters.
+        UsageError: If it cannot be parsed, or does not name all parameters.
     """
     if text.lstrip().startswith(("[", "(")):
         return _evaluated(text, parameters, namespace)
@@ -50,7 +50,7 @@ def signature_of(text: str, parameters: Sequence[str], namespace: Mapping[str, A
 def _evaluated(text: str, parameters: Sequence[str], namespace: Mapping[str, Any]) -> list[Any]:
     try:
         value = list(eval(text, dict(namespace)))
-    except Exception as error:  # the user's expression may raise anything
+    except Exception as error:  # the expression may raise anything
         raise UsageError(f"--signature: {type(error).__name__}: {error}") from None
     if len(value) != len(parameters):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Statements of a cell as text, each on its own line."""
+"""Converts the statements of a cell to text with the same line numbers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 
 def text_of(body: Sequence[ast.stmt], first: int = 2, *, indented: bool = False) -> str:
-    """The text of statements that have no text of their own, each at its line if it can be.
+    """Converts statements to text, each at its own line if possible.
 
     Args:
         body: The statements.
-        first: The line on which the text begins.
-        indented: Whether the text is to stand inside a function.
+        first: The line number of the first line.
+        indented: Whether to indent the text as the body of a function.
     """
     lines: list[str] = []
     for statement in body:
         lines += [""] * (statement.lineno - first - len(lines))
-        if indented:  # which may not change a text of several lines
+        if indented:  # by `unparse`, as multi-line strings must not be indented
             inside = ast.unparse(ast.If(ast.Constant(value=True), [statement], []))
             lines += inside.split("\n")[1:]
         else:
@@ -26,13 +26,13 @@ def text_of(body: Sequence[ast.stmt], first: int = 2, *, indented: bool = False)
 
 
 def as_function(body: Sequence[ast.stmt], name: str, parameters: Sequence[str], ending: str) -> str:
-    """Makes a ``def`` of a cell's body, whose line takes the place of the magic's own.
+    """Builds a ``def`` with a cell's body; its first line replaces the magic's line.
 
     Args:
         body: The statements.
         name: The function's name.
         parameters: The function's parameters.
-        ending: The line that returns, without indentation.
+        ending: The return statement, without indentation.
     """
     head = f"def {name}({', '.join(parameters)}):\n"
     return f"{head}{text_of(body, indented=True)}    {ending}\n"

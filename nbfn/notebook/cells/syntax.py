@@ -1,4 +1,4 @@
-"""The text of a cell compiled as IPython compiles it, and its errors reported as IPython's are."""
+"""Compiles cells and reports their syntax errors as IPython does."""
 
 from __future__ import annotations
 import __future__
@@ -14,8 +14,8 @@ from nbfn.errors import NbfnError
 class CellSyntaxError(NbfnError):
     """A syntax error in a traced cell.
 
-    It is no ``SyntaxError``, because IPython puts every frame above its report of one that is
-    raised while code runs.
+    It does not derive from ``SyntaxError``, because IPython puts all frames above its report of a
+    ``SyntaxError`` that is raised while code runs.
     """
 
     def __init__(self, error: SyntaxError, report: list[str]) -> None:
@@ -30,20 +30,20 @@ CellSyntaxError.__name__ = "SyntaxError"
 
 
 def as_ipython_reports(error: SyntaxError, shell: InteractiveShell) -> CellSyntaxError:
-    """The error with the report that IPython gives of it in an ordinary cell."""
+    """Returns an error with the report that IPython shows for the same error in a plain cell."""
     report = shell.SyntaxTB.structured_traceback(type(error), error, [])
     return CellSyntaxError(error, list(report))
 
 
 def transformed(cell: str, shell: InteractiveShell) -> str:
-    """A cell with IPython's syntax made Python, its leading empty lines kept."""
+    """Converts IPython's syntax in a cell to Python; keeps leading empty lines."""
     lines = cell.split("\n")
     empty = next((i for i, line in enumerate(lines) if line.strip()), 0)
     return "\n" * empty + str(shell.transform_cell(cell))
 
 
 def features(shell: InteractiveShell) -> int:
-    """What the notebook's cells have imported from ``__future__``, as flags for ``compile``."""
+    """Returns the compiler flags of the ``__future__`` imports of earlier cells."""
     known = 0
     for name in __future__.all_feature_names:
         known |= getattr(__future__, name).compiler_flag
@@ -51,9 +51,9 @@ def features(shell: InteractiveShell) -> int:
 
 
 def cached(source: str, shell: InteractiveShell) -> str:
-    """The file under which tracebacks and AutoGraph find a text from now on."""
+    """Registers a text with ``linecache`` and returns its file name."""
     name = str(shell.compile.cache(source, shell.displayhook.prompt_count))
-    # IPython calls `str.splitlines`, which ends a line at more than Python's own reading does.
+    # IPython splits by `str.splitlines`, which also splits at characters that Python does not.
     lines = [f"{line}\n" for line in source.removesuffix("\n").split("\n")]
     size, changed, _, file = linecache.cache[name]  # type: ignore[misc]
     linecache.cache[name] = size, changed, lines, file
@@ -61,12 +61,12 @@ def cached(source: str, shell: InteractiveShell) -> str:
 
 
 def compiled(code: Any, file: str, flags: int, mode: str = "exec") -> Any:
-    """Compiles code of the notebook's, without what nbfn's own files import from ``__future__``.
+    """Compiles code without the ``__future__`` imports of this file.
 
     Args:
-        code: Text, or a syntax tree.
-        file: Its file.
+        code: Text or a syntax tree.
+        file: Its file name.
         flags: The `features` of the notebook.
-        mode: As of ``compile``.
+        mode: As for ``compile``.
     """
     return compile(code, file, mode, flags, dont_inherit=True)

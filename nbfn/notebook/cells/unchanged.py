@@ -1,4 +1,4 @@
-"""Whether a cell that is run again defines the function that is there already."""
+"""Finds whether a cell that runs again defines the same function as before."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _made_with: weakref.WeakKeyDictionary[TracedFunction, Any] = weakref.WeakKeyDict
 
 
 def note_options(traced: TracedFunction, options: Any) -> None:
-    """Notes the options on the magic's line that belong to a function."""
+    """Records the options on the magic's line that belong to a function."""
     _made_with[traced] = options
 
 
 def is_of_a_cell(function: Any) -> bool:
-    """Whether a function was made by ``%%tf_function``, whose line has its options."""
+    """Returns whether a function was made by ``%%tf_function``."""
     return isinstance(function, TracedFunction) and function in _made_with
 
 
 def is_unchanged(
     traced: TracedFunction, defined: Any, options: Any, *, own_policy: bool = False
 ) -> bool:
-    """Whether a function can stay, with its traces, in place of one that has just been defined.
+    """Returns whether a traced function, with its traces, can replace a newly defined function.
 
     Args:
-        traced: The function that is there.
-        defined: The Python function of the cell.
-        options: The options on the magic's line that belong to it.
-        own_policy: Whether the function's own policy says what a call does after its globals have
-            changed, if it has another one than to trace again.
+        traced: The existing traced function.
+        defined: The newly defined Python function.
+        options: Its options on the magic's line.
+        own_policy: Whether to ignore changed globals if the function's ``on_stale`` is not
+            "retrace".
     """
     old = traced.python_function
     if not (isinstance(defined, FunctionType) and isinstance(old, FunctionType)):
@@ -50,7 +50,7 @@ def is_unchanged(
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Equality that takes arrays and tensors by identity."""
+    """Compares two values; arrays and tensors by identity."""
     if left is right:
         return True
     if isinstance(left, tuple | list) and type(left) is type(right):
@@ -61,7 +61,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _same_code(left: CodeType, right: CodeType) -> bool:
-    """Equality that heeds lines in every Python, because errors and views name them."""
+    """Compares code including line numbers, which errors and views show."""
     return (
         left == right
         and left.co_freevars == right.co_freevars

@@ -1,4 +1,4 @@
-"""A body cell that is to be one graph: the function that the RFC has."""
+"""Runs a body cell as one graph: ``--whole``."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class WholeCell:
 
     Attributes:
         function: The function.
-        inputs: The names that it takes.
-        keeper: Makes of the cell's names what the function returns.
+        inputs: The names that it takes as arguments.
+        keeper: Converts the cell's names to the function's results.
     """
 
     function: TracedFunction
@@ -47,10 +47,10 @@ class WholeCell:
     keeper: _Keeper
 
     def run(self, namespace: dict[str, Any], options: CellOptions) -> Any:
-        """Calls it with the notebook's values, and puts what it leaves into the notebook.
+        """Calls the function with the notebook's values and assigns its results in the notebook.
 
         Returns:
-            The value of the last expression; None if the cell does not end in one.
+            The value of the last expression; None if the cell does not end with one.
         """
         __tracebackhide__ = True
         arguments = {name: namespace[name] for name in self.inputs}
@@ -73,12 +73,12 @@ class WholeCell:
         return value
 
     def check(self, namespace: Mapping[str, Any]) -> Any:
-        """Compares an eager run with a traced one; leaves everything as it was."""
+        """Compares an eager run with a traced one; changes nothing."""
         return self.function.check(*(namespace[name] for name in self.inputs))
 
 
 class _Keeper:
-    """Makes of a cell's names what its function returns."""
+    """Converts the cell's names to the results of its function."""
 
     def __init__(self, *, has_local_state: bool) -> None:
         self.has_local_state = has_local_state
@@ -96,9 +96,9 @@ class _Keeper:
                 continue
             if "Undefined" not in type(value).__name__:
                 made[name] = value
-        if isinstance(made.get(RESULT), tf.Operation):  # such as that of tf.print
+        if isinstance(made.get(RESULT), tf.Operation):  # such as the result of tf.print
             made[RESULT] = None
-        if self.has_local_state:  # its variables end with the call
+        if self.has_local_state:  # local variables are deleted after the call
             made = {name: v for name, v in made.items() if not isinstance(v, tf.Variable)}
         contract = OutputContract(made, self.given)
         results = contract.keep(made)
@@ -113,20 +113,20 @@ def whole(
     shell: InteractiveShell,
     kept: WholeCell | None,
 ) -> WholeCell:
-    """Makes one function of a cell's body.
+    """Builds one function from a cell's body.
 
     Args:
         cell: The cell.
-        name: The name that the notebook gives the function; None if it gives none.
-        options: What the magic's line says.
+        name: The notebook's name for the function, if any.
+        options: The options on the magic's line.
         shell: The shell.
-        kept: What the same cell became before.
+        kept: The result for the same cell before.
 
     Returns:
-        `kept`, if the cell has not changed.
+        The function; `kept` if the cell has not changed.
 
     Raises:
-        UsageError: Naming each statement that is Python's, with the reason and what to write.
+        UsageError: If statements cannot be in a graph; lists each with the reason and a remedy.
     """
     namespace = shell.user_ns
     reads, writes = names_of(cell.body)
@@ -190,7 +190,7 @@ def _is_argument(value: Any) -> bool:
 
 
 def _ending(body: Sequence[ast.stmt], outputs: Sequence[str]) -> str:
-    """The line that returns what the cell leaves."""
+    """Returns the line that returns what the cell leaves."""
     written, sure = names_of(body)[1], _surely_written(body)
     pairs = [f"{name!r}: {name}" for name in outputs if name in sure]
     maybe = [f"{n!r}: lambda: {n}" for n in outputs if n in written and n not in sure]
@@ -216,7 +216,7 @@ def _refuse_python(
         if isinstance(node, ast.Delete):
             found[node.lineno, "deletes a name"] = Reason("write", "")
     making = "make it in a cell above, or let it live for one call with --local-state"
-    for is_own in (False, True):  # as a function's code has it, and what only a cell may not
+    for is_own in (False, True):  # first the rules for functions, then those for the cell itself
         walk = Walk(Scope(names_in(namespace, {})), Finder(namespace, strict=False), is_own=is_own)
         for effect in walk.block(body):
             if _is_refused(effect, options, is_own=is_own):
@@ -225,15 +225,15 @@ def _refuse_python(
                     reason = reason._replace(advice=making)
                 found.setdefault((effect.line, str(effect)), reason)
     if found:
-        said = [
+        listed = [
             f"line {line} {text}" + (f" ({reason.advice})" if reason.advice else "")
             for (line, text), reason in sorted(found.items())
         ]
-        raise UsageError(f"--whole: {'; '.join(said)}. Without --whole these lines run as Python")
+        raise UsageError(f"--whole: {'; '.join(listed)}. Without --whole these lines run as Python")
 
 
 def _is_refused(effect: Effect, options: CellOptions, *, is_own: bool) -> bool:
-    """Whether a graph cannot have something, to go by a function's code or by the cell's own."""
+    """Returns whether an effect cannot be in a graph, by the rules for functions or for cells."""
     reason = effect.reason
     if not is_own:
         return reason.is_effect

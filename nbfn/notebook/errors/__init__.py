@@ -1,1 +1,1 @@
-"""Errors and interrupts as the user should see them."""
+"""Shows errors and interrupts without internal frames, and with advice."""

@@ -1,4 +1,4 @@
-"""Where Python decides or goes through something by a tensor: what to write instead."""
+"""Analyses source lines that need the value of a tensor, and finds replacements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def around(line: Line) -> list[ast.AST]:
-    """The statements and expressions that a line of code belongs to, outermost first."""
+    """Returns the statements and expressions that contain a line, outermost first."""
     tree = tree_of(line.file)
     return [] if tree is None else list(_around(tree, line.number))
 
@@ -43,7 +43,7 @@ def _around(node: ast.AST, number: int) -> Iterator[ast.AST]:
 
 
 def instead(line: Line) -> str | None:
-    """What to write instead of the code on a line, where Python needs a tensor's value."""
+    """Returns what to write instead of code on a line that needs a tensor's value."""
     nodes = around(line)
     for node in nodes:
         if isinstance(node, ast.Assert):
@@ -69,14 +69,14 @@ def _is_generator(node: ast.AST) -> bool:
 
 
 def loops_over_data(line: Line) -> Iterator[tuple[str, str]]:
-    """The calls on a line by which a Keras model goes through data: the model, the method."""
+    """Yields calls of Keras's training loops on a line: the model and the method."""
     for called in (node.func for node in around(line) if isinstance(node, ast.Call)):
         if isinstance(called, ast.Attribute) and called.attr in ("fit", "evaluate", "predict"):
             yield ast.unparse(called.value), called.attr
 
 
 def sizes_on(line: Line) -> Iterator[tuple[str, str]]:
-    """The sizes of tensors on a line that are tensors themselves: each as code, and of what."""
+    """Yields dynamic sizes on a line: their code, and the code of the tensor."""
     for node in _expressions_of(line):
         match node:
             case ast.Subscript(ast.Call(ast.Attribute(ast.Name("tf"), "shape"), [of, *_])):
@@ -88,14 +88,14 @@ def sizes_on(line: Line) -> Iterator[tuple[str, str]]:
 
 
 def gives_seed(line: Line) -> bool:
-    """Whether a call on a line is given a seed that is no constant."""
+    """Returns whether a call on a line has a seed that is not a constant."""
     calls = (node for node in _expressions_of(line) if isinstance(node, ast.Call))
     given = (keyword for call in calls for keyword in call.keywords if keyword.arg == "seed")
     return any(not isinstance(keyword.value, ast.Constant) for keyword in given)
 
 
 def sizes_read(line: Line) -> Iterator[StaticSize]:
-    """The static sizes that a function reads, those on a line of it first."""
+    """Yields the static sizes that a function reads, those on the line first."""
     functions = [node for node in around(line) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     statements = [node for node in around(line) if isinstance(node, ast.stmt)]
     for tree in (*statements[-1:], *functions[-1:]):
@@ -103,13 +103,13 @@ def sizes_read(line: Line) -> Iterator[StaticSize]:
 
 
 def _expressions_of(line: Line) -> list[ast.AST]:
-    """The expressions in the innermost statement of a line."""
+    """Returns the expressions in the innermost statement of a line."""
     statements = [node for node in around(line) if isinstance(node, ast.stmt)]
     return [each for statement in statements[-1:] for each in ast.walk(statement)]
 
 
 def keeps_in_loop(line: Line) -> tuple[int, str] | None:
-    """The first ``list.append`` in a loop of the function of a line: its line, and the list."""
+    """Finds the first ``list.append`` in a loop of a line's function: its line, and the list."""
     functions = [node for node in around(line) if isinstance(node, ast.FunctionDef)]
     for function in functions[-1:]:
         for loop in ast.walk(function):
@@ -122,7 +122,7 @@ def keeps_in_loop(line: Line) -> tuple[int, str] | None:
 
 
 def raises_in_branch(line: Line) -> bool:
-    """Whether a line is a ``raise`` in a branch or a loop."""
+    """Returns whether a line is a ``raise`` in a branch or loop."""
     nodes = around(line)
     return any(isinstance(node, ast.Raise) for node in nodes) and any(
         isinstance(node, ast.If | ast.While | ast.For) for node in nodes
@@ -130,7 +130,7 @@ def raises_in_branch(line: Line) -> bool:
 
 
 def in_try(line: Line) -> bool:
-    """Whether a line is in a ``try`` block that catches something."""
+    """Returns whether a line is in a ``try`` block with handlers."""
     return any(
         isinstance(node, ast.Try)
         and node.handlers

@@ -1,4 +1,4 @@
-"""An error in the user's code, and what is known of the place where it happened."""
+"""An error, with the place in user code where it happened."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from nbfn.notebook.frames import Line, is_users, lines_in, tree_of, walk
 
 
 class Failure:
-    """An error, and what is known of the place where it happened.
+    """An error and its place.
 
     Attributes:
         error: The error.
         message: Its message, without quoted lines of code.
-        line: The user's innermost line.
+        line: The innermost line of user code.
         namespace: The notebook's names.
         text: Its whole message.
-        named: The user's lines that the message names without being in one of them.
-        is_without_source: Whether code ran whose text is not known, made by ``exec``.
+        named: Lines of user code that the message mentions apart from quoted frames.
+        is_without_source: Whether code without source ran, made by ``exec``.
     """
 
     def __init__(
@@ -38,7 +38,8 @@ class Failure:
         self.named: list[Line] = [] if quoted else lines_in(self.text)[::-1]
         entries = list(walk(traceback))
         own = [e for e in entries if is_users(e.tb_frame.f_code.co_filename)]
-        # What the user called of another package is theirs to see, and not to mend.
+        # Frames of user-installed packages are shown, but advice is for code that the user can
+        # edit.
         own = [e for e in own if not is_installed(e.tb_frame.f_code.co_filename)] or own
         quoted = [line for line in quoted if not is_installed(line.file)] or quoted
         self.is_without_source = any(e.tb_frame.f_code.co_filename == "<string>" for e in entries)
@@ -53,7 +54,7 @@ class Failure:
         return "" if self.line is None else f"line {self.line.number}: "
 
     def operands(self) -> Iterator[tuple[str, Any]]:
-        """Names on the failing line and the tensors that they stand for."""
+        """Yields names on the failing line and their tensors."""
         if self.line is None:
             return
         for name in dict.fromkeys(_expressions(self.source().strip())):
@@ -62,7 +63,7 @@ class Failure:
                 yield name, value
 
     def value_of(self, name: str) -> Any:
-        """What a name, or names with dots between them, stand for on the failing line."""
+        """Returns the value of a name, or of names joined by dots, on the failing line."""
         first, *attributes = name.split(".")
         value = self._scope.get(first)
         for attribute in attributes:
@@ -70,7 +71,7 @@ class Failure:
         return value
 
     def unsupported(self) -> str | None:
-        """What AutoGraph cannot convert in the function or cell of the failing line."""
+        """Returns a construct in the failing function or cell that AutoGraph cannot convert."""
         tree = None if self.line is None else tree_of(self.line.file)
         for node in ast.walk(tree) if tree is not None else ():
             kind = {ast.NamedExpr: "`:=`", ast.Match: "`match`"}.get(type(node))
@@ -79,20 +80,20 @@ class Failure:
         return None
 
     def source(self) -> str:
-        """The line of code; empty if there is none."""
+        """Returns the line of code; empty if there is none."""
         return "" if self.line is None else linecache.getline(self.line.file, self.line.number)
 
     def functions(self) -> Iterator[str]:
-        """Names of the functions that ran when the error was raised."""
+        """Returns the names of the functions that ran when the error was raised."""
         return (frame.f_code.co_name for frame in self._frames())
 
     def owners(self) -> set[str]:
-        """The classes whose methods ran when the error was raised, with those they derive from."""
+        """Returns the class names, including base classes, of methods that ran at the error."""
         found = (frame.f_locals.get("self") for frame in self._frames())
         return {base.__name__ for owner in found for base in type(owner).__mro__}
 
     def _frames(self) -> Iterator[FrameType]:
-        """The frames of the error, and of those in whose handling it was raised."""
+        """Yields the frames of the error and of the errors during whose handling it was raised."""
         error: BaseException | None = self.error
         while error is not None:
             yield from (entry.tb_frame for entry in walk(error.__traceback__))
@@ -100,7 +101,7 @@ class Failure:
 
     @functools.cached_property
     def _scope(self) -> dict[str, Any]:
-        """What the notebook's names and those of the failing function stood for."""
+        """The values of the notebook's names, overridden by those of the failing function."""
         found = dict(self.namespace)
         for frame in self._frames():
             if self.line and frame.f_code.co_name.removeprefix("tf__") == self.line.function:
@@ -109,7 +110,7 @@ class Failure:
 
 
 def _expressions(source: str) -> Iterator[str]:
-    """Names and dotted names in a line, as far as it can be parsed alone."""
+    """Yields names and dotted names in a line, as far as it can be parsed alone."""
     for text in (source, source.rstrip(":"), f"{source} pass"):
         try:
             tree = ast.parse(text)

@@ -1,4 +1,4 @@
-"""What is said of an interrupt: in the middle of what it came, and at which of the user's lines."""
+"""Describes an interrupt: what was running, and at which line of user code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nbfn.site import GENERATED
 
 
 def line_of(entry: TracebackType) -> Line | None:
-    """The user's line at which an interrupt found a frame; None if it is no line of the user's.
+    """Returns the line of user code at which an interrupt found a frame, or None.
 
-    What AutoGraph has made of the user's code counts, which an error names in its message and an
-    interrupt does not. Installed packages do not: an interrupt says nothing about them.
+    Code converted by AutoGraph is mapped to its source: errors name that in their message, but
+    interrupts do not. Lines of installed packages are omitted.
     """
     code = entry.tb_frame.f_code
     if GENERATED in code.co_filename:
@@ -28,10 +28,10 @@ def line_of(entry: TracebackType) -> Line | None:
 
 
 def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:
-    """The entries without those of a converted function above its innermost one.
+    """Keeps only the innermost frame of each converted function.
 
-    AutoGraph makes functions of the bodies of loops and branches, so one of the user's functions
-    has several frames, whose lines lie within each other.
+    AutoGraph turns bodies of loops and branches into functions, so one function may have several
+    nested frames.
     """
     files = [entry.tb_frame.f_code.co_filename for entry in entries]
     kept = []
@@ -43,7 +43,7 @@ def innermost(entries: Sequence[TracebackType]) -> list[TracebackType]:
 
 
 def add_note_of_interrupt(error: KeyboardInterrupt, entries: Sequence[TracebackType]) -> None:
-    """Adds to an interrupt what it came into, once."""
+    """Adds a note to an interrupt that says what it interrupted, once."""
     if getattr(error, "__notes__", ()):
         return
     stack = [entry.tb_frame for entry in entries]

@@ -1,4 +1,4 @@
-"""The messages of TensorFlow's errors, parted into what happened and where."""
+"""Splits messages of TensorFlow's errors into what happened and where."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from nbfn.notebook.frames import Line, is_frame, lines_in, without_machinery
 _IN_USER_CODE = "in user code:"
 _OF_RUNTIME = "Graph execution error:"
 _DETECTED = "Detected at node"
-_STACK_OF_GRAPH = "\nOriginal stack trace for"  # in graphs of TensorFlow 1, after the message
+_STACK_OF_GRAPH = "\nOriginal stack trace for"  # follows the message in TensorFlow 1 graphs
 _CREATED = "The op is created at:"
 _UNSUPPORTED = re.compile(r"Detected unsupported operations .*")
 _ATTRIBUTES = re.compile(r"\[_XlaMustCompile=[^\]]*\]|\[\](?= on )|(?<=\))\{\{node [^}]*\}\}")
 
 
 def parsed(error: BaseException) -> tuple[str, str, list[Line]]:
-    """Parts an error of TensorFlow into its class, what happened, and the user's lines."""
+    """Splits an error of TensorFlow into class name, message, and lines of user code."""
     text = str(error)
     name = type(error).__name__
     if text.startswith(_IN_USER_CODE):
@@ -31,15 +31,16 @@ def parsed(error: BaseException) -> tuple[str, str, list[Line]]:
 
 
 def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
-    """A message of AutoGraph: lines of code, an empty line, the error as ``Class: message``.
+    """Parses a message of AutoGraph: lines of code, an empty line, ``Class: message``.
 
-    Where AutoGraph cannot make an error of the same class, the message has its name. The error may
-    be the runtime's, of a graph that was run while another was traced; it quotes lines of its own.
+    The message contains the class where AutoGraph cannot re-create the error with its own class. If
+    a graph ran while another was traced, it may be an error of the runtime, which quotes lines
+    itself.
     """
     outer, is_of_runtime, inner = text.partition(_OF_RUNTIME)
     if is_of_runtime and _DETECTED in inner:
         kind = outer.rstrip().rpartition("\n")[2].strip().removesuffix(":")
-        inner = inner.split(_STACK_OF_GRAPH.strip())[0]  # whose last lines are not indented
+        inner = inner.split(_STACK_OF_GRAPH.strip())[0]  # its last lines are not indented
         message, _ = _run(textwrap.dedent(inner))
         return kind if kind.isidentifier() else name, message, lines_in(outer)
     body = text.removeprefix(_IN_USER_CODE).split("\n")
@@ -52,7 +53,7 @@ def _traced(name: str, text: str) -> tuple[str, str, list[Line]]:
 
 
 def _run(text: str) -> tuple[str, list[Line]]:
-    """A message of the runtime: where each failing node was defined, then what happened."""
+    """Parses a message of the runtime: where failing nodes were defined, then what happened."""
     text = text.split(_STACK_OF_GRAPH)[0]
     lines = text.split("\n")
     last = max((i for i, line in enumerate(lines) if is_frame(line)), default=-1)
@@ -62,15 +63,15 @@ def _run(text: str) -> tuple[str, list[Line]]:
 
 
 def _compiled(text: str) -> tuple[str, list[Line]]:
-    """A message of XLA: what it cannot compile, and where that operation was made."""
+    """Parses a message of XLA: what it cannot compile, and where the operation was made."""
     what, where = text.split(_CREATED, 1)
-    said = _UNSUPPORTED.search(what)
+    unsupported = _UNSUPPORTED.search(what)
     frames = itertools.takewhile(is_frame, where.strip().split("\n"))
-    message = _ATTRIBUTES.sub("", said[0] if said else what.strip())
+    message = _ATTRIBUTES.sub("", unsupported[0] if unsupported else what.strip())
     return message, _within_functions(lines_in("\n".join(frames)))
 
 
 def _within_functions(quoted: list[Line]) -> list[Line]:
-    """The lines without those that call the function, of which there are frames."""
+    """Removes lines outside functions: frames exist for these."""
     inner = [line for line in quoted if line.function != "<module>"]
     return inner or quoted[-1:]

@@ -1,4 +1,4 @@
-"""What to do about the errors that users of TensorFlow meet most, as notes on the error."""
+"""Adds notes with advice to frequent errors of TensorFlow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Advise = Callable[[Failure], str | None]
 def add_notes(
     error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
 ) -> None:
-    """Adds to an error what to do about it, once."""
+    """Adds advice to an error as a note, once."""
     if getattr(error, "__notes__", ()):
         return
     failure = Failure(error, traceback, namespace)
@@ -55,7 +55,8 @@ def add_notes(
 def _leaked(failure: Failure) -> str:
     kept = None
     if re.search(_IN_LOOP, failure.message):
-        # What a function returns is refused at its call: the message says where it was made.
+        # A leaking result is detected at the call of the function; the message says where it was
+        # made.
         made = [line for line in (*failure.named, failure.line) if line is not None]
         kept = next(filter(None, map(keeps_in_loop, made)), None)
     if kept is not None:
@@ -82,13 +83,13 @@ def _holds_graph_tensor(value: Any) -> bool:
     try:
         leaves = tf.nest.flatten(vars(value) if hasattr(value, "__dict__") else value)
         return any(tf.is_symbolic_tensor(each) for each in [value, *leaves] if tf.is_tensor(each))
-    except Exception:  # a user's object may do anything here
+    except Exception:  # attributes of user objects may raise anything
         return False
 
 
 def _condition(failure: Failure) -> str:
     if failure.line is not None and gives_seed(failure.line):
-        return failure.place + _SEED  # TensorFlow compares it, if the global seed is 0
+        return failure.place + _SEED  # with global seed 0, TensorFlow compares the seed with 0
     other = None if failure.line is None else instead(failure.line)
     if other is not None:
         return f"{failure.place}a tensor has no value while the function is traced, and {other}"
@@ -122,7 +123,7 @@ def _condition(failure: Failure) -> str:
 
 
 def _by_keras(failure: Failure) -> str | None:
-    """On code that Keras runs as it is, and which AutoGraph does not convert."""
+    """Advises on code that Keras runs without AutoGraph."""
     for model, method in loops_over_data(failure.line) if failure.line is not None else ():
         if _is_of_keras(failure.value_of(model)):
             return (
@@ -142,7 +143,7 @@ def _is_of_keras(value: Any) -> bool:
 
 
 def _raised(failure: Failure) -> str | None:
-    """On a ``raise`` that ran because TensorFlow traces both ways of a branch."""
+    """Advises on a ``raise`` that ran because TensorFlow traces both branches."""
     staged = any(name in ("_tf_if_stmt", "_tf_while_stmt") for name in failure.functions())
     if not (staged and failure.line is not None and raises_in_branch(failure.line)):
         return None
@@ -154,7 +155,7 @@ def _raised(failure: Failure) -> str | None:
 
 
 def _session(failure: Failure) -> str | None:
-    """On a Session of TensorFlow 1 in a function that is traced."""
+    """Advises on a Session of TensorFlow 1 in a traced function."""
     names = set(failure.functions())
     in_function = "placeholder_arguments" in failure.text or "_maybe_define_function" in names
     if not in_function or "BaseSession" not in failure.owners():
@@ -163,7 +164,7 @@ def _session(failure: Failure) -> str | None:
 
 
 def _not_caught(failure: Failure) -> str | None:
-    """On an error of the runtime, which no ``except`` of a traced function can catch."""
+    """Advises on an error of the runtime, which ``except`` in a traced function cannot catch."""
     if not isinstance(failure.error, tf.errors.OpError):
         return None
     if failure.line is None or not in_try(failure.line):
@@ -227,7 +228,7 @@ _OF_NUMPY = {
     "asarray": "convert_to_tensor",
     "mod": "floormod",
 }
-"""What TensorFlow calls some of NumPy's functions."""
+"""TensorFlow's names of NumPy functions where they differ."""
 
 
 def _grows(failure: Failure) -> str | None:
@@ -277,7 +278,7 @@ def _attribute(failure: Failure) -> str | None:
 
 
 def _dtypes(failure: Failure) -> str | None:
-    """On two dtypes that meet: what each name on the line is, and what to cast."""
+    """Advises on a mismatch of dtypes: the dtype of each name on the line, and what to cast."""
     pattern = r"type (\w+) that does not match type (\w+)|got tf\.(\w+) != tf\.(\w+)"
     found = re.search(pattern, failure.message)
     if found is None or failure.line is None:
@@ -295,12 +296,12 @@ def _dtypes(failure: Failure) -> str | None:
             f"{failure.place}`{name}` is a float64 tensor, which is what a NumPy number becomes. "
             f"Pass float({name}), or write tf.cast({name}, tf.float32)"
         )
-    said = [f"`{name}` is {dtype}{shape}" for name, (dtype, shape) in known.items()]
-    return f"{failure.place}{', '.join(said)}. Use tf.cast on one of them" if said else None
+    texts = [f"`{name}` is {dtype}{shape}" for name, (dtype, shape) in known.items()]
+    return f"{failure.place}{', '.join(texts)}. Use tf.cast on one of them" if texts else None
 
 
 def _open_size(failure: Failure) -> str | None:
-    """On a size that is None, as the signature leaves it open."""
+    """Advises on a size that is None because the signature leaves it open."""
     if failure.line is None:
         return None
     for size in sizes_read(failure.line):
@@ -324,7 +325,7 @@ def _large(failure: Failure) -> str | None:
 
 
 def _option(failure: Failure) -> str | None:
-    """How the line of the cell that made the function says what the message names in Python."""
+    """Translates a keyword in the message to the option of the magic that made the function."""
     option = names_option(failure.message)
     for name in re.findall(r"`(\w+)`", failure.message):
         if option is not None and is_of_a_cell(failure.namespace.get(name)):
@@ -340,7 +341,7 @@ def _uncompiled(failure: Failure) -> str:
     )
 
 
-# What is said of a line whatever it is.
+# Advice that does not depend on the source line.
 _CREATED = (
     "a traced function may create variables on its first call only. Create "
     "the variable in a cell above; or once, if it is still None; or let it live for one "
@@ -355,7 +356,7 @@ _ENDLESS = (
     "after it; begin with a tensor: `while tf.constant(True):`"
 )
 _DEAD = (
-    "a variable that the trace captured is gone or has no value. Run the "
+    "a variable that the trace captured was deleted or has no value. Run the "
     "cells again that make it and that define the function, so that the function is traced "
     "with the variable that is there now"
 )

@@ -1,4 +1,4 @@
-"""Messages about a cell's function, which name options as the magic's line has them."""
+"""Translates keyword arguments in messages to options of ``%%tf_function``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEYWORD = re.compile("|".join([_CHOICE.pattern, *map(re.escape, _SWITCHES)]))
 
 
 def as_options(text: str) -> str:
-    """A message with the options of ``%%tf_function`` in place of Python's keyword arguments."""
+    """Replaces Python's keyword arguments in a message by options of ``%%tf_function``."""
     for keyword, option in _SWITCHES.items():
         text = text.replace(keyword, option)
     return _CHOICE.sub(_option, text)
@@ -32,17 +32,17 @@ def _option(found: re.Match[str]) -> str:
 
 
 def names_option(text: str) -> str | None:
-    """The first of the options that a message names as Python's keyword argument."""
+    """Returns the first option that a message mentions as a keyword argument."""
     found = _KEYWORD.search(text)
     return None if found is None else as_options(found[0])
 
 
 @contextmanager
 def named_as_options(function: str) -> Iterator[None]:
-    """What is said inside of a cell's function, by an error, names the magic's options.
+    """Translates keyword arguments in errors about a cell's function to options.
 
     Args:
-        function: The function's name. Errors of other functions stay as they are.
+        function: The function's name. Errors about other functions are not changed.
     """
     __tracebackhide__ = True
     try:

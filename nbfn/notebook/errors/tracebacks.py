@@ -1,4 +1,4 @@
-"""Errors as the user should see them: the lines of the user's code, and no machinery between."""
+"""Shows errors with the frames of user code only."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ _RUN_OF_A_CELL = os.path.join("segments", "run.py")
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of an error.
+    """The parts of an error that are shown.
 
     Attributes:
         name: The name of its class.
-        message: Its message, without the lines of code that it quotes.
-        traceback: The user's frames, and one for each line of the user's that the message quotes.
+        message: Its message, without quoted lines of code.
+        traceback: Frames of user code, plus an entry for each line of user code that the message
+            quotes.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Shown:
 
 
 def shown(error: BaseException, traceback: TracebackType | None) -> Shown | None:
-    """What to show of an error; None if it never was in the machinery and so needs nothing."""
+    """Returns what to show of an error; None if no internal frames are involved."""
     entries = list(walk(traceback))
     if not any(is_machinery(entry.tb_frame.f_code.co_filename) for entry in entries):
         return None
@@ -70,9 +71,10 @@ def _own(
     message: str = "",
     quoted: Collection[tuple[str, int]] = (),
 ) -> list[TracebackType]:
-    """The user's entries, each at the line that is shown for it.
+    """Returns the entries of user code, each at the line to show.
 
-    A segment runs at its first line: of one that has failed at another, that line is shown alone.
+    A segment's frame is at its first line. If the error quotes another line of the cell, only that
+    line is shown.
     """
     own: list[TracebackType] = []
     for entry, inner in zip(entries, [*entries[1:], None], strict=True):
@@ -96,7 +98,7 @@ def _line_of(entry: TracebackType) -> Line | None:
 
 
 def within(line: Line, message: str) -> Line | None:
-    """A line of a cell; one beyond its end, which nbfn has added, is the one the message names."""
+    """Returns a line of a cell; a line added by nbfn is replaced by the one in the message."""
     if linecache.getline(line.file, line.number):
         return line
     named = re.search(r"at line (\d+)", message)
@@ -104,7 +106,7 @@ def within(line: Line, message: str) -> Line | None:
 
 
 def _runs_a_magic(entry: TracebackType) -> bool:
-    """Whether a frame runs a cell magic, whose lines follow below."""
+    """Returns whether a frame runs a cell magic, whose own lines follow."""
     return entry.tb_frame.f_code.co_name == "run_cell_magic"
 
 
@@ -114,27 +116,27 @@ def _runs_a_segment(entry: TracebackType) -> bool:
 
 
 def _is_elsewhere(line: Line | None, quoted: Collection[tuple[str, int]]) -> bool:
-    """Whether an error quotes lines of a cell, and not this one."""
+    """Returns whether an error quotes other lines of a cell than this one."""
     if line is None or (line.file, line.number) in quoted:
         return False
     return any(file == line.file for file, _ in quoted)
 
 
 class Tracebacks:
-    """Shows errors of one shell; what another extension shows stays as it is."""
+    """Shows the errors of one shell, unless another extension has registered a handler."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
         self._registered = False
 
     def register(self) -> None:
-        """Registers with the shell, unless another handler has."""
+        """Registers with the shell, unless another handler is registered."""
         if not self._shell.custom_exceptions:
             self._shell.set_custom_exc(_SHOWN, _show)
             self._registered = True
 
     def unregister(self) -> None:
-        """Takes the registration back."""
+        """Removes the registration."""
         if self._registered and self._shell.custom_exceptions == _SHOWN:
             self._shell.custom_exceptions = ()
         self._registered = False
@@ -147,12 +149,12 @@ def _show(
     traceback: TracebackType | None,
     tb_offset: int | None = None,
 ) -> None:
-    """Is called by the shell with each error; the whole traceback stays reachable by ``%tb``."""
+    """Called by the shell for each error; ``%tb`` still shows the whole traceback."""
     whole: Any = (kind, error, traceback)
     try:
         _show_whole_or_part(shell, whole, tb_offset)
         _show_problems(shell, error)
-    except KeyboardInterrupt:  # once more, by someone who wants no traceback
+    except KeyboardInterrupt:  # interrupted again while the traceback is rendered
         shell.showtraceback(whole, exception_only=True, running_compiled_code=True)
 
 
@@ -160,12 +162,12 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
     kind, error, traceback = whole
     view = None
     try:
-        # An interrupted import leaves a part of it.
+        # An interrupted import leaves a partial module.
         imported = hasattr(sys.modules.get("tensorflow"), "function")
         if imported and not _has_its_own_view(error):
             view = shown(error, traceback)
             _note(error, traceback, shell.user_ns)
-    except Exception:  # an error must be shown, plainly if not otherwise
+    except Exception:  # show the error without changes
         view = None
     if view is None or (
         view.traceback is None and not isinstance(error, NbfnError | KeyboardInterrupt)
@@ -175,13 +177,14 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
     stand_in = _stand_in(kind, error, view)
     exception: Any = (type(stand_in), stand_in, view.traceback)
     shell.showtraceback(exception, tb_offset=0, running_compiled_code=True)
+    # `%tb` and `%debug` show the original error.
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, traceback
     sys.last_exc = error  # type: ignore[attr-defined]
 
 
 def _show_problems(shell: InteractiveShell, error: BaseException) -> None:
-    """Shows what an export was refused for as a page, below the error that says it in lines."""
-    # A magic says the error in one line of its own.
+    """Displays the problems of a refused export as a page below the error."""
+    # A magic converts the error to a `UsageError` in one line.
     refused = error.__context__ if isinstance(error, UsageError) else error
     problems = getattr(refused, "problems", None)
     if isinstance(refused, NbfnError) and problems and getattr(shell, "kernel", None) is not None:
@@ -191,7 +194,7 @@ def _show_problems(shell: InteractiveShell, error: BaseException) -> None:
 def _note(
     error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
 ) -> None:
-    """Adds what there is to say about an error, as a note."""
+    """Adds advice to an error as a note."""
     if isinstance(error, KeyboardInterrupt):
         from nbfn.notebook.errors.interrupts import add_note_of_interrupt
 
@@ -205,12 +208,12 @@ def _note(
 
 
 def _has_its_own_view(error: BaseException) -> bool:
-    """Whether IPython shows an error in its own way: in one line, or as the error itself says."""
+    """Returns whether IPython has its own way to show an error: one line, or a custom renderer."""
     return isinstance(error, UsageError | SyntaxError) or hasattr(error, "_render_traceback_")
 
 
 def _stand_in(kind: type[BaseException], error: BaseException, view: Shown) -> Exception:
-    """An error of the same name, with the message to show and the notes of the error."""
+    """Builds an error with the same name and notes, and with the message to show."""
     made: Any = type(view.name, (Exception,), {"__module__": kind.__module__})(view.message)
     for note in getattr(error, "__notes__", ()):
         made.add_note(note)
@@ -221,5 +224,5 @@ def _stand_in(kind: type[BaseException], error: BaseException, view: Shown) -> E
 
 
 def is_machinery_only(traceback: TracebackType | None) -> bool:
-    """Whether no frame of a traceback is the user's."""
+    """Returns whether no frame of a traceback is in user code."""
     return not any(is_users(entry.tb_frame.f_code.co_filename) for entry in walk(traceback))

@@ -1,4 +1,4 @@
-"""What an operation was given that failed in a graph, as a note below its error."""
+"""Adds the inputs of a failed operation to its error, as a note."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from nbfn.errors import tell_failure
 from nbfn.functions.postmortem import failure_in, seconds_of
 
 MAX_SECONDS = 5.0
-"""A call that would take longer is not made once more unasked."""
+"""Maximum duration of a call that is repeated automatically."""
 
 _DONE = "_nbfn_values"
 _HINT = "nbfn.postmortem() opens the debugger there, with eager tensors"
 
 
 def add_values(error: BaseException) -> None:
-    """Adds to the error of an operation what it was given, once.
+    """Adds the inputs of a failed operation to its error, once.
 
-    The call is made once more for that, if it is quick and changes nothing that cannot be put back.
+    To find them, the call is repeated if it is quick and all its changes can be undone.
     """
     if not isinstance(error, tf.errors.OpError) or hasattr(error, _DONE):
         return
     setattr(error, _DONE, True)
     try:
         note = _note(error)
-    except Exception as other:  # the error itself is shown in any case
+    except Exception as other:  # the error is shown anyway
         tell_failure("could not look at what an operation was given", other)
         return
     if note:

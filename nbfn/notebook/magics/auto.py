@@ -1,4 +1,4 @@
-"""``%tf_auto on``: every body cell that follows runs in segments, without a magic of its own."""
+"""``%tf_auto on``: runs every following body cell in segments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AWAITS = f'print("{MAGIC}: a cell with await runs as plain Python")\n'
 
 
 class Auto:
-    """What is made of the text of a cell before IPython reads it."""
+    """Transforms the text of cells before IPython parses it."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._is_on = False
@@ -25,11 +25,11 @@ class Auto:
 
     @property
     def is_on(self) -> bool:
-        """Whether cells without a magic of their own run in segments."""
+        """Whether cells without a cell magic run in segments."""
         return self._is_on
 
     def switch(self, is_on: bool) -> None:
-        """Switches it on or off, and has the views show it."""
+        """Switches on or off, and updates the views."""
         if is_on != self._is_on:
             from nbfn.sessions.feed import feed
 
@@ -40,13 +40,13 @@ class Auto:
         self._shell.input_transformers_cleanup.append(self._transform)
 
     def unregister(self) -> None:
-        """Takes the registration back, and switches it off."""
+        """Removes the registration and switches off."""
         self.switch(False)
         self._shell.input_transformers_cleanup.remove(self._transform)
 
     def _transform(self, lines: list[str]) -> list[str]:
-        """Puts the magic above a body; takes it away where IPython has to await."""
-        if current_cell() is not None:  # the magic asks for the text below it
+        """Adds the magic to body cells; removes it where IPython has to await."""
+        if current_cell() is not None:  # the magic itself transforms the text below it
             return lines
         text = "".join(lines)
         if lines and lines[0].startswith(MAGIC):
@@ -56,11 +56,11 @@ class Auto:
         return lines if _is_plain(text) else [_LINE, *lines]
 
     _transform.has_side_effects = True  # type: ignore[attr-defined]
-    """Has IPython leave it out where it only asks whether a text is complete."""
+    """Makes IPython skip the transform when it only checks whether a text is complete."""
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a cell is empty, defines and imports only, or awaits: it runs as it is."""
+    """Returns whether a cell runs unchanged: empty, only definitions and imports, or with await."""
     kinds = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     body = _body(text)
     return body is not None and (all(isinstance(node, kinds) for node in body) or _awaits(text))
@@ -72,12 +72,12 @@ def _awaits(text: str) -> bool:
     except Exception as error:
         if without_tensorflow(error) is None:
             raise
-        return False  # the magic says what is missing
+        return False  # the magic reports what is missing
     return awaits(_body(text) or [])
 
 
 def _body(text: str) -> list[ast.stmt] | None:
-    """The statements of a text; None if it has magics, or an error that is reported later."""
+    """Parses a text; None if it has magics or an error that is reported later."""
     try:
         return ast.parse(text).body
     except SyntaxError:

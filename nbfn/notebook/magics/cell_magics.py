@@ -1,4 +1,4 @@
-"""The cell magics, each a few lines over a plain Python call."""
+"""The cell magics, thin wrappers of Python calls."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from nbfn.notebook.magics.line_arguments import parsed_line
 from nbfn.notebook.magics.requires_tensorflow import RequiresTensorFlowMagics
 
 _KEPT = "_nbfn_cells"
-"""The notebook's name for what is kept of the cells, so that it goes with the other names."""
+"""The notebook's name for the traced cells, which are deleted with the other names."""
 
 _TEXT = "text:"
-"""Begins the key of a cell that has neither a name nor an id."""
+"""Prefix of the key of a cell with neither name nor id."""
 
 _MAX_TEXTS = 100
 
@@ -37,7 +37,7 @@ class CellMagics(RequiresTensorFlowMagics):
     """The magics that run cells."""
 
     _shown: tuple[Any, Any] | None = None
-    """The run of a cell, and the function, that were displayed last; %%timeit runs one often."""
+    """The run of a cell and the state displayed last; ``%%timeit`` runs a cell many times."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
@@ -45,7 +45,7 @@ class CellMagics(RequiresTensorFlowMagics):
 
     @property
     def _cells(self) -> dict[str, Any]:
-        """What cells became, by name, by id or by text."""
+        """The traced cells by name, id or text."""
         return self.shell.user_ns.setdefault(_KEPT, {})  # type: ignore[no-any-return]
 
     @magic_arguments()
@@ -87,11 +87,12 @@ class CellMagics(RequiresTensorFlowMagics):
     @output_can_be_silenced
     @cell_magic
     def tf_function(self, line: str, cell: str) -> Any:
-        """Run a cell in segments: graph where it is graph, Python where it is Python.
+        """Run a cell in segments: some statements as graphs, the others as Python.
 
-        The first run is Python's own; what computes with tensors is traced, and serves from then
-        on. What a cell leaves, prints and raises is what it does without the magic. In a cell of
-        definitions each top-level ``def`` becomes a traced function. Python: ``nbfn.function``.
+        The first run is Python. Statements that compute with tensors are traced, and their graphs
+        serve later runs. What a cell leaves, prints and raises is the same as without the magic. In
+        a cell of definitions each top-level ``def`` becomes a traced function. Python:
+        ``nbfn.function``.
 
         Examples::
 
@@ -162,7 +163,7 @@ class CellMagics(RequiresTensorFlowMagics):
         return value
 
     def _run_lazily(self, cell: Any, options: Any) -> Any:
-        """Runs a cell of a notebook under ``%tf_auto``, which says nothing of it."""
+        """Runs a cell under ``%tf_auto``, without a display."""
         __tracebackhide__ = True
         from nbfn.notebook.cells.body import in_segments
 
@@ -223,7 +224,7 @@ class CellMagics(RequiresTensorFlowMagics):
             del cells[other]
 
     def _show_once(self, shown: Any, state: Any) -> None:
-        """Displays it, but not again in one run of a cell while nothing has changed."""
+        """Displays an object, but only once per run of a cell and state."""
         from nbfn.site import current_cell
 
         running = current_cell()
@@ -257,7 +258,7 @@ class CellMagics(RequiresTensorFlowMagics):
             return
         is_on = switch == "on"
         if is_on and "tensorflow" not in sys.modules and find_spec("tensorflow") is None:
-            raise ModuleNotFoundError(name="tensorflow")  # else every cell would fail
+            raise ModuleNotFoundError(name="tensorflow")  # otherwise every cell would fail
         self.auto.switch(is_on)
 
     @magic_arguments()
@@ -284,7 +285,7 @@ class CellMagics(RequiresTensorFlowMagics):
             return run_plain_cell(self.shell, cell)
 
     def forget_dropped(self) -> None:
-        """Drops what is kept of cells whose name the notebook has dropped or given to another."""
+        """Drops the traced cells whose name was deleted or assigned again."""
         namespace = self.shell.user_ns
         cells = namespace.get(_KEPT) or {}
         for slot, cell in list(cells.items()):
@@ -297,7 +298,7 @@ class CellMagics(RequiresTensorFlowMagics):
                 del cells[slot]
 
     def forget(self) -> None:
-        """Drops what is kept of the cells."""
+        """Drops all traced cells."""
         self.shell.user_ns.pop(_KEPT, None)
 
 
@@ -306,7 +307,7 @@ def _may_name_a_function(name: str) -> bool:
 
 
 def _uses(cell: Any, name: str) -> bool:
-    """Whether a cell reads or writes a name itself."""
+    """Returns whether a cell itself reads or assigns a name."""
     from nbfn.functions.segments.text import names_of
 
     return name in cell.source and any(name in names for names in names_of(cell.body))

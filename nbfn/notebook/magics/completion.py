@@ -1,4 +1,4 @@
-"""Completion on the line of a magic: its options, their choices, and names of the session."""
+"""Completes the lines of magics: options, choices, and names of the session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Completion:
 
     Args:
         shell: The shell.
-        magics: The magics, whose parsers say what there is to complete.
+        magics: The magics, whose parsers define the completions.
     """
 
     def __init__(self, shell: InteractiveShell, magics: Iterable[Magics]) -> None:
@@ -39,7 +39,7 @@ class Completion:
         self._shell.Completer.custom_matchers.append(self._match)
 
     def unregister(self) -> None:
-        """Takes the registration back."""
+        """Removes the registration."""
         matchers = self._shell.Completer.custom_matchers
         if self._match in matchers:
             matchers.remove(self._match)
@@ -55,10 +55,10 @@ class Completion:
         }
 
     def complete(self, line: str) -> tuple[str, list[str]]:
-        """What may follow on a line up to the cursor.
+        """Completes a line up to the cursor.
 
         Returns:
-            The text to replace, and what may stand there.
+            The text to replace, and the possible replacements.
         """
         parsed = _LINE.match(line)
         parser = self._parsers.get(parsed["magic"]) if parsed else None
@@ -82,7 +82,7 @@ class Completion:
         before: Sequence[str],
         option: argparse.Action | None,
     ) -> Iterator[str]:
-        """What may stand in place of a word that is no option."""
+        """Yields completions for a word that is not an option."""
         if option is not None and option.nargs != 0:
             yield from self._values_of(option)
             return

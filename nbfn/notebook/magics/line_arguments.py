@@ -1,4 +1,4 @@
-"""What a line magic is asked about: names and calls in the notebook's words."""
+"""Parses the arguments of line magics: options, names and calls."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from IPython.display import display
 
 
 def show(outline: Any) -> None:
-    """Displays an outline as a page, as HTML and as text."""
+    """Displays an outline as a page, with HTML and text."""
     from nbfn.views import outline_bundle
 
     display(outline_bundle(outline), raw=True)
 
 
 def parsed_line(magic: Any, line: str) -> Any:
-    """The arguments on a magic's line.
+    """Parses the arguments on a magic's line.
 
     Raises:
-        UsageError: If they do not fit; with the option that was meant, where one is alike.
+        UsageError: If they are invalid; suggests a similar option if there is one.
     """
     try:
         return parse_argstring(magic, line)
@@ -41,7 +41,7 @@ def parsed_line(magic: Any, line: str) -> Any:
 
 @contextmanager
 def one_line(*kinds: type[Exception]) -> Iterator[None]:
-    """Says an error of these kinds in one line, as misuse of a magic is said."""
+    """Converts errors of these kinds to a `UsageError` in one line."""
     try:
         yield
     except kinds as error:
@@ -49,15 +49,15 @@ def one_line(*kinds: type[Exception]) -> Iterator[None]:
 
 
 def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
-    """What a name, or an expression without calls, stands for in the notebook.
+    """Returns the value of a name or of an expression without calls.
 
     Args:
-        shell: The shell whose names are meant.
+        shell: The shell whose names are used.
         text: Such as ``train_step`` or ``model.step``.
-        whatever: Whether it may be anything, and not only a traced function.
+        whatever: Whether any value is allowed, not only a traced function.
 
     Raises:
-        UsageError: If there is no such thing.
+        UsageError: If there is no such value.
     """
     try:
         tree = ast.parse(text, mode="eval")
@@ -69,7 +69,7 @@ def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
         value = eval(compile(tree, "<magic>", "eval"), shell.user_ns)
     except NameError:
         raise UsageError(f"the notebook has no `{text}`") from None
-    except Exception as error:  # a property of the user's class may raise anything
+    except Exception as error:  # a property may raise anything
         raise UsageError(f"`{text}`: {type(error).__name__}: {error}") from None
     if whatever or hasattr(value, "traces"):
         return value
@@ -85,7 +85,7 @@ def named(shell: InteractiveShell, text: str, whatever: bool = False) -> Any:
 
 
 def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
-    """The functions of these names; without names, all of the session."""
+    """Returns the functions with these names; without names, all of the session."""
     if names:
         return [each for name in names for each in _parts(named(shell, name))]
     from nbfn.sessions.session import session
@@ -99,16 +99,16 @@ def functions_of(shell: InteractiveShell, names: Sequence[str]) -> list[Any]:
 
 
 def _parts(asked: Any) -> list[Any]:
-    """The functions of a cell in segments or of a watched object; else the function itself."""
+    """Returns the functions of a cell in segments or of a watched object; else the function."""
     parts = getattr(asked, "functions", (asked,))
     return list(parts.values() if isinstance(parts, dict) else parts)
 
 
 def refuse_several(text: str, asked: Any) -> None:
-    """Refuses a cell in segments where one function is meant.
+    """Refuses a cell in segments or watched object where one function is needed.
 
     Raises:
-        UsageError: Naming its functions.
+        UsageError: If it is one; lists its functions.
     """
     if isinstance(getattr(asked, "functions", None), dict):
         listed = ", ".join(f"{text}.{name}" for name in asked.functions) or "it has none yet"
@@ -122,10 +122,10 @@ def refuse_several(text: str, asked: Any) -> None:
 
 
 def call_in(shell: InteractiveShell, line: str) -> tuple[Any, list[Any], dict[str, Any]]:
-    """A call that is written on a magic's line: the function, and its evaluated arguments.
+    """Parses a call on a magic's line: the function, and its evaluated arguments.
 
     Raises:
-        UsageError: If it is no call of a traced function.
+        UsageError: If it is not a call of a traced function.
     """
     try:
         tree = ast.parse(line.strip(), mode="eval").body

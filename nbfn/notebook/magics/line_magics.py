@@ -1,4 +1,4 @@
-"""The line magics: each looks at the session, or at one function of it."""
+"""The line magics, which show the session or one function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FUNCTION = "name of a traced function, or an expression such as model.step (def
 
 @magics_class
 class LineMagics(RequiresTensorFlowMagics):
-    """The magics that take a line."""
+    """The line magics."""
 
     @magic_arguments()
     @argument(
@@ -83,9 +83,9 @@ class LineMagics(RequiresTensorFlowMagics):
     @no_var_expand
     @line_magic
     def tf_explain(self, line: str) -> None:
-        """Say which trace would serve a call, or why none would. Nothing is traced or run.
+        """Show which trace would serve a call, or why none would. Nothing is traced or run.
 
-        With the name of a function alone, say why it retraced last.
+        With only the name of a function, show why it last retraced.
 
         Python: ``f.explain(…)``, ``f.retraces[-1]``.
 
@@ -208,7 +208,7 @@ class LineMagics(RequiresTensorFlowMagics):
         with one_line(ProfilerBusyError):
             times = function.run(*args, metadata=True, **kwargs).times
         if times is None:
-            raise UsageError("this TensorFlow does not tell how long operations take")
+            raise UsageError("this TensorFlow does not report the times of operations")
         bundle = times_bundle(times, call)
         display(bundle, metadata=metadata_of(bundle), raw=True)
 
@@ -222,9 +222,9 @@ class LineMagics(RequiresTensorFlowMagics):
     @no_var_expand
     @line_magic
     def tf_stance(self, line: str) -> None:
-        """Say what calls do that would retrace, or give NaN, from now on.
+        """Set what calls do from now on if they would retrace or produce NaN.
 
-        For a stretch of code, in Python: ``with nbfn.stance("fail_on_retrace"):``.
+        For a block of code, in Python: ``with nbfn.stance("fail_on_retrace"):``.
         """
         from nbfn.functions.recording.stance import set_stance, stance_of
 
@@ -238,7 +238,7 @@ class LineMagics(RequiresTensorFlowMagics):
     @no_var_expand
     @line_magic
     def tf_numerics(self, line: str) -> None:
-        """Find the lines where a call gives NaN or infinity, and from what. Nothing stays changed.
+        """Find the lines where a call produces NaN or infinity, and why. All changes are undone.
 
         Python: ``f.numerics(…)``; ``nbfn.stance("check_numerics")`` stops where it happens.
 
@@ -259,7 +259,7 @@ class LineMagics(RequiresTensorFlowMagics):
     @no_var_expand
     @line_magic
     def tf_lines(self, line: str) -> None:
-        """Time the lines of a function in a call, the slowest first. Nothing stays changed.
+        """Time the lines of a function in a call, the slowest first. All changes are undone.
 
         Python: ``nbfn.lines(f, …)``.
 
@@ -284,7 +284,7 @@ class LineMagics(RequiresTensorFlowMagics):
     @output_can_be_silenced
     @line_magic
     def tf_watch(self, line: str) -> Any:
-        """Observe tf.functions that were made elsewhere, which stay as they are.
+        """Observe tf.functions that nbfn did not make, without changing them.
 
         Python: ``nbfn.watch(obj)``.
 
@@ -300,7 +300,7 @@ class LineMagics(RequiresTensorFlowMagics):
         if arguments.stop:
             stop_discovering()
         elif arguments.all and not discover():
-            raise UsageError("this TensorFlow does not tell of new traces; name what to watch")
+            raise UsageError("this TensorFlow does not report new traces; name what to watch")
         elif not arguments.all and not arguments.objects:
             raise UsageError("name what to watch, or give --all")
         with one_line(TypeError, ValueError):
@@ -332,7 +332,7 @@ class LineMagics(RequiresTensorFlowMagics):
     @output_can_be_silenced
     @line_magic
     def tf_export(self, line: str) -> Any:
-        """Write functions as a SavedModel, proven in a fresh process to compute the same.
+        """Write functions as a SavedModel, and verify its results in a fresh process.
 
         Python: ``nbfn.export(path)``.
 

@@ -1,4 +1,4 @@
-"""A cell run as IPython runs one, for magics that put something around it."""
+"""Runs a cell as IPython does, for magics that enter a context."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nbfn.notebook.cells.syntax import (
 
 
 def run_plain_cell(shell: InteractiveShell, cell: str) -> Any:
-    """Runs a cell in the notebook's names, with the cell's own line numbers.
+    """Runs a cell in the notebook's namespace, with the line numbers of the cell.
 
     Returns:
-        The value of its last expression; None if it does not end in one.
+        The value of its last expression; None if it does not end with one.
 
     Raises:
-        CellSyntaxError: As IPython reports it.
+        CellSyntaxError: If the cell has a syntax error; shown like IPython's.
         UsageError: If the cell awaits something.
     """
     __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""Magics without TensorFlow: one line that says what to do."""
+"""Makes magics report a missing TensorFlow in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nbfn.errors import without_tensorflow
 
 
 class RequiresTensorFlowMagics(Magics):
-    """Magics that say in one line that TensorFlow is missing, or cannot be imported."""
+    """Magics that report in one line if TensorFlow is missing or cannot be imported."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
@@ -29,9 +29,9 @@ def _explained(magic: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return magic(*arguments)
         except Exception as error:
-            told = without_tensorflow(error)
-            if told is None:
+            replacement = without_tensorflow(error)
+            if replacement is None:
                 raise
-            raise UsageError(str(told)) from None
+            raise UsageError(str(replacement)) from None
 
     return run

@@ -1,1 +1,1 @@
-"""Modules of the user that autoreload has changed in place."""
+"""Follows modules that autoreload has changed in place."""

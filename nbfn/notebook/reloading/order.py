@@ -1,4 +1,4 @@
-"""Puts in order what autoreload leaves of a module."""
+"""Repairs the functions and classes of a reloaded module."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from nbfn.notebook.reloading.written import Written
 
 
 def put_in_order(module: ModuleType, values: Sequence[Any], text: str | None, before: Seen) -> None:
-    """Puts the functions and classes of a module in order, whose file has changed.
+    """Repairs the functions and classes of a module whose file has changed.
 
     Args:
         module: The module.
-        values: All that names of the notebook and of the user's modules stand for.
-        text: What the file holds; None if it cannot be read.
-        before: What it held before.
+        values: The values of all names of the notebook and of user modules.
+        text: The current text of the file; None if it cannot be read.
+        before: The file as it was before.
     """
     file, functions = str(module.__file__), list(functions_of(module.__name__, values))
     linecache.checkcache(file)
@@ -36,17 +36,17 @@ def put_in_order(module: ModuleType, values: Sequence[Any], text: str | None, be
         if newer is not None:
             take_over(value, newer)
     if hasattr(sys.modules.get("nbfn.functions"), "TracedFunction"):
-        _tell_tensorflow(module, functions)
+        _update_traced_functions(module, functions)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A file as it was seen once; functions that were not reloaded have their source in it.
+    """A state of a file. It is the source of functions that were not reloaded since.
 
     Attributes:
-        stamp: Its time and size.
-        text: What it held, if it was read.
-        number: How often it was seen before.
+        stamp: Modification time and size.
+        text: Its text, if it could be read.
+        number: Number of earlier states.
     """
 
     stamp: tuple[int, int] | None = None
@@ -54,7 +54,7 @@ class Seen:
     number: int = 0
 
     def keep(self, functions: Iterable[FunctionType], file: str) -> None:
-        """Has Python find the source of functions in this text, and no longer in the file."""
+        """Registers this text with ``linecache`` as the source of functions, under another name."""
         name = f"{file} (version {self.number + 1})"
         written = _written(self.text, name)
         if self.text is None or written is None:
@@ -68,7 +68,7 @@ class Seen:
 def _written(text: str | None, file: str) -> Written | None:
     try:
         return Written(text, file) if text is not None else None
-    except (SyntaxError, ValueError):  # autoreload has said so
+    except (SyntaxError, ValueError):  # autoreload has reported it
         return None
 
 
@@ -82,12 +82,12 @@ def _wrap_methods(module: ModuleType) -> None:
             wrap_again(value)
 
 
-def _tell_tensorflow(module: ModuleType, functions: Iterable[FunctionType]) -> None:
+def _update_traced_functions(module: ModuleType, functions: Iterable[FunctionType]) -> None:
     from nbfn import _tensorflow
     from nbfn.functions import TracedFunction, live_functions
 
     for function in functions:
-        _tensorflow.convert_anew(function)
+        _tensorflow.discard_conversion(function)
     for traced in live_functions():
         if isinstance(traced, TracedFunction):
             python: Any = traced.python_function
@@ -96,5 +96,6 @@ def _tell_tensorflow(module: ModuleType, functions: Iterable[FunctionType]) -> N
                 newer = successor(python, module)
                 if newer is not None:
                     take_over(python, newer)
-                traced.__dict__.pop("__code__", None)  # autoreload took it for a function
+                # Set by autoreload, which treats it as a plain function.
+                traced.__dict__.pop("__code__", None)
                 _tensorflow.renew_parameters(traced)

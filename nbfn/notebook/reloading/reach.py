@@ -1,4 +1,4 @@
-"""The functions of a module that names lead to, however they are dressed."""
+"""Finds the functions of a module that values lead to, also through decorators."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nbfn.code import closure
 
 
 def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
-    """The functions of a module among values: methods, and what decorators have wrapped, too.
+    """Yields the functions of a module among values, including methods and decorated functions.
 
-    None of the user's code runs.
+    No user code runs.
 
     Args:
         module: The module's name.
@@ -29,7 +29,8 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
         if isinstance(value, FunctionType):
             if value.__module__ == module:
                 yield value
-            held = closure(value).values()  # what a decorator's function holds of what it decorates
+            # A decorator's wrapper closes over the decorated function.
+            held = closure(value).values()
             left += [each for each in held if isinstance(each, FunctionType | MethodType)]
             left.append(vars(value).get("__wrapped__"))
         elif isinstance(value, MethodType | staticmethod | classmethod):
@@ -42,7 +43,8 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
             attributes = type.__dict__["__dict__"].__get__(value)
             if attributes.get("__module__") == module:
                 left += list(attributes.values())
-                # Autoreload gives the code of a method to what nbfn has put around it.
+                # Autoreload assigns the code of a new method to the wrapper that nbfn has put
+                # around it.
                 functions = (each for each in attributes.values() if isinstance(each, FunctionType))
                 yield from (each for each in functions if each.__module__ != module)
         else:
@@ -50,7 +52,7 @@ def functions_of(module: str, values: Iterable[Any]) -> Iterator[FunctionType]:
 
 
 def _wrapped(value: Any) -> Any:
-    """What an object says that it wraps, as traced functions and caches do."""
+    """Returns what an object wraps, as traced functions and caches do."""
     try:
         attributes = object.__getattribute__(value, "__dict__")
     except AttributeError:

@@ -1,4 +1,4 @@
-"""Finds which modules autoreload may have changed, before a cell runs."""
+"""Finds the modules that autoreload may have changed before a cell runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nbfn.site import GENERATED
 
 
 class Reloads:
-    """Watches the files of the user's modules.
+    """Watches the files of user modules.
 
     Args:
         shell: The shell.
@@ -35,7 +35,7 @@ class Reloads:
     def register(self) -> None:
         """Registers with the shell."""
         if "IPython.extensions.autoreload" in sys.modules:
-            # What autoreload did before nbfn was there is found by the first cell.
+            # The first cell finds what autoreload did before nbfn was loaded.
             started = _start_of_process()
             for name, module in self.modules().items():
                 stamp = _stamp(module)
@@ -46,16 +46,16 @@ class Reloads:
         self._is_registered = True
 
     def unregister(self) -> None:
-        """Takes the registration back."""
+        """Removes the registration."""
         if self._is_registered:
             self._is_registered = False
             self._shell.events.unregister("pre_run_cell", self.before)
             self._shell.events.unregister("post_run_cell", self.after)
 
     def modules(self) -> dict[str, ModuleType]:
-        """The modules of the user's that have been imported, by name."""
+        """Returns the imported user modules by name."""
         newest = len(sys.modules), next(reversed(sys.modules.values()))
-        if newest != self._newest:  # there are thousands
+        if newest != self._newest:  # cached, as there are thousands of modules
             self._newest, self._modules = newest, {}
             for name, module in list(sys.modules.items()):
                 if name not in self._others:
@@ -70,10 +70,10 @@ class Reloads:
         return self._modules
 
     def before(self, _: Any) -> None:
-        """A cell begins to run: autoreload has reloaded what it will."""
+        """Called when a cell begins, after autoreload."""
         try:
             self._follow()
-        except Exception as error:  # the user's modules may hold anything
+        except Exception as error:  # user modules may contain anything
             self.unregister()
             warnings.warn(
                 f"nbfn no longer follows autoreload, which goes on as usual: {error!r}",
@@ -92,12 +92,12 @@ class Reloads:
                     put_in_order(module, values, now.text, known)
 
     def _values(self, modules: dict[str, ModuleType]) -> list[Any]:
-        """All that names of the notebook and of the user's modules stand for."""
+        """Returns the values of all names of the notebook and of user modules."""
         namespaces = (self._shell.user_ns, *map(vars, modules.values()))
         return [value for names in namespaces for value in list(names.values())]
 
     def after(self, _: Any) -> None:
-        """A cell has ended: autoreload may have been loaded by it, and modules imported."""
+        """Called when a cell has ended; it may have loaded autoreload or imported modules."""
         for name, module in self.modules().items():
             if name not in self._known:
                 self._known[name] = _seen(module, None)
@@ -113,7 +113,7 @@ def _seen(module: ModuleType, before: Seen | None) -> Seen:
     try:
         with tokenize.open(str(module.__file__)) as file:
             return Seen(stamp, file.read(), number)
-    except (OSError, SyntaxError, ValueError):  # the user is about to save it, or made a mistake
+    except (OSError, SyntaxError, ValueError):  # the file is being saved, or has an error
         return Seen(stamp, before.text if before is not None else None, number)
 
 
@@ -125,7 +125,7 @@ def _is_users(names: dict[str, Any]) -> bool:
 
 
 def _start_of_process() -> float:
-    """When this process started, in nanoseconds; the end of time where that is not known."""
+    """Returns the start time of this process in nanoseconds; infinity if unknown."""
     try:
         import psutil  # type: ignore[import-untyped]  # which ipykernel needs
     except ImportError:
@@ -134,7 +134,7 @@ def _start_of_process() -> float:
 
 
 def _stamp(module: ModuleType) -> tuple[int, int] | None:
-    """What tells whether a module's file has changed; None if it is not there."""
+    """Returns what identifies a version of a module's file; None if the file does not exist."""
     try:
         found = os.stat(str(module.__file__))
     except OSError:

@@ -1,8 +1,8 @@
-"""Code as a file has it, and functions that get the lines of theirs back.
+"""Restores the line numbers of functions that autoreload has compiled.
 
-IPython's autoreload compiles a changed function apart from its file, so its code begins at line 1;
-the code of the functions below keeps the lines that it had. Both name the file, where
-``inspect.getsource`` and so AutoGraph then read another function's text.
+Autoreload compiles a changed function apart from its file, so its code begins at line 1. The code
+of functions below keeps its former lines. Both name the file, where ``inspect.getsource``, and so
+AutoGraph, would read the text of another function.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 
 _KEEPS_INDENTATION = sys.version_info < (3, 13)
-"""Whether a docstring in code is as indented as it is written."""
+"""Whether the docstring in code keeps the indentation of the source."""
 
 
 class Written:
     """The code of all functions in a file.
 
     Args:
-        text: What is in the file.
-        file: The file's name, which the code gets.
+        text: The text of the file.
+        file: The file's name for the code.
 
     Raises:
-        SyntaxError: It cannot be compiled.
+        SyntaxError: If it cannot be compiled.
         ValueError: Likewise.
     """
 
     def __init__(self, text: str, file: str) -> None:
         self._by_name: dict[str, list[tuple[CodeType, tuple[CodeType, ...]]]] = defaultdict(list)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the import has said so
+            warnings.simplefilter("ignore")  # the import has already warned
             tree = ast.parse(text, file)
             code = compile(tree, file, "exec", dont_inherit=True)
-            # Autoreload compiles what `ast.unparse` writes of one function: no future statement
-            # tells how, and calls of what the module imports are not known as such.
+            # Autoreload compiles the `ast.unparse` of one function: without `__future__` imports,
+            # and without knowledge of imported modules, which changes the bytecode of calls.
             alone = compile(ast.unparse(_NoImports().visit(tree)), file, "exec", dont_inherit=True)
         for own, other in _pairs(code, alone):
             self._by_name[own.co_name].append((own, (_bare(own), _bare(other))))
 
     def puts_back(self, function: FunctionType) -> bool:
-        """Gives a function the code that the file has for it, if that does the same.
+        """Replaces a function's code by the file's code for it, if equivalent.
 
         Returns:
-            Whether there is such code.
+            Whether the file has equivalent code.
         """
         code = function.__code__
         known = self._by_name.get(code.co_name)
@@ -60,7 +60,7 @@ class Written:
 
 
 class _NoImports(ast.NodeTransformer):
-    """Takes the imports out of a module, those in its functions and classes excepted."""
+    """Removes imports at module level."""
 
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -71,7 +71,7 @@ class _NoImports(ast.NodeTransformer):
 
 
 def _pairs(left: CodeType, right: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """The functions nested in two codes of one meaning."""
+    """Yields the nested functions of two equivalent codes in pairs."""
     inner = [[c for c in each.co_consts if isinstance(c, CodeType)] for each in (left, right)]
     if [c.co_name for c in inner[0]] != [c.co_name for c in inner[1]]:
         return
@@ -81,11 +81,12 @@ def _pairs(left: CodeType, right: CodeType) -> Iterator[tuple[CodeType, CodeType
 
 
 def _bare(code: CodeType) -> CodeType:
-    """Code without its place: equal if it does the same."""
+    """Removes everything from code that depends on its place in the file."""
     constants = [_bare(each) if isinstance(each, CodeType) else each for each in code.co_consts]
     is_named = not code.co_name.startswith("<")
     if _KEEPS_INDENTATION and is_named and constants and isinstance(constants[0], str):
-        constants[0] = inspect.cleandoc(constants[0])  # autoreload indents methods anew
+        # Autoreload changes the indentation of methods.
+        constants[0] = inspect.cleandoc(constants[0])
     return code.replace(
         co_filename="",
         co_firstlineno=1,

@@ -1,1 +1,1 @@
-"""The same notebook on several devices, processes and machines: strategies and remote devices."""
+"""Strategies and remote devices: one notebook on several devices, processes and machines."""

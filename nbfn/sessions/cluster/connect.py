@@ -1,7 +1,7 @@
-"""Remote TensorFlow servers, whose devices the session gets.
+"""Adds the devices of remote TensorFlow servers to the session.
 
-RFC "Functions, not Sessions", section "Distributed Execution": a device's name can be a remote
-one's, ``with tf.device("/job:worker/task:1")``.
+RFC "Functions, not Sessions", section "Distributed Execution": a device's name can be that of a
+remote one, ``with tf.device("/job:worker/task:1")``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _ENVIRONMENT = {
     "GRPC_FAIL_FAST": "use_caller",
     "TF_ENABLE_EAGER_CLIENT_STREAMING_ENQUEUE": "false",
 }
-"""What TensorFlow reads when it connects. Without these the second call to a server that has died
-waits for ever; with them each raises an error at once (measured with TensorFlow 2.21)."""
+"""Settings that TensorFlow reads when it connects. Without them, the second call to a server that
+has died never returns; with them, each call raises an error at once (TensorFlow 2.21)."""
 _EXPECTED = (
     'expected "host:port", a list of them, {"worker": ["host:port", ...]}, a tf.train.ClusterSpec, '
     "the text of a TF_CONFIG, a cluster resolver, or nothing for the TF_CONFIG of the environment"
@@ -33,11 +33,11 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class Connection:
-    """What `connect` has added.
+    """The result of `connect`.
 
     Attributes:
         jobs: The addresses of each job's tasks.
-        devices: The devices that the session has got, by full name.
+        devices: The devices that were added, by full name.
     """
 
     jobs: Mapping[str, tuple[str, ...]]
@@ -60,23 +60,24 @@ _connected: dict[str, tuple[str, ...]] = {}
 
 
 def connect(cluster: Any = None, *, time_limit: float = 10.0) -> Connection:
-    """Puts the devices of TensorFlow servers into the session.
+    """Adds the devices of TensorFlow servers to the session.
 
-    After that ``with tf.device("/job:worker/task:1"):`` runs there, eagerly and in traced
-    functions. A call to a server that has died raises ``tf.errors.UnavailableError``; local work,
-    and work on other servers, goes on.
+    Then ``with tf.device("/job:worker/task:1"):`` runs code there, eagerly and in traced functions.
+    A call to a server that has died raises ``tf.errors.UnavailableError``; local work, and work on
+    other servers, continues.
 
     Args:
         cluster: ``"host:port"``, with or without ``grpc://``; a list of them; addresses by job; a
-            ``tf.train.ClusterSpec``; a TF_CONFIG as text or dict; a cluster resolver; by default
+            ``tf.train.ClusterSpec``; a TF_CONFIG as text or dict; a cluster resolver. By default,
             the TF_CONFIG of the environment.
-        time_limit: Seconds until each server must have answered.
+        time_limit: Seconds in which each server must accept a connection.
 
     Returns:
-        The devices that were added.
+        The addresses and the added devices.
 
     Raises:
-        ConnectError: If that is no cluster, nothing answers, or the job is connected already.
+        ConnectError: If `cluster` is invalid, a server does not answer, or the job is already
+            connected. In these cases nothing is connected.
     """
     if not time_limit > 0:
         raise ConnectError(f"time_limit is {time_limit!r}; expected a number of seconds above 0")
@@ -98,7 +99,7 @@ def connect(cluster: Any = None, *, time_limit: float = 10.0) -> Connection:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     before = set(_devices())
-    every = {**_connected, **jobs}  # TensorFlow forgets what is not named again
+    every = {**_connected, **jobs}  # TensorFlow drops jobs that are not listed again
     spec = tf.train.ClusterSpec({job: list(addresses) for job, addresses in every.items()})
     try:
         tf.config.experimental_connect_to_cluster(spec)
@@ -114,7 +115,7 @@ def _devices() -> list[str]:
 
 
 def _jobs(cluster: Any) -> dict[str, tuple[str, ...]]:
-    """The addresses of each job."""
+    """Returns the addresses of each job."""
     given = cluster
     if cluster is None:
         given = os.environ.get("TF_CONFIG", "")
@@ -159,7 +160,7 @@ def _addresses(job: str, tasks: Any) -> tuple[str, ...]:
 
 
 def _silent(addresses: Sequence[str], seconds: float) -> list[tuple[str, str]]:
-    """The addresses where nothing takes a connection, and why. TensorFlow itself would hang."""
+    """Returns the addresses that accept no connection, and why. TensorFlow itself would hang."""
 
     def why(address: str) -> str | None:
         host, _, port = address.rpartition(":")

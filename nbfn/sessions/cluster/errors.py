@@ -1,4 +1,4 @@
-"""What goes wrong between several devices and machines."""
+"""The errors of strategies and clusters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from nbfn.errors import NbfnError
 
 
 class StrategyError(NbfnError, ValueError):
-    """A strategy cannot be used like this."""
+    """Raised if a strategy cannot be used in this way."""
 
 
 class ConnectError(NbfnError, ValueError):
-    """A cluster cannot be connected; nothing was connected."""
+    """Raised if a cluster cannot be connected; nothing was connected."""

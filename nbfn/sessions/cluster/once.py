@@ -1,4 +1,4 @@
-"""What an export writes of a session with a strategy: one model, for one device, by one process."""
+"""Exports under a strategy: one model, for one device, written by one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nbfn.sessions.cluster.strategy import used
 
 
 def is_chief() -> bool:
-    """Whether this process writes what is written once: models, checkpoints, logs."""
+    """Returns whether this process writes what is written once: models, checkpoints, logs."""
     resolver = getattr(used(), "cluster_resolver", None)
     kind, number = getattr(resolver, "task_type", None), getattr(resolver, "task_id", None)
     if resolver is None or not kind:
@@ -31,11 +31,11 @@ def is_chief() -> bool:
 
 
 def written_by_chief(path: Path) -> Path:
-    """Where this process writes what the chief writes at a path.
+    """Returns the path to which this process writes when the chief writes to `path`.
 
-    Each worker has to write, because variables that are summed when they are read, such as those of
-    metrics, are read by all workers together. The others write to a folder that is removed when
-    they end.
+    All workers have to write, because reading variables that are aggregated on read, such as those
+    of metrics, is a collective operation. The others write to a folder that is removed when they
+    exit.
     """
     if is_chief():
         return path
@@ -45,13 +45,14 @@ def written_by_chief(path: Path) -> Path:
 
 
 def for_one_device(given: Any) -> Any:
-    """A function as one device runs it, with the signatures that replicas have called.
+    """Returns a function retraced for one device, with the signatures that replicas have called.
 
-    The graph of replicas holds each of them, and the collective operations between them, which wait
-    for ever where a model is served. What does not run on replicas is given back as it is.
+    A graph for replicas contains a call per replica and collective operations between them, which
+    block forever when the model is served. Functions that do not run on replicas are returned as
+    they are.
 
     Raises:
-        StrategyError: If it changes variables of the strategy, or communicates by itself.
+        StrategyError: If the function changes variables of the strategy or communicates itself.
     """
     if not isinstance(given, TracedFunction) or not any(map(is_spread, given.traces)):
         return given
@@ -72,7 +73,7 @@ def for_one_device(given: Any) -> Any:
 
 @contextmanager
 def _collectives() -> Iterator[list[str]]:
-    """The collective operations that code inside asks for where there is one replica."""
+    """Yields a list of the collective operations that code inside requests with one replica."""
     context: Any = tf.distribute.get_replica_context()
     asked: list[str] = []
 
@@ -94,7 +95,7 @@ def _collectives() -> Iterator[list[str]]:
 
 
 def is_spread(trace: Trace) -> bool:
-    """Whether a trace was made for the replicas of a strategy."""
+    """Returns whether a trace was made for the replicas of a strategy."""
     strategy = trace.context.strategy if trace.context is not None else None
     return strategy is not None and strategy.is_spread
 

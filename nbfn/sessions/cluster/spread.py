@@ -1,7 +1,7 @@
-"""One call on all replicas: the batch is split, gradients are averaged, results put together.
+"""Runs a call on all replicas: splits the batch, averages gradients, combines results.
 
-What one device would compute from the whole batch comes out, if everything that the function makes
-of the batch is a mean over its rows, or a row for each row: the loss, and so its gradients.
+The results equal those of one device with the whole batch if everything that the function computes
+from the batch is a mean over its rows, or has a row for each row: the loss, and so its gradients.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ IN_SCOPE = (
     "Make models and optimizers in a block `with nbfn.session().scope():`, and there also the "
     "variables of the optimizer: `optimizer.build(model.trainable_variables)`"
 )
-"""Where a strategy's variables are made."""
+"""Advice on where to make the variables of a strategy."""
 
 
 class Spread:
-    """Runs functions on the replicas of a ``tf.distribute`` strategy, with a share each."""
+    """Runs functions on the replicas of a ``tf.distribute`` strategy, each with its share."""
 
     def __init__(self, strategy: Any) -> None:
         self.strategy = strategy
@@ -32,7 +32,7 @@ class Spread:
 
     @functools.cached_property
     def averages_gradients(self) -> bool:
-        """Whether `_average_gradients` works with this Keras: a step of one, by each replica."""
+        """Whether `_average_gradients` works with this Keras, found by a step with gradient 1."""
         import keras
 
         with self.strategy.scope():
@@ -48,14 +48,14 @@ class Spread:
         """Calls a function on each replica.
 
         Returns:
-            Of the results of the replicas: rows that belong to the batch's rows one after another,
-            other floating values averaged, and anything else once.
+            The combined results of the replicas: results with a row per row of the batch
+            concatenated, other floating results averaged, any other result once.
 
         Raises:
             StrategyError: If an argument cannot be split, or a variable is made in a graph.
         """
         if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
-            return function(*args, **(kwargs or {}))  # it is a part of what a replica runs
+            return function(*args, **(kwargs or {}))  # already inside a replica
         given = tf.nest.map_structure(_as_tensor, (tuple(args), dict(kwargs or {})))
         batch = Batch(tf.nest.flatten(given), self.strategy.num_replicas_in_sync)
 
@@ -97,22 +97,22 @@ class Spread:
 
 
 class Batch:
-    """The rows of a call's arguments, and which of them a replica gets.
+    """The rows of a call's arguments, and their distribution to replicas.
 
-    The first tensor with rows says how many there are; each tensor with that many is split, others
-    go to each replica whole. Rows that do not divide evenly go to each replica whole: what they
-    compute then is exact, and takes as long as on one device.
+    The first tensor with rows defines their number. Each tensor with that many is split; others are
+    passed whole. If the rows do not divide evenly, each replica gets all of them: the results are
+    exact, but take as long as on one device.
 
     Attributes:
-        size: The number of rows: an int, or a tensor where it is not known yet; None if no argument
-            has rows.
+        size: Number of rows: an int, or a tensor if unknown while tracing; None if no argument has
+            rows.
         is_split: Whether replicas get shares; if `size` is a tensor, whether they may.
     """
 
     def __init__(self, leaves: Sequence[Any], replicas: int) -> None:
         self.size: Any = None
         self._rows: int | None = None
-        own = any(_is_distributed(each) for each in leaves)  # the user has split it
+        own = any(_is_distributed(each) for each in leaves)  # already split by the caller
         rowed = [each for each in leaves if _has_rows(each)]
         self.is_split = bool(rowed) and not own
         if rowed:
@@ -127,7 +127,7 @@ class Batch:
             self._step = tf.where(is_even, self._share, 0)
 
     def share(self, value: Any, replica: Any) -> Any:
-        """What a replica gets of an argument."""
+        """Returns a replica's share of an argument."""
         if isinstance(value, tf.SparseTensor) and self.is_split:
             raise StrategyError(
                 f"an argument is a SparseTensor of shape {value.shape}, which cannot be split; "
@@ -136,13 +136,14 @@ class Batch:
         if not self.is_split or not _has_rows(value) or value.shape[0] != self._rows:
             return value
         number: Any = replica.replica_id_in_sync_group
-        known = tf.get_static_value(number)  # else the graph would capture a tensor for it
+        # A constant, so that the graph captures no tensor for it.
+        known = tf.get_static_value(number)
         number = number if known is None else int(known)
         start = number * (self._share if isinstance(self.size, int) else self._step)
         return value[start : start + self._share]
 
     def is_of_rows(self, result: Any) -> bool:
-        """Whether the rows of a replica's result belong to its rows of the batch."""
+        """Returns whether a replica's result has one row per row of its share."""
         if not self.is_split or not result.shape.rank:
             return False
         rows = result.shape[0]
@@ -150,10 +151,10 @@ class Batch:
 
 
 def _create(next_creator: Callable[..., Any], **options: Any) -> Any:
-    """Makes a variable, but not in a graph.
+    """Makes a variable, but refuses in a graph.
 
-    There TensorFlow cannot make a strategy's variables from one another (measured: Keras's Adam
-    under MirroredStrategy, TensorFlow 2.21); the step fails when it runs.
+    In a graph, TensorFlow cannot make a strategy's variables that are initialised from other
+    variables: the step fails when it runs (Keras's Adam under MirroredStrategy, TensorFlow 2.21).
     """
     if not tf.executing_eagerly():
         raise StrategyError(
@@ -177,21 +178,21 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _value(result: Any) -> Any:
-    """A result as a tensor, if it is a variable, also Keras's."""
+    """Converts a result to a tensor if it is a variable of TensorFlow or Keras."""
     is_variable = isinstance(result, tf.Variable) or hasattr(result, "constraint")
     return tf.identity(tf.convert_to_tensor(result)) if is_variable else result
 
 
 def _average_gradients(replica: Any) -> None:
-    """Has Keras's optimizers average the gradients of this replica and the others.
+    """Makes Keras's optimizers average gradients over the replicas.
 
-    They add them up (measured: Keras 3.15), so that code for one device, whose loss is a mean,
-    would make steps that are too long by the number of replicas. The context lives as long as this
-    run, so that nothing else sees the change.
+    They sum gradients (Keras 3.15), so code for one device, whose loss is a mean, would make steps
+    that are too long by the number of replicas. The patched context lives only for this run.
     """
     add_up = replica.all_reduce
 
     def all_reduce(operation: Any, value: Any, options: Any = None) -> Any:
+        # Only for Keras's optimizers: other code may sum values over the replicas.
         caller: Mapping[str, Any] = sys._getframe(1).f_globals
         name = str(caller.get("__name__", ""))
         is_keras = name.startswith(("keras.", "tf_keras.")) and "optimizer" in name
@@ -201,6 +202,6 @@ def _average_gradients(replica: Any) -> None:
 
 
 def name_of(strategy: Any) -> str:
-    """The name of a strategy's class in ``tf.distribute``, which is not always the class's own."""
+    """Returns the public name of a strategy's class, which may differ from the class's own name."""
     multi = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     return "MultiWorkerMirroredStrategy" if multi else type(strategy).__name__

@@ -1,4 +1,4 @@
-"""The strategy of the session: what is made under it, and what it runs on its replicas.
+"""The strategy of the session: its scope, and calls on its replicas.
 
 RFC "Functions, not Sessions", section "Distributed Execution".
 """
@@ -21,14 +21,14 @@ class _Current:
 
 
 _current = _Current()
-"""What spreads calls over the replicas of the strategy of this process."""
+"""Runs calls on the replicas of this process's strategy."""
 
 
 def use(strategy: Any) -> None:
-    """Has this process use a strategy from now on; none if it is None.
+    """Sets the strategy of this process; None removes it.
 
     Raises:
-        StrategyError: If it is no strategy.
+        StrategyError: If it is not a strategy.
     """
     if strategy is not None and not isinstance(strategy, tf.distribute.Strategy):
         raise StrategyError(
@@ -40,13 +40,13 @@ def use(strategy: Any) -> None:
 
 
 def used() -> Any:
-    """The strategy that this process uses; None if it uses none."""
+    """Returns the strategy of this process, or None."""
     return _current.spread.strategy if _current.spread is not None else None
 
 
 @contextmanager
 def scope() -> Iterator[None]:
-    """What is made inside is made under the strategy; with none, nothing is special."""
+    """Enters the strategy's scope; does nothing without a strategy."""
     strategy = used()
     if strategy is None:
         yield
@@ -56,7 +56,7 @@ def scope() -> Iterator[None]:
 
 
 def _with_aggregation(next_creator: Callable[..., Any], **options: Any) -> Any:
-    """Lets replicas assign to a variable of the user's, as one device would."""
+    """Sets the aggregation of a variable so that replicas may assign to it, as one device would."""
     unsaid = options.get("aggregation") in (None, tf.VariableAggregation.NONE)
     if unsaid and options.get("synchronization") != tf.VariableSynchronization.ON_READ:
         initial = options.get("initial_value")
@@ -71,11 +71,11 @@ def _with_aggregation(next_creator: Callable[..., Any], **options: Any) -> Any:
 
 
 def run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Runs a call on all replicas of the session's strategy, or as it is if there is none.
+    """Runs a call on all replicas of the session's strategy; without a strategy, just calls.
 
     Raises:
-        StrategyError: If the strategy runs nothing itself, if Keras's optimizers would make wrong
-            steps, or if an optimizer makes its variables in this call.
+        StrategyError: If the strategy does not run functions itself, if Keras's optimizers would
+            make wrong steps, or if the call makes variables of an optimizer.
     """
     spread = _current.spread
     if spread is None:
@@ -91,7 +91,7 @@ def run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
             "that nbfn does not know, so that steps would have the wrong length; use "
             f"{name_of(spread.strategy)}.run, and divide the loss by the number of replicas"
         )
-    traced = getattr(function, "__self__", function)  # also of `step.run` and the like
+    traced = getattr(function, "__self__", function)  # `step.run` is a method of the function
     if not isinstance(traced, TracedFunction):
         return spread.run(function, args, kwargs)
     try:

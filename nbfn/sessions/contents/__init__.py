@@ -1,1 +1,1 @@
-"""What a session holds, looked at: kinds of things, values, models, cells."""
+"""The contents of a session: kinds of values, models, statistics, cells."""

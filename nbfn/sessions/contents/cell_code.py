@@ -1,4 +1,4 @@
-"""What the text of a cell says: which names it reads and gives, and whether it only shows."""
+"""Analyses the text of a cell: the names it reads and assigns, and whether it only displays."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class CellCode:
     """The code of a cell.
 
     Attributes:
-        code: What runs when the cell runs: all but the bodies of the functions that it defines.
-        reads: The names that this code reads, but for its own.
-        own: The names that it gives a value before it reads them, and reads then.
-        gives: The names that it gives a value.
-        imports: Those of them that it gives by imports alone.
-        defines: Those of them that are functions and classes by their text alone, each with the
-            names on which it depends which function or class that is: decorators, defaults, bases.
-        named: Every name and attribute in it, those in the bodies of functions too.
-        shows: Whether it does nothing but show something, or import.
-        sets: Whether it does nothing but set something in objects: it reads which objects they are.
+        code: What runs when the cell runs: everything except the bodies of functions it defines.
+        reads: The names that this code reads before it assigns them.
+        own: The names that it assigns first and reads then.
+        gives: The names that it assigns.
+        imports: Those of them that only imports assign.
+        defines: Those of them that only ``def`` or ``class`` assigns. Each has the names on which
+            the function or class depends when it is made: in decorators, defaults, bases.
+        named: Every name and attribute in the text, including the bodies of functions.
+        shows: Whether it only displays values or imports.
+        sets: Whether it only sets attributes, items or variables of objects.
     """
 
     code: CodeType
@@ -45,13 +45,13 @@ class CellCode:
 
 @functools.lru_cache(256)
 def cell_code(text: str) -> CellCode | None:
-    """Reads the text of a cell, which is Python without magics; None if it cannot be compiled."""
+    """Analyses the text of a cell without magics; returns None if it cannot be compiled."""
     try:
         table = symtable.symtable(text, "<cell>", "exec")
         tree = ast.parse(text)
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError):  # another language, or what has failed for it
+    except (SyntaxError, ValueError):  # another language, or a cell that failed to compile
         return None
     at_once = _run_at_once(code)
     first = names_given_first(code)
@@ -76,7 +76,7 @@ def cell_code(text: str) -> CellCode | None:
 
 
 def _run_at_once(code: CodeType) -> CodeType:
-    """Code without the bodies of named functions; a lambda may be called at once."""
+    """Returns code without the bodies of named functions; lambdas stay, as they may be called."""
     return code.replace(
         co_consts=tuple(
             (None if _is_named_function(each) else _run_at_once(each))
@@ -117,7 +117,7 @@ def _defined(tree: ast.Module) -> dict[str, frozenset[str]]:
 
 
 def _made_of(defined: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a definition that run when it is made: all but the bodies of functions."""
+    """Yields the parts of a definition that run when it is made: not the bodies of functions."""
     if isinstance(defined, ast.FunctionDef | ast.AsyncFunctionDef):
         yield from (*defined.decorator_list, defined.args)
     elif isinstance(defined, ast.ClassDef):
@@ -134,7 +134,7 @@ def _names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> Iterato
 
 
 def _only_shows(tree: ast.Module) -> bool:
-    """Whether all that a cell does is to look at values, to show some, and to import."""
+    """Returns whether a cell only reads values, displays some, and imports."""
     return bool(tree.body) and all(
         isinstance(each, ast.Import | ast.ImportFrom)
         or (isinstance(each, ast.Expr) and all(map(_only_looks, ast.walk(each.value))))
@@ -152,7 +152,7 @@ def _only_looks(node: ast.AST) -> bool:
 
 
 def _only_sets(tree: ast.Module) -> bool:
-    """Whether a cell is like ``model.trainable = False`` or ``rate.assign(0.1)``."""
+    """Returns whether a cell only sets state: ``model.trainable = False``, ``rate.assign(0.1)``."""
     return all(map(_sets, tree.body))
 
 

@@ -1,4 +1,4 @@
-"""The cells that have run: which Python state each has read, and whether that has changed since."""
+"""Records which Python state each cell has read, and finds what has changed since."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from nbfn.state.values.unwrapping import unwrapped
 from nbfn.state.walk import state_of
 
 MAX_CELLS = 1000
-"""So many cells are noted, the newest."""
+"""Maximum number of recorded cells; older ones are dropped."""
 
 
 class _Reading:
-    """What a cell's code reads, itself and through all that it calls.
+    """The state that a cell's code reads, directly or in anything that it calls.
 
-    Functions that the cell has defined and called are followed too, as long as they are there; the
-    names that it gives a value before it reads them are its own, and no part of it.
+    Functions that the cell itself defined and called are included while they exist. Names that it
+    assigns before it reads them are excluded.
 
     Attributes:
-        answer: What was asked last about it: what it has read, the names that were given a value
-            since, and what of it has changed.
+        answer: The last result of `CellLog.outdated`: what was read, the names assigned since, and
+            the names that have changed.
     """
 
     def __init__(self, code: CellCode, namespace: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ class _Reading:
         self.answer: tuple[Fingerprints, set[str], list[str]] | None = None
 
     def follow(self, namespace: dict[str, Any]) -> None:
-        """Follows what the cell itself has made: functions, classes, and calls of objects."""
+        """Adds what the cell itself has made and called: functions, classes, objects."""
         values = [(name, namespace.get(name)) for name in sorted(self._code.own)]
         found = [(n, reference_to(each)) for n, value in values for each in _called(value)]
         if found or self._own:
@@ -56,16 +56,16 @@ class _Reading:
             self._seen = None
 
     def gives(self, name: str) -> bool:
-        """Whether the cell gives a name a value."""
+        """Returns whether the cell assigns a name."""
         return name in self._code.gives
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that the cell has made and called is still there."""
+        """Whether everything that the cell has made and called still exists."""
         return all(reference() is not None for _, reference in self._own)
 
     def look(self) -> Fingerprints:
-        """The fingerprint of each source now; found anew only if something has changed."""
+        """Returns the current fingerprint of each source; recomputed only after a change."""
         if self._seen is not None and self._seen.holds():
             return self._seen.fingerprints
         own = [(name, value) for name, ref in self._own if (value := ref()) is not None]
@@ -74,7 +74,7 @@ class _Reading:
         if self._code.sets:
             known = found.fingerprints
             found.fingerprints = {s: known[s] for s in known if _NAME.fullmatch(s.route)}
-        self._seen = None if found.keeps else found  # nothing of the user's is kept alive
+        self._seen = None if found.keeps else found  # it would keep user objects alive
         return found.fingerprints
 
 
@@ -84,12 +84,12 @@ class RanCell:
 
     Attributes:
         cell: The cell.
-        number: How many cells ran before it.
+        number: Number of cells that ran before it.
         code: Its code.
-        reading: What it reads now.
-        read: What it has read, as it was when it ended; nothing if it only shows something.
-        changed: What of that it has changed itself.
-        names: The names of the notebook among what it has read.
+        reading: The state that it reads.
+        read: The fingerprints of what it read, as of its end; empty if it only displays values.
+        changed: The sources among these that it changed itself.
+        names: The notebook's names among these.
     """
 
     cell: Cell
@@ -104,7 +104,7 @@ class RanCell:
 class CellLog:
     """The last run of each cell.
 
-    A cell is known by its id; where there are no ids, as in a terminal, each run is a cell.
+    A cell is identified by its id; without ids, as in a terminal, each run counts as a cell.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class CellLog:
         self._number = 0
 
     def begin(self, cell: Cell, text: str, namespace: dict[str, Any]) -> None:
-        """Notes the state in which a cell begins, to know later what it changes itself.
+        """Records the state in which a cell begins, to find out later what it changed itself.
 
         Args:
             cell: The cell.
@@ -129,7 +129,7 @@ class CellLog:
             self._begun[_key(cell)] = reading, _look(reading) or {}
 
     def note(self, cell: Cell, text: str, namespace: dict[str, Any]) -> None:
-        """Notes that a cell has run, however it has ended; the arguments are those of `begin`."""
+        """Records that a cell has run, successfully or not; arguments as in `begin`."""
         begun = self._begun.pop(_key(cell), None)
         code = cell_code(text)
         if code is None:
@@ -152,7 +152,7 @@ class CellLog:
             del self._cells[next(iter(self._cells))]
 
     def clear(self) -> None:
-        """Forgets all cells."""
+        """Removes all cells."""
         self._cells.clear()
         self._begun.clear()
         self._givers = None
@@ -161,27 +161,27 @@ class CellLog:
         yield from self._cells.values()
 
     def giver(self, name: str) -> RanCell | None:
-        """The cell that gave a name its value last."""
+        """Returns the cell that last assigned a name."""
         if self._givers is None:
             self._givers = {each: ran for ran in self._cells.values() for each in ran.code.gives}
         return self._givers.get(name)
 
     def cell_that_set(self, name: str) -> Cell | None:
-        """Returns the cell that gave a name its value; None if a cell that runs gives it one."""
+        """Returns the cell that assigned a name; None if a running cell assigns it."""
         if any(reading.gives(name) for reading, _ in self._begun.values()):
             return None
         giver = self.giver(name)
         return None if giver is None else giver.cell
 
     def givers(self, ran: RanCell) -> dict[str, RanCell]:
-        """What a cell reads that another has given a value, also in functions that it calls."""
+        """Returns the cells that assigned the names that a cell and the functions it calls read."""
         found = {name: self.giver(name) for name in sorted(ran.names)}
         return {name: by for name, by in found.items() if by is not None and by is not ran}
 
     def outdated(self, ran: RanCell) -> list[str]:
-        """The names of what has changed since a cell has read it.
+        """Returns the names that have changed since a cell read them.
 
-        What it changes itself counts where another cell has given the name a value since.
+        A name that the cell changes itself counts only if another cell has assigned it since.
         """
         now = None if ran.code.shows else _look(ran.reading)
         if now is None or now is ran.read:
@@ -203,7 +203,7 @@ class CellLog:
 
 
 def _called(value: Any) -> Iterator[Any]:
-    """The functions and classes of the user's that may run when a value is called."""
+    """Yields the user-defined functions and classes that may run when a value is called."""
     if isinstance(value, type) or any(unwrapped(value)):
         yield value
     else:
@@ -214,13 +214,13 @@ def _called(value: Any) -> Iterator[Any]:
 def _look(reading: _Reading) -> Fingerprints | None:
     try:
         return reading.look()
-    except Exception as error:  # the user's objects may do anything when they are looked at
+    except Exception as error:  # user-defined attributes may raise anything
         tell_failure("could not look at what a cell reads", error)
         return None
 
 
 def _changed_by_itself(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:
-    """What a cell has changed of what was there before it ran."""
+    """Yields the sources that a cell changed and that existed before it ran."""
     stayed = {source.route for source in before.keys() & after.keys()}
     for source in changed_by_code(before, after):
         if source.route in stayed or not stayed.isdisjoint(routes_above(source.route)):
@@ -228,7 +228,7 @@ def _changed_by_itself(before: Fingerprints, after: Fingerprints) -> Iterator[So
 
 
 def _root(source: Source) -> str:
-    """The name of the notebook from which a source was reached; empty if there is none."""
+    """Returns the notebook's name from which a source was reached; empty if none."""
     found = _NAME.match(source.route)
     return "" if found is None else found[2]
 
@@ -238,7 +238,7 @@ def _key(cell: Cell) -> str | int | None:
 
 
 _NAME = re.compile(r"([\w.]*):(\w+)")
-"""The module and the name with which a route begins."""
+"""Matches the module and the first name of a route."""
 
 cells = CellLog()
 """The cells of this kernel."""

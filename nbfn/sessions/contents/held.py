@@ -1,4 +1,4 @@
-"""What of the notebook can be saved, by name, and which of it something saved belongs to."""
+"""Lists the variables and tables that can be saved, and matches saved values with them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nbfn.site import warn
 from nbfn.text import count
 
 _NUMBER = re.compile(r"_\d+(?=_|/|$)")
-"""The number by which Keras tells names apart that it makes itself, as in ``dense_1/kernel``."""
+"""Number by which Keras makes automatic names unique, as in ``dense_1/kernel``."""
 
 _MAX_ITEMS = 3
 
 
 class RestoreError(NbfnError, ValueError):
-    """What was saved does not fit the session; nothing was restored."""
+    """Raised if saved values do not fit the session; nothing was restored."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Form:
         return "table" if self.shape is None else "variable"
 
     def fits(self, other: Form) -> bool:
-        """Whether a value of the other form can be restored to this one."""
+        """Returns whether a value of the other form can be assigned to this one."""
         if self.dtypes != other.dtypes or self.kind != other.kind:
             return False
         return self.shape is None or self.shape.is_compatible_with(other.shape)
@@ -50,7 +50,7 @@ class Form:
 
 
 def form_of(value: Any) -> Form:
-    """The form of a variable or tensor, or of a table."""
+    """Returns the form of a variable, tensor or table."""
     if kinds.is_table(value):
         return Form((value.key_dtype, value.value_dtype))
     return Form((value.dtype,), value.shape)
@@ -58,14 +58,14 @@ def form_of(value: Any) -> Form:
 
 @dataclass(frozen=True)
 class Held:
-    """What can be saved.
+    """The variables and tables that can be saved.
 
     Attributes:
-        values: The variables and the mutable tables by name.
-        owners: What TensorFlow saves of each: itself, or the Keras variable that holds it.
-        by_keras: The names that have a part of Keras's in them, of a layer or a weight.
-        metrics: The names of the Keras metrics.
-        unbuilt: The names of those metrics that have yet to make their variables.
+        values: The variables and mutable tables by name.
+        owners: What TensorFlow saves for each: itself, or the Keras variable that holds it.
+        by_keras: The names with a part that Keras chose, of a layer or weight.
+        metrics: The names of Keras metrics.
+        unbuilt: The names of those metrics that have not made their variables yet.
     """
 
     values: Mapping[str, Any]
@@ -76,7 +76,7 @@ class Held:
 
 
 def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Held:
-    """What can be saved of what some names lead to, and of these tables."""
+    """Returns the variables below some names, and the mutable ones of these tables."""
     named = list(named)
     values = {name: each for name, each in tables.items() if kinds.is_mutable_table(each)}
     owners = dict(values)
@@ -98,14 +98,14 @@ def held_by(named: Iterable[tuple[str, Any]], tables: Mapping[str, Any]) -> Held
 
 @dataclass(frozen=True)
 class Match:
-    """Which of what is held each saved value belongs to.
+    """Which held value each saved value belongs to.
 
     Attributes:
-        names: The name of what is held for each saved name.
-        missing: The saved names for which nothing is held.
-        later: Those of metrics of ``compile`` that have no variables yet: they make them, and
-            begin at zero, when the model is fitted.
-        kept: The names of what is held for which nothing was saved; not those of metrics.
+        names: The held name for each saved name.
+        missing: Saved names without a held value.
+        later: Saved names of metrics of ``compile`` that have no variables yet: they make them,
+            starting at zero, in ``fit``.
+        kept: Held names without a saved value, except those of metrics.
     """
 
     names: Mapping[str, str]
@@ -115,20 +115,20 @@ class Match:
 
 
 def match(saved: Mapping[str, Form], held: Held, whose: str) -> Match:
-    """Finds what each saved value belongs to.
+    """Finds the held value that each saved value belongs to.
 
-    It is what has its name. Keras numbers the layers that it names itself through the whole
-    process, so that those of a model that was made again have other numbers. So where the names
-    below a first part are not all there, Keras's that differ by numbers only are matched in their
-    order, if they are as many.
+    In general it is the one with the same name. But Keras numbers automatic names of layers through
+    the whole process, so a model that was made again has other numbers. If some names below a root
+    are missing, Keras's names that differ only in numbers are matched in order, provided that there
+    are equally many.
 
     Args:
         saved: The form of each saved value by name.
-        held: What is held now.
-        whose: Where it was saved, in words, such as ``its snapshot is``.
+        held: The current values.
+        whose: Describes the saved value in messages, such as ``its snapshot is``.
 
     Raises:
-        RestoreError: If what is held has another dtype or shape than was saved.
+        RestoreError: If a held value has another dtype or shape than the saved one.
     """
     names: dict[str, str] = {}
     for root, group in _by(_first_part, saved).items():
@@ -154,17 +154,17 @@ def match(saved: Mapping[str, Form], held: Held, whose: str) -> Match:
 
 
 def unsaved(held: Held, restored: Iterable[Any]) -> tuple[str, ...]:
-    """The names of the rest, without metrics, of which those of ``compile`` are reset anyway."""
+    """Returns the held names that were not restored, except of metrics, which ``fit`` resets."""
     found = {id(each) for each in restored}
     rest = (name for name, each in held.values.items() if id(each) not in found)
     return tuple(name for name in rest if not _is_below(name, held.metrics))
 
 
 def check_forms(pairs: Iterable[tuple[str, Any, Form]], whose: str) -> None:
-    """Refuses what is held in another form than it was saved.
+    """Refuses held values whose form differs from the saved one.
 
     Raises:
-        RestoreError: If a variable or table, which comes with its name, does not fit.
+        RestoreError: If a variable or table, given with its name, does not fit.
     """
     wrong = [
         f"`{name}` is {form_of(value)}, {whose} {saved}"
@@ -179,7 +179,7 @@ def refuse_missing(match: Match) -> None:
     """Refuses to restore only a part of what was saved.
 
     Raises:
-        RestoreError: If something of it is missing.
+        RestoreError: If a saved value has no held one.
     """
     if match.missing:
         listed = shortened([f"`{name}`" for name in match.missing])
@@ -189,8 +189,8 @@ def refuse_missing(match: Match) -> None:
         )
 
 
-def tell_kept(what: str, kept: Sequence[str]) -> None:
-    """Warns that some variables keep what they have, since nothing was saved of them."""
+def warn_kept(what: str, kept: Sequence[str]) -> None:
+    """Warns that some variables keep their values because none were saved for them."""
     if kept:
         warn(
             f"{what} has no value for {shortened(kept)} ({count(len(kept), 'variable')}), which "
@@ -199,7 +199,7 @@ def tell_kept(what: str, kept: Sequence[str]) -> None:
 
 
 def shortened(items: Sequence[str], between: str = ", ") -> str:
-    """The first few items, and how many more there are."""
+    """Returns the first few items and the number of the others, as text."""
     more = len(items) - _MAX_ITEMS
     return between.join([*items[:_MAX_ITEMS], *([f"and {more:,} more"] if more > 0 else [])])
 

@@ -1,4 +1,4 @@
-"""Of what kind a value is that a session lists; nothing is imported to find out."""
+"""Distinguishes kinds of values without importing anything."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from nbfn.functions import TracedFunction
 
 
 def is_tf_function(value: Any) -> bool:
-    """Whether it is a ``tf.function`` that nbfn did not make."""
+    """Returns whether a value is a ``tf.function`` that nbfn did not make."""
     return isinstance(value, _tensorflow.Function) and not isinstance(value, TracedFunction)
 
 
 def is_layer(value: Any) -> bool:
-    """Whether it is a Keras model or layer."""
+    """Returns whether a value is a Keras model or layer."""
     return _is_keras(value, "Layer")
 
 
 def is_model(value: Any) -> bool:
-    """Whether it is a Keras model."""
+    """Returns whether a value is a Keras model."""
     return _is_keras(value, "Model")
 
 
 def is_optimizer(value: Any) -> bool:
-    """Whether it is a Keras optimizer."""
+    """Returns whether a value is a Keras optimizer."""
     return _is_keras(value, "Optimizer")
 
 
 def is_metric(value: Any) -> bool:
-    """Whether it is a Keras metric."""
+    """Returns whether a value is a Keras metric."""
     return _is_keras(value, "Metric")
 
 
 def is_table(value: Any) -> bool:
-    """Whether it is a lookup table."""
+    """Returns whether a value is a lookup table."""
     return all(hasattr(type(value), each) for each in ("lookup", "key_dtype", "value_dtype"))
 
 
 def is_mutable_table(value: Any) -> bool:
-    """Whether it is a lookup table whose entries may change."""
+    """Returns whether a value is a lookup table whose entries can change."""
     return is_table(value) and all(hasattr(value, each) for each in ("export", "insert", "remove"))
 
 

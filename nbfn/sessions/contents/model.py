@@ -1,6 +1,7 @@
-"""A model as a tree: its parts and variables, and what training has done to them.
+"""A model as a tree of parts and variables, with their changes by training.
 
-Models of nbfn describe themselves; of a Keras model or another ``tf.Module`` the tree is read here.
+Modules of nbfn describe themselves; the tree of a Keras model or another ``tf.Module`` is built
+here.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _described: dict[int, tuple[weakref.ReferenceType[Any], tuple[Row, ...]]] = {}
 
 @dataclass(frozen=True)
 class Norms:
-    """What training has done to a variable, or to all of a part: sums of squares.
+    """Sums of squares that show how a variable, or all variables of a part, have changed.
 
     Attributes:
-        value: Of the values as they were at the last look.
-        change: Of the differences from then; None at the first look.
+        value: Of the values at the last look.
+        change: Of the differences from them; None at the first look.
         gradient: Of the gradient; None if none was given.
     """
 
@@ -56,7 +57,7 @@ class Norms:
 
     @property
     def relative_change(self) -> float | None:
-        """Norm of the change as a share of the norm of the values; None if that was zero."""
+        """Norm of the change relative to the norm of the values; None if that was zero."""
         if self.change is None or (self.change and not self.value):
             return None
         return math.sqrt(self.change / self.value) if self.value else 0.0
@@ -73,11 +74,11 @@ class Model:
 
     Attributes:
         name: The notebook's name for it; empty if it has none.
-        label: Its class.
-        rows: The model, its own variables, and then its parts, parents first.
-        problem: Why there are no rows, in words; empty if there are.
-        norms: What training has done, by the path of each row, if that was asked.
-        unused: The paths of variables that no trace captures; None if that was not asked.
+        label: Name of its class.
+        rows: The model, its own variables, then its parts, parents first.
+        problem: Why there are no rows, as text; empty if there are.
+        norms: Changes by training, by the path of each row, if requested.
+        unused: The paths of variables that no trace captures; None if not requested.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Model:
 
     @property
     def sizes(self) -> str:
-        """How much there is, in words."""
+        """Number and size of the variables, as text."""
         variables = self.variables
         if self.problem:
             return self.problem
@@ -106,7 +107,7 @@ class Model:
         return f"{count(len(variables), 'variable')}, {trained:,} trainable{size}"
 
     def training(self, row: Row) -> list[str]:
-        """What training has done to a part or a variable, in words."""
+        """Describes the changes of a part or variable by training."""
         norms = self.norms.get(row.path, Norms())
         changed, gradient = norms.relative_change, norms.gradient_norm
         words = []
@@ -122,11 +123,11 @@ class Model:
 
     def __repr__(self) -> str:
         shown, left = first(self.rows, TEXT_ROWS)
-        told = [
+        lines = [
             "  ".join(filter(None, (line, ", ".join(self.training(row)))))
             for line, row in zip(as_text(shown).splitlines(), shown, strict=True)
         ]
-        return "\n".join([f"{self.title}: {self.sizes}", *told, *left])
+        return "\n".join([f"{self.title}: {self.sizes}", *lines, *left])
 
     @property
     def variables(self) -> list[Row]:
@@ -135,7 +136,7 @@ class Model:
 
     @property
     def parameters(self) -> dict[Path, int | None]:
-        """Elements of the variables of each row, each variable once; None where one is unknown."""
+        """Number of elements per row, without repeated variables; None where one is unknown."""
         found: dict[Path, int | None] = {row.path: 0 for row in self.rows}
         for row in self.variables:
             size = tf.TensorShape(row.shape).num_elements()
@@ -147,7 +148,7 @@ class Model:
 
 
 def first(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], list[str]]:
-    """So many rows, and what there is to say about the others."""
+    """Returns the first `limit` rows, and a line about the others."""
     left = len(rows) - limit
     if left <= 0:
         return rows, []
@@ -155,16 +156,16 @@ def first(rows: Sequence[Row], limit: int) -> tuple[Sequence[Row], list[str]]:
 
 
 def is_model(value: Any) -> bool:
-    """Whether there is a tree to show: of a module, a Keras model or a layer."""
+    """Returns whether a value is a module, Keras model or layer, which have a tree."""
     return isinstance(value, tf.Module) or kinds.is_layer(value)
 
 
 def model_of(value: Any, name: str = "") -> Model:
-    """Reads the tree of a module, a Keras model or a layer, and computes nothing."""
+    """Builds the tree of a module, Keras model or layer without computing anything."""
     label = type(value).__name__
     try:
         return Model(name, label, _rows(value))
-    except Exception as error:  # setup is the user's, and a display never fails
+    except Exception as error:  # `setup` is user code, and a display must not fail
         return Model(name, label, problem=f"setup cannot run now: {type(error).__name__}: {error}")
 
 
@@ -174,10 +175,10 @@ def trained(
     gradients: Iterable[tuple[Any, Any]],
     is_used: Callable[[tf.Variable], bool],
 ) -> Model:
-    """Adds what training has done to a model since somebody looked last.
+    """Adds changes by training since the last look to a model.
 
-    The gradients are pairs of one and its variable, as optimizers take them; a variable is used
-    if a trace captures it.
+    `gradients` are pairs of a gradient and its variable, as optimizers take them. `is_used` returns
+    whether a trace captures a variable.
     """
     given = {id(_plain(variable)): gradient for gradient, variable in gradients}
     norms: dict[Path, Norms] = {}
@@ -215,8 +216,8 @@ def _rows(value: Any) -> tuple[Row, ...]:
         return tuple(row for row, _ in _Tree().rows(value, ()))
     if is_bound(value):
         return tuple(value.describe())
-    # A module that is not bound is a specification that does not change, and `setup`, which may do
-    # anything, need not run each time that somebody looks.
+    # An unbound module is an immutable specification; its rows are cached because `setup` is user
+    # code that should not run at each display.
     known = _described.get(id(value))
     if known is None or known[0]() is not value:
         known = _described[id(value)] = weakref.ref(value), tuple(value.describe())
@@ -225,7 +226,7 @@ def _rows(value: Any) -> tuple[Row, ...]:
 
 
 def variables_of(value: Any) -> dict[Path, tf.Variable]:
-    """The variables of a model by their paths in its tree."""
+    """Returns the variables of a model by their paths in its tree."""
     if hasattr(type(value), "describe"):
         leaves = named_leaves(children(value))
         return {tuple(name.split("/")): leaf for name, leaf in leaves.items()}
@@ -237,14 +238,14 @@ def variables_of(value: Any) -> dict[Path, tf.Variable]:
 
 
 class _Tree:
-    """Reads the tree of a layer or of a plain module, each part of it once."""
+    """Builds the tree of a layer or plain module; a shared part is expanded once."""
 
     def __init__(self) -> None:
         self._parts: dict[int, tuple[Path, dict[int, tf.Variable]]] = {}
         self._variables: dict[int, Path] = {}
 
     def rows(self, value: Any, path: Path) -> list[tuple[Row, tf.Variable | None]]:
-        """The rows of a part and of all that is in it; those of variables with the variable."""
+        """Returns the rows of a part and everything in it; rows of variables with the variable."""
         label, depth = type(value).__name__, len(path)
         if id(value) in self._parts:
             return [
@@ -271,9 +272,9 @@ class _Tree:
 
 
 def _split(value: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
-    """The modules and layers right below a model, also in lists and dicts; and what else it holds.
+    """Splits the children of a model into modules or layers, also in containers, and others.
 
-    Optimizers and metrics are in neither: they are no part of a model's tree.
+    Optimizers and metrics are omitted: they are not part of a model's tree.
     """
     parts: list[tuple[str, Any]] = []
     others: list[tuple[str, Any]] = []
@@ -282,7 +283,7 @@ def _split(value: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
     while waiting:
         name, each = waiting.pop(0)
         if is_model(each):
-            # Keras lists the layers first that its own or the user's attributes hold again.
+            # The children of a Keras model contain its layers first, and again under attributes.
             if id(each) not in known or not kinds.is_layer(value):
                 parts.append((name, each))
             known.add(id(each))
@@ -294,12 +295,12 @@ def _split(value: Any) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
 
 
 def _shapes(value: Any) -> tuple[str, str]:
-    """What a Keras layer takes and gives, where Keras knows."""
+    """Returns the input and output types of a Keras layer, where Keras knows them."""
     if not kinds.is_layer(value):
         return "", ""
     try:
         return _tensors(value.input), _tensors(value.output)
-    except (AttributeError, ValueError):  # it has not been called, or not symbolically
+    except (AttributeError, ValueError):  # not called yet, or only with eager tensors
         return "", ""
 
 

@@ -1,7 +1,7 @@
-"""Which captured variables are past: no name of the notebook leads there, and no trace needs them.
+"""Finds captured variables that are past: unreachable from the notebook, needed by no trace.
 
-Keras's models are in reference cycles: one whose name has another value now, and its variables,
-live on until the collector runs.
+Keras models are in reference cycles. So a model that the notebook no longer names, and its
+variables, live until the garbage collector runs.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from nbfn.sessions.contents import kinds
 
 
 def past_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]) -> frozenset[str]:
-    """The ids of captures that are no part of the session any more.
+    """Returns the ids of captures that no longer belong to the session.
 
-    They have died, or nothing that the notebook names leads to them, and each trace that captured
-    them is stale or was made for a model that the notebook does not name either.
+    These are captures that were garbage-collected, and captures that no name of the notebook leads
+    to if each trace that captured them is stale or made for a model that is unreachable, too.
     """
     functions = list(functions)
     uses: dict[str, list[tuple[Any, Trace, Any]]] = {}
@@ -48,7 +48,7 @@ def past_captures(named: Iterable[tuple[str, Any]], functions: Iterable[Any]) ->
 
 
 def _can_be_called(function: Any, trace: Trace, reached: set[int]) -> bool:
-    """Whether the models that a trace was made for are still there for the notebook."""
+    """Returns whether the notebook still reaches the models that a trace was made for."""
     leaves = trace.key.leaves.values()
     targets = [
         leaf.reference() for leaf in leaves if isinstance(leaf, ObjectLeaf) and leaf.reference
@@ -64,7 +64,7 @@ def _is_walked(value: Any) -> bool:
 def _beyond(
     named: Iterable[tuple[str, Any]], functions: Iterable[Any]
 ) -> Iterator[tuple[str, Any]]:
-    """What functions close over, and what the user's modules and classes hold."""
+    """Yields what functions close over, and what user-defined modules and classes hold."""
     for _, value in named:
         if inspect.isfunction(value):
             yield from closure(value).items()
@@ -77,7 +77,7 @@ def _beyond(
 
 
 def _reached(named: Iterable[tuple[str, Any]]) -> set[int]:
-    """The ids of all that some names lead to; of a strategy's variables, of each replica's too."""
+    """Returns the ids of everything reachable, including replicas of a strategy's variables."""
     found: set[int] = set()
     for _, value, owner in walk(named):
         found |= {id(value), id(owner)}

@@ -1,4 +1,4 @@
-"""What the values of variables look like, and how they have changed since somebody looked last."""
+"""Statistics of the values of variables, and their changes since the last look."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ BINS = 12
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 MAX_ELEMENTS = 4_000_000
-"""Of larger variables no copy is kept, so that no change can be told."""
+"""Maximum size of a variable of which a copy is kept; larger ones have no `change`."""
 MAX_COPIED = 25_000_000
-"""So many elements are kept of all variables together: 100 MB."""
+"""Maximum number of elements in all copies together: 100 MB."""
 
 _copies: dict[int, tuple[weakref.ReferenceType[Any], np.ndarray[Any, Any]]] = {}
 
 
 @dataclass(frozen=True)
 class VariableStatistics:
-    """The values of one variable. What cannot be told of its dtype is None.
+    """Statistics of one variable. Those that its dtype does not allow are None.
 
     Attributes:
         name: The notebook's name for it.
@@ -35,12 +35,12 @@ class VariableStatistics:
         dtype: Name of its dtype.
         mean: Mean of the finite values.
         deviation: Their standard deviation.
-        minimum: The least of them.
-        maximum: The greatest of them.
-        not_finite: How many values are infinite or not a number.
-        histogram: How many finite values are in each of `BINS` intervals of equal width, from the
-            least to the greatest.
-        change: Norm of the difference from the last look, as a share of the norm then; None at the
+        minimum: Their minimum.
+        maximum: Their maximum.
+        not_finite: Number of values that are infinite or not a number.
+        histogram: Number of finite values in each of `BINS` intervals of equal width, from the
+            minimum to the maximum.
+        change: Norm of the difference from the last look, relative to the norm then; None at the
             first look.
     """
 
@@ -57,7 +57,7 @@ class VariableStatistics:
 
     @property
     def bars(self) -> str:
-        """The histogram as a line of blocks; an empty interval is the lowest."""
+        """The histogram as a line of blocks; the lowest block is an empty interval."""
         top = max(self.histogram, default=0)
         return "".join(_BLOCKS[-(-each * (len(_BLOCKS) - 1) // top)] for each in self.histogram)
 
@@ -74,7 +74,7 @@ class VariableStatistics:
 
 
 class Statistics(tuple[VariableStatistics, ...]):
-    """The values of several variables, by their names."""
+    """Statistics of several variables."""
 
     __slots__ = ()
 
@@ -83,12 +83,12 @@ class Statistics(tuple[VariableStatistics, ...]):
 
 
 def statistics_of(named: Iterable[tuple[str, tf.Variable]]) -> Statistics:
-    """Looks at the values of variables."""
+    """Computes the statistics of variables, and keeps copies for the next `change`."""
     return Statistics(_look(name, variable) for name, variable in named)
 
 
 def glimpsed(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statistics:
-    """Looks at as many as some seconds allow, which is no look from which a change is told."""
+    """Computes the statistics of as many variables as the time allows, without `change`."""
     end = time.monotonic() + seconds
     found = []
     for name, variable in named:
@@ -99,7 +99,7 @@ def glimpsed(named: Iterable[tuple[str, tf.Variable]], seconds: float) -> Statis
 
 
 def _look(name: str, variable: tf.Variable, is_noted: bool = True) -> VariableStatistics:
-    values = np.asarray(variable.numpy())  # of a string it is bytes
+    values = np.asarray(variable.numpy())  # dtype object for strings
     known: dict[str, Any] = {"shape": values.shape, "dtype": variable.dtype.name}
     if values.dtype.kind not in "biufV" or not values.size:
         return VariableStatistics(name, **known)
@@ -129,17 +129,19 @@ def _change(variable: tf.Variable, values: np.ndarray[Any, Any]) -> float | None
 
 
 def difference(variable: tf.Variable, values: np.ndarray[Any, Any]) -> tuple[float, float] | None:
-    """How far a variable's values, as one row, are from the last look's; notes them for the next.
+    """Returns how far a variable's values, flattened, are from those at the last look.
+
+    A copy of the values is kept for the next look.
 
     Returns:
-        The norm of the difference, and the norm of the values then; None at the first look.
+        The norm of the difference, and the norm of the earlier values; None at the first look.
     """
     reference, before = _copies.pop(id(variable), (None, None))
     if values.size <= MAX_ELEMENTS:
         _copies[id(variable)] = weakref.ref(variable), values.astype(np.float32)
         while sum(copy.size for _, copy in _copies.values()) > MAX_COPIED:
             del _copies[next(iter(_copies))]
-    # Another variable may have the address of one that is gone.
+    # The id of a garbage-collected variable may belong to another one now.
     if before is None or reference is None or reference() is not variable:
         return None
     with np.errstate(all="ignore"):
@@ -161,7 +163,7 @@ _HEADER = (
 
 
 def statistics_outline(statistics: Statistics) -> Outline:
-    """Returns what is shown of the values of variables."""
+    """Builds the outline of variables' values."""
     rows = [_row(each) for each in statistics]
     return Outline(
         f"values of {count(len(statistics), 'variable')}",

@@ -1,4 +1,4 @@
-"""Methods that ``nn.jit`` and eager ``nn.vmap`` trace, as functions that the session lists."""
+"""Lists methods that ``nn.jit`` and eager ``nn.vmap`` trace among the session's functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _known: weakref.WeakKeyDictionary[CodeType, dict[str, TransformedMethod]] = (
 
 
 class TransformedMethod(RecordView):
-    """The record of one method, or function of modules, that a transformation traces.
+    """The record of a method, or function of modules, that a transformation traces.
 
     Attributes:
         id: Unique in this process.
@@ -53,32 +53,34 @@ class TransformedMethod(RecordView):
 
     @property
     def python_function(self) -> Any | None:
-        """The user's function; None if it is gone."""
+        """The wrapped Python function; None if it was garbage-collected."""
         return self._function()
 
-    def note(self, told: Observation) -> None:
-        """Notes a call."""
+    def note(self, observation: Observation) -> None:
+        """Records a call."""
         record = self.recorder
         with record.lock:
             record.prune()
-            trace = record.traces.get(id(told.concrete))
+            trace = record.traces.get(id(observation.concrete))
             if trace is None:
-                trace = self._add(told)
+                trace = self._add(observation)
                 record.called(trace, 0.0, hit=False)
             else:
                 record.called(trace, 0.0, hit=True)
 
-    def _add(self, told: Observation) -> Any:
+    def _add(self, observation: Observation) -> Any:
         record = self.recorder
-        leaves: dict[str, Leaf] = {path: _leaf(value) for path, value in told.leaves().items()}
+        leaves: dict[str, Leaf] = {
+            path: _leaf(value) for path, value in observation.leaves().items()
+        }
         key = Key(leaves, {}, tuple(leaves))
-        state = GuardedState(1, told.state.fingerprints, told.state.exempt)
+        state = GuardedState(1, observation.state.fingerprints, observation.state.exempt)
         others = list(record.traces.values())
         causes, nearest = explain(Wanted(key, None, state), others) if others else ((FIRST,), ())
         if others and not _differs(key, state, nearest[-1]):
             causes = (_SETTING,)
         trace = record.add(
-            told.concrete, key, causes[0], call_site(), told.seconds or 0.0, iter(())
+            observation.concrete, key, causes[0], call_site(), observation.seconds or 0.0, iter(())
         )
         trace.state = state
         if others:
@@ -102,26 +104,28 @@ def _differs(key: Key, state: GuardedState, trace: Any) -> bool:
     return own != known or bool(trace.state.differences(state))
 
 
-def note(told: Observation) -> None:
-    """Notes a call of a transformed method."""
-    code = getattr(plain_function(told.function), "__code__", None)
-    if code is None:  # a callable object, which has no code of its own
+def note(observation: Observation) -> None:
+    """Records a call of a transformed method."""
+    code = getattr(plain_function(observation.function), "__code__", None)
+    if code is None:  # a callable object has no code
         return
     with _lock:
         methods = _known.setdefault(code, {})
-        method = methods.get(f"{told.label} {told.owner}")
+        method = methods.get(f"{observation.label} {observation.owner}")
         if method is None:
-            method = methods[f"{told.label} {told.owner}"] = TransformedMethod(told)
-    method.note(told)
+            method = methods[f"{observation.label} {observation.owner}"] = TransformedMethod(
+                observation
+            )
+    method.note(observation)
 
 
 def observe_transformations() -> None:
-    """Has the session list what ``nn.jit`` and eager ``nn.vmap`` trace from now on."""
+    """Lists the methods that ``nn.jit`` and eager ``nn.vmap`` trace from now on."""
     if note not in observers:
         observers.append(note)
 
 
 def stop_observing_transformations() -> None:
-    """Takes back `observe_transformations`. What has been seen stays listed."""
+    """Undoes `observe_transformations`; methods that were seen stay listed."""
     if note in observers:
         observers.remove(note)

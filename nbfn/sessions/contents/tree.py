@@ -1,4 +1,4 @@
-"""A module, a Keras model or a layer as an outline: the tree of its parts and variables."""
+"""Builds the outline of a model: the tree of its parts and variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEADER = ("part", "what", "notes", "size", "change", "gradient", "parameters")
 
 
 def model_outline(model: Model, most: int | None = None) -> Outline:
-    """Returns what is shown of a model: its tree, of which at most so many rows are made."""
+    """Builds the outline of a model, with at most `most` rows of its tree."""
     parameters = model.parameters
     shown = model.rows[:most]
     rows = [_row(row, model, parameters[row.path]) for row in shown]

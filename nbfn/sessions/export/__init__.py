@@ -1,1 +1,1 @@
-"""`nbfn.export`: a SavedModel of the notebook, and its proof."""
+"""`nbfn.export`: writes a SavedModel of the notebook and verifies it."""

@@ -1,7 +1,7 @@
-"""Which traces of a function become signatures of a SavedModel, and under which names.
+"""Chooses which traces of a function become signatures of a SavedModel, and names them.
 
-A SavedModel has no Python arguments: whatever was one is baked in. So each set of Python values is
-a signature of its own, whose name says them; and sizes that varied between calls are left open.
+A SavedModel takes no Python arguments: their values are baked in. So each set of Python values
+becomes a signature whose name contains the values. Sizes that varied between calls stay open.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _MAX_NAME = 60
 
 
 def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
-    """The concrete functions that stand for a function in a SavedModel, by the signature's name.
+    """Returns the concrete functions to save for a function, by signature name.
 
-    Traces that differ in nothing but sizes are one signature, in which those sizes are open; if the
-    code cannot be traced for that, each is one. A trace for the default values of all Python
-    arguments has the function's own name; the others' names say what they were made for.
+    Traces that differ only in sizes become one signature in which these sizes are open; if the code
+    cannot be traced for open sizes, each becomes one. The trace for the defaults of all Python
+    arguments has the function's own name; names of others contain what they were made for.
 
     Raises:
-        ExportError: If it was never traced and has no input signature, or if no trace has an input
-            although the function has parameters.
+        ExportError: If the function was never traced and has no input signature, or if it has
+            parameters but no trace has an input.
     """
     if not function.traces and input_signature(function) is not None:
         return {_identifier(name): saved_form(function).get_concrete_function()}
@@ -59,8 +59,8 @@ def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
             f"it again; if that is meant, pass signatures={{'{name}': {name}.traces[-1]}}"
         )
     for traces in constant:
-        said = _without_inputs(traces[-1].key)
-        warn(f"left out of the model: the trace of `{name}` that {said}, and so has no input")
+        given = _without_inputs(traces[-1].key)
+        warn(f"left out of the model: the trace of `{name}` that {given}, and so has no input")
     groups = [
         each
         for traces in alike.values()
@@ -72,27 +72,27 @@ def chosen_traces(name: str, function: Subject) -> dict[str, Any]:
 
 
 def requested(function: Subject, args: Any, kwargs: Any) -> Any:
-    """The concrete function for some specifications, traced to be saved if it must be."""
+    """Returns the concrete function for some specifications, traced if necessary."""
     if isinstance(function, TracedFunction):
         return function.request(args, kwargs, _OPEN)
     return saved_form(function).get_concrete_function(*args, **kwargs)
 
 
 def is_callable(trace: Trace) -> bool:
-    """Whether a trace can still be called: each object that it was made for exists."""
+    """Returns whether a trace can still be called: all objects that it was made for exist."""
     return not any(
         isinstance(leaf, ObjectLeaf) and is_gone(leaf) for leaf in trace.key.leaves.values()
     )
 
 
 def is_gone(leaf: ObjectLeaf) -> bool:
-    """Whether an object that a trace was made for no longer exists."""
+    """Returns whether an object that a trace was made for was garbage-collected."""
     return leaf.reference is not None and leaf.reference() is None
 
 
 def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:
-    """The inputs of signatures whose sizes all calls shared, and which serve no other size."""
-    said: list[str] = []
+    """Describes the inputs of signatures that accept only one size because all calls had it."""
+    texts: list[str] = []
     labels: list[tuple[str, str]] = []
     seen: dict[tuple[str, str], set[str]] = {}
     for name, each in concrete.items():
@@ -106,12 +106,12 @@ def fixed_sizes(concrete: Mapping[str, Any]) -> list[str]:
                 seen.setdefault(place, set()).add(str(shape))
                 if shape.is_fully_defined():
                     labels.append(place)
-                    said.append(f"`{path}` of `{name}` is always {sizes(shape)}")
-    return [text for text, place in zip(said, labels, strict=True) if len(seen[place]) == 1]
+                    texts.append(f"`{path}` of `{name}` is always {sizes(shape)}")
+    return [text for text, place in zip(texts, labels, strict=True) if len(seen[place]) == 1]
 
 
 def _but_for_sizes(key: Key) -> Any:
-    """What two traces share that differ in nothing but sizes."""
+    """Returns a value that is equal for traces that differ only in sizes."""
     leaves: list[tuple[object, ...]] = []
     for path, leaf in key.leaves.items():
         if isinstance(leaf, TensorLeaf):
@@ -123,7 +123,7 @@ def _but_for_sizes(key: Key) -> Any:
 
 
 def _with_open_sizes(function: Subject, traces: Sequence[Trace]) -> list[tuple[Key, Any]]:
-    """One concrete function for all of them if there can be one; else each its own."""
+    """Returns one concrete function that serves all traces, if possible, or else each its own."""
     newest = traces[-1]
     if len(traces) == 1:
         return [(newest.key, newest.concrete_function)]
@@ -151,9 +151,9 @@ def _serves(key: Key, other: Key) -> bool:
 
 
 def _names(name: str, function: Subject, keys: Sequence[Key]) -> list[str]:
-    """A name for each key that says in what it differs from the others, defaults left out."""
+    """Names each key by its differences from the others, leaving out defaults."""
     defaults = {path: str(ValueLeaf(value)) for path, value in _defaults(function).items()}
-    for describe in (_kind, str):  # sizes only where nothing else tells them apart
+    for describe in (_kind, str):  # with sizes only if necessary
         texts = [{path: describe(leaf) for path, leaf in key.leaves.items()} for key in keys]
         shared = set.intersection(*(set(each.items()) for each in texts))
         labels = []
@@ -176,7 +176,7 @@ def _kind(leaf: Leaf) -> str:
 
 
 def _word(text: str) -> str:
-    """A leaf as part of a name: ``5`` for ``int 5``, ``neg`` for ``str 'neg'``."""
+    """Converts a leaf to a part of a name: ``int 5`` to ``5``, ``str 'neg'`` to ``neg``."""
     return text if "[" in text else text.split(" ", 1)[-1].replace("-", "minus_").strip("'")
 
 

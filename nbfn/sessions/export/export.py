@@ -1,4 +1,4 @@
-"""`export`: the notebook's functions as a SavedModel that is proven to compute the same.
+"""`export`: writes the notebook's functions as a verified SavedModel.
 
 RFC "Functions, not Sessions", the SavedModel rows of its tables.
 """
@@ -48,15 +48,15 @@ class Export:
         path: Its folder.
         signatures: Inputs and outputs of each signature, as text.
         variables: Names of the saved variables.
-        verified: What was compared, one entry for each signature; empty without verification.
-        verified_traces: The same for each trace that can be called after loading.
+        verified: The verification of each signature; empty without verification.
+        verified_traces: The verification of each trace that can be called after loading.
         nbytes: Size on disk.
-        seconds: What the export took, verification included.
-        fixed: What serves one size only, because all calls had it, in words.
-        compared: What was compared by value besides outputs, in words; empty without verification.
-        left_out: What of the functions could not be saved, and why, in words.
-        process_nbytes: The memory of the process of the proof, which is kept for the next export
-            for a while; 0 if it has ended.
+        seconds: Duration of the export, including verification.
+        fixed: Inputs that accept only one size because all calls had it, as text.
+        compared: What was compared by value besides outputs, as text; empty without verification.
+        left_out: What could not be saved of the functions, and why, as text.
+        process_nbytes: Memory of the verification process, which is kept for a while for the next
+            export; 0 if it has ended.
     """
 
     path: Path
@@ -96,47 +96,58 @@ def export(
     time_limit: float = 60.0,
     keep_process: float = 60.0,
 ) -> Export:
-    """Writes functions of the notebook as a SavedModel, and proves it.
+    """Writes functions of the notebook as a SavedModel, and verifies it.
 
-    Every variable, table and asset that the functions capture is saved, whether or not anything
-    tracks it. The model is written beside `path` and moved there when it is complete and proven, so
-    that a failure or an interrupt leaves what was there before.
+    Every variable, table and asset that the functions capture is saved, tracked or not. The model
+    is written next to `path` and moved into place when it is verified, so a failure or an interrupt
+    leaves what was there before.
 
-    The proof loads the model in another process. It compares every variable, table, asset, and
-    every operation and constant of the graphs by value; and calls each signature, and each trace
-    that can be called after loading, with the inputs of the real call that made it (if nbfn has
-    seen one of at most a megabyte) and with inputs drawn from its signature: outputs, and changes
-    of variables and tables.
+    The model is verified in another process, which loads it. Every variable, table and asset, and
+    every operation and constant of the graphs, is compared by value. Each signature, and each trace
+    that can be called after loading, is called with the inputs of a real call (recorded up to 1 MB)
+    and with random inputs drawn from its signature; the outputs, and the changes of variables and
+    tables, must be equal up to rounding.
+
+    Example::
+
+        @nbfn.function
+        def predict(x):
+            return tf.nn.softmax(x)
+
+        predict(tf.ones([2, 3]))
+        nbfn.export("model", predict)
 
     Args:
         path: Folder of the model.
         functions: What to export, alone or in a list: a traced function, a plain ``tf.function``, a
-            cell that is one graph, a Keras model, a module with traced methods, or a session, as
-            `load` gives it, with all of its functions. By default every function of the notebook
-            that has a trace.
-        *more: More of these, where the first is no list.
-        signatures: Named signatures, each a function, a `Trace`, a ``ConcreteFunction``, or the
-            inputs to trace the one exported function for: a ``tf.TensorSpec``, a list of them, or a
-            dict by parameter. By default one for each function, named as the function, with the
-            function's parameters as inputs; each set of Python values is one of its own.
+            cell that is one graph, a Keras model, a module with traced methods, or a session as
+            `load` returns it, with all of its functions. By default, every function of the notebook
+            with a trace.
+        *more: Further items, if the first is not a list.
+        signatures: Named signatures. Each is a function, a `Trace`, a ``ConcreteFunction``, or, if
+            one function is exported, the inputs to trace it for: a ``tf.TensorSpec``, a list of
+            them, or a dict by parameter. By default each function becomes a signature with its own
+            name and its parameters as inputs, and each further set of Python values becomes another
+            one.
         overwrite: Whether to replace the SavedModel at `path`. Nothing else is replaced: no other
-            folder, and no SavedModel that holds files of yours. Of a symbolic link, what it leads
-            to is replaced.
-        verify: Whether to prove the model.
-        strict: Whether a signature that could not be called with any inputs is an error.
-        time_limit: Seconds that each call of the proof may take; one that takes longer is stopped
-            and said to be skipped.
-        keep_process: Seconds for which the process of the proof waits for another export, which
-            need not import TensorFlow anew then.
+            folder, and no SavedModel with additional files. Of a symbolic link, the target is
+            replaced.
+        verify: Whether to verify the model.
+        strict: Whether it is an error if a signature could not be called with any inputs.
+        time_limit: Seconds for each call of the verification; a call that takes longer is stopped
+            and reported as skipped.
+        keep_process: Seconds for which the verification process is kept for another export, which
+            then need not start TensorFlow again.
 
     Returns:
-        What was written.
+        The written model.
 
     Raises:
-        ExportExistsError: If `path` exists and `overwrite` is false, or it is no SavedModel.
-        ExportError: If there is nothing to export, or `preflight` finds what cannot be saved.
-        VerificationError: If the model computes something else, or with `strict` could not be
-            proven. Nothing is left at `path` then.
+        ExportExistsError: If `path` exists and `overwrite` is false, or it is not a SavedModel.
+        ExportError: If there is nothing to export, or `preflight` finds something that cannot be
+            saved.
+        VerificationError: If the model computes something else, or could not be verified and
+            `strict` is true. Nothing is left at `path` then.
     """
     started = time.perf_counter()
     if "://" in os.fspath(path):
@@ -153,14 +164,14 @@ def export(
         chosen = {name: for_one_device(each) for name, each in chosen.items()}
         for each in chosen.values():
             if isinstance(each, TracedFunction):
-                each.renew()  # the model computes what a call would compute now
+                each.renew()  # retraces if stale
         refuse(chosen, specs)
         traces = _traces(chosen, signatures, specs)
         serving = {name: serving_function(each, name) for name, each in traces.items()}
         process = None
         try:
             if verify:
-                with uninterrupted():  # which could leave a process that nobody knows of
+                with uninterrupted():  # an interrupt could leave an unreferenced process
                     process = prover()  # it imports TensorFlow while the model is written
             root, held, left_out = _root(chosen, traces)
             with place.beside() as folder:
@@ -220,7 +231,7 @@ def _check_options(signatures: Any, time_limit: Any, keep_process: Any) -> None:
 
 
 def _specs_in(signatures: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The inputs to trace for, by signature."""
+    """Returns the inputs to trace for, by signature."""
     given = {name: named_specs(each) for name, each in (signatures or {}).items()}
     return {name: each for name, each in given.items() if each is not None}
 
@@ -228,7 +239,7 @@ def _specs_in(signatures: Mapping[str, Any] | None) -> dict[str, Any]:
 def _traces(
     chosen: Mapping[str, Subject], given: Mapping[str, Any] | None, specs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The concrete function of each signature, by its name."""
+    """Returns the concrete function of each signature, by name."""
     if given is not None:
         return {name: _concrete(name, each, chosen, specs) for name, each in given.items()}
     found: dict[str, Any] = {}
@@ -274,7 +285,7 @@ def _concrete(name: str, each: Any, chosen: Mapping[str, Subject], specs: Mappin
 
 
 def _live_traces(chosen: Mapping[str, Subject]) -> dict[str, Any]:
-    """Every trace of the functions, by what to call it."""
+    """Returns every trace of the functions, by label."""
     return {
         f"{name} (trace {trace.number})": trace.concrete_function
         for name, function in chosen.items()
@@ -285,7 +296,7 @@ def _live_traces(chosen: Mapping[str, Subject]) -> dict[str, Any]:
 def _root(
     chosen: Mapping[str, Subject], traces: Mapping[str, Any]
 ) -> tuple[tf.Module, Held, list[str]]:
-    """The object to save, what it holds, and what of the functions it leaves out."""
+    """Returns the object to save, what it holds, and a description of what it leaves out."""
     root = tf.Module()
     variables: dict[int, tuple[str, tf.Variable]] = {}
     resources: dict[int, str] = {}
@@ -325,7 +336,7 @@ def _root(
 
 
 def _attributes(names: Iterable[str]) -> dict[str, str]:
-    """The attribute of the saved object that each function is, by its name."""
+    """Returns the attribute of the saved object for each function, by name."""
     found: dict[str, str] = {}
     for name in names:
         attribute = name.replace(".", "_")
@@ -338,7 +349,7 @@ def _attributes(names: Iterable[str]) -> dict[str, str]:
 
 
 def _unfit_traces(function: Subject) -> str:
-    """What in a function's traces a SavedModel cannot name, in words; empty for nothing."""
+    """Describes what a SavedModel cannot represent in a function's traces; empty if nothing."""
     for trace in function.traces:
         concrete = trace.concrete_function
         structures = {
@@ -376,7 +387,7 @@ def _cases(
     serving: Mapping[str, Any],
     held: Held,
 ) -> Iterator[Case]:
-    """What there is to call: the signatures, and then the traces of the saved functions."""
+    """Yields what to verify: the signatures, then the traces of the saved functions."""
     known = {
         id(trace.concrete_function): (trace, f"{name} (trace {trace.number})", function.traces)
         for name, function in chosen.items()
@@ -459,7 +470,7 @@ def _record(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps TensorFlow from naming the folder beside the target, which is gone soon."""
+    """Silences TensorFlow's message with the path of the temporary folder."""
     logger = tf.get_logger()
     level = logger.level
     logger.setLevel("WARNING")

@@ -1,4 +1,4 @@
-"""Inputs to prove a trace with: those of a real call, and some drawn from its signature."""
+"""Inputs to verify a trace with: those of a real call, and random ones for its signature."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from nbfn.functions.traces.sample import Sample
 from nbfn.text import join
 
 SIZES = (2, 1, 3)
-"""Lengths drawn for a dimension that a signature leaves open: one of them odd, one of them 1."""
+"""Sizes drawn for open dimensions; they include 1 and an odd number."""
 
 REAL = "the inputs of a real call"
-"""How a proof names the inputs of a real call."""
+"""Label of the inputs of a real call."""
 
 _OF_SIZE = "drawn inputs of size "
 _SEED = 7
 
 
 def fitting(signature: Any, samples: Iterable[Sample | None]) -> Sample | None:
-    """The first sample that a trace of this signature can be called with."""
+    """Returns the first sample that a trace of this signature accepts."""
     specs = _parts(leaf for leaf in tf.nest.flatten(signature) if isinstance(leaf, tf.TypeSpec))
     for sample in samples:
         if sample is not None and len(sample) == len(specs):
@@ -37,20 +37,21 @@ def _fits(value: np.ndarray, spec: tf.TensorSpec) -> bool:
 
 
 def _parts(leaves: Iterable[Any]) -> list[tf.TensorSpec]:
-    """The tensors that values consist of, such as the values and the rows of a ragged one."""
+    """Returns the specs of the tensors in values, such as values and row splits if ragged."""
     return list(tf.nest.flatten(list(leaves), expand_composites=True))
 
 
 def inputs_of(signature: Any, sample: Sample | None) -> dict[str, Sample]:
-    """Sets of inputs, by what to call them; the real one first.
+    """Returns sets of inputs by label, the real one first.
 
     Args:
         signature: The structured inputs of a trace.
-        sample: What a real call gave, in the order of the trace's inputs.
+        sample: The inputs of a real call, in the order of the trace's inputs.
 
     Returns:
         The tensors of each set, in the order of the trace's inputs. Floats are drawn from [0, 1),
-        integers from the range of the real call's, else {0, 1}; strings are the real call's.
+        integers from the range of the sample or else from {0, 1}; strings are taken from the
+        sample.
     """
     found = {} if sample is None else {REAL: sample}
     specs = tf.nest.flatten(signature)
@@ -69,7 +70,7 @@ def inputs_of(signature: Any, sample: Sample | None) -> dict[str, Sample]:
 
 
 def listed(labels: Sequence[str]) -> str:
-    """The labels of sets of inputs as one text."""
+    """Joins the labels of sets of inputs."""
     sizes = [label.removeprefix(_OF_SIZE) for label in labels if label.startswith(_OF_SIZE)]
     others = [label for label in labels if not label.startswith(_OF_SIZE)]
     if len(sizes) > 1:
@@ -84,7 +85,7 @@ def _is_open(spec: tf.TensorSpec) -> bool:
 def _draw(
     spec: Any, size: int, real: Sequence[np.ndarray | None], random: np.random.Generator
 ) -> list[np.ndarray]:
-    """The tensors of one value."""
+    """Draws the tensors of one value."""
     if isinstance(spec, tf.RaggedTensorSpec):
         values = real[0] if real else None
         return _draw_ragged(spec, size, values, random)
@@ -107,7 +108,7 @@ def _sizes(shape: tf.TensorShape, size: int) -> tuple[int, ...]:
 def _draw_ragged(
     spec: tf.RaggedTensorSpec, size: int, real: Any, random: np.random.Generator
 ) -> list[np.ndarray]:
-    """Rows of one and two entries in turn, on each level."""
+    """Draws a ragged tensor whose rows have one and two entries in turn, on each level."""
     shape = tf.TensorShape([]) if spec.shape.rank is None else spec.shape
     lengths = [None] * (spec.ragged_rank + 1) if shape.rank is None else shape.as_list()
     rows = size if not lengths or lengths[0] is None else lengths[0]

@@ -1,4 +1,4 @@
-"""`preflight`: what would go wrong with an export, found before anything is written."""
+"""`preflight`: finds problems of an export before anything is written."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _PYTHON_CALLS = ("EagerPyFunc", "PyFunc", "PyFuncStateless")
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that an export would meet.
+    """A problem or remark about an export.
 
     Attributes:
         function: The function's name in the model.
-        is_fatal: Whether the export is refused for it.
-        what: What it is.
+        is_fatal: Whether the export is refused because of it.
+        what: What the problem is.
         remedy: What to do about it.
     """
 
@@ -46,7 +46,7 @@ class Problem:
 
 
 class Preflight(tuple[Problem, ...]):
-    """What `preflight` found, the fatal first."""
+    """The results of `preflight`, fatal problems first."""
 
     __slots__ = ()
 
@@ -60,14 +60,14 @@ class Preflight(tuple[Problem, ...]):
 
 
 def preflight(functions: Any = None, *more: Any) -> Preflight:
-    """Finds what would go wrong with an export, each with its remedy. It traces and runs nothing.
+    """Finds what would go wrong in an export, each with a remedy; traces and runs nothing.
 
     Args:
         functions: What to export, as for `export`.
-        *more: More of these.
+        *more: Further items.
 
     Raises:
-        ExportError: If there is nothing to export, or a thing is none that can be exported.
+        ExportError: If there is nothing to export, or an item cannot be exported.
     """
     chosen = subjects([functions, *more] if more else functions, session(), {})
     return _preflight(chosen, {})
@@ -77,7 +77,7 @@ def refuse(chosen: Mapping[str, Subject], specs: Mapping[str, Any]) -> None:
     """Refuses an export that would fail.
 
     Raises:
-        ExportError: Naming every obstacle.
+        ExportError: If there are fatal problems; lists them all.
     """
     found = _preflight(chosen, specs)
     fatal = [each for each in found if each.is_fatal]
@@ -107,10 +107,10 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
         if stale:
             yield noted(
                 f"has read {', '.join(stale)}, which has changed since",
-                "export traces it anew first",
+                "export retraces it first",
             )
     if any(is_spread(trace) for trace in function.traces):
-        return  # It is traced again for one device.
+        return  # The export retraces it for one device.
     serving = [trace for trace in function.traces if trace.serves_calls]
     advice = advice_on_sizes(getattr(function, "python_function", None), serving)
     if advice is not None and not any(_is_open(trace) for trace in serving):
@@ -123,7 +123,7 @@ def _of_function(name: str, function: Subject, has_specs: bool) -> Iterator[Prob
 
 
 def _is_open(trace: Trace) -> bool:
-    """Whether a trace leaves a size of an argument open."""
+    """Returns whether a trace has an argument of open size."""
     shapes = (getattr(leaf, "shape", None) for leaf in trace.key.leaves.values())
     return any(None in shape for shape in shapes if shape is not None)
 

@@ -1,4 +1,4 @@
-"""The process in which exported models are loaded and called, and which always ends."""
+"""The process in which exported models are loaded and called; it always ends."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from nbfn.errors import NbfnError
 from nbfn.sessions.export import replay
 
 START_LIMIT = 600.0
-"""Seconds in which the process must have started, and in which it must have loaded a model."""
+"""Seconds within which the process must start, and load a model."""
 
 Arrays = Mapping[str, np.ndarray]
 
 
 class VerificationError(NbfnError, AssertionError):
-    """An exported model computes something else than the notebook, or cannot be loaded."""
+    """Raised if an exported model computes something else than the notebook or cannot be loaded."""
 
 
 @dataclass
 class ProofCall:
-    """One call to make there.
+    """One call for the process to make.
 
     Attributes:
-        label: Its name for people.
+        label: Name for messages.
         what: The signature, or the function and the number of its trace; see `replay`.
         inputs: The tensors by name, in order.
-        results: What came out, by name; None while it has not ended.
-        is_late: Whether it was ended because it took too long.
+        results: The outputs by name; None if the call has not returned.
+        is_late: Whether it was stopped because it took too long.
     """
 
     label: str
@@ -50,10 +50,10 @@ class ProofCall:
 
 @dataclass
 class Prover:
-    """One process, which is kept for a while for the next export.
+    """A verification process, which is kept for a while for the next export.
 
     Attributes:
-        nbytes: The memory that it had after its last proof.
+        nbytes: Its memory after the last verification.
     """
 
     nbytes: int = 0
@@ -69,15 +69,15 @@ class Prover:
                 **os.environ,
                 "PYTHONPATH": "",
                 "TF_CPP_MIN_LOG_LEVEL": "3",
-                "CUDA_VISIBLE_DEVICES": "-1",  # this process has the memory of the GPUs
+                "CUDA_VISIBLE_DEVICES": "-1",  # the kernel's process occupies the GPUs
             },
             cwd=tempfile.gettempdir(),
-            stdin=subprocess.PIPE,  # its end ends the process, also if this one is killed
+            stdin=subprocess.PIPE,  # the process ends with this pipe, even if the kernel is killed
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
             errors="replace",
-            start_new_session=True,  # an interrupt is for this process, which ends that one
+            start_new_session=True,  # Ctrl-C reaches only the kernel, which then ends the process
         )
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -89,7 +89,7 @@ class Prover:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can prove another model."""
+        """Whether it can verify another model."""
         return self._process.poll() is None
 
     def end(self) -> None:
@@ -103,7 +103,7 @@ class Prover:
             stream.close()
 
     def keep(self, seconds: float) -> None:
-        """Keeps it for the next export of this process; ends it now if it cannot be used again."""
+        """Keeps the process for the next export, or ends it now if it cannot be used again."""
         global _kept
         if seconds <= 0 or self._is_busy or not self.is_alive:
             self.end()
@@ -131,21 +131,21 @@ class Prover:
         tables: Sequence[Any],
         calls: Sequence[ProofCall],
         time_limit: float,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> dict[str, str]:
         """Loads a model and makes calls, each from the saved state.
 
         Args:
             model: Folder of the SavedModel.
-            folder: For files; empty.
+            folder: An empty folder for files.
             tables: The number of each table, and the dtypes of its keys and values.
-            calls: The calls; each gets its results. At one that takes too long the process ends,
-                and no later call has results.
-            time_limit: Seconds that a call may take.
-            tell: Is told what is being done.
+            calls: The calls, whose `results` are set. If one takes too long, the process is killed
+                and later calls get no results.
+            time_limit: Seconds for each call.
+            report: Called with a description of each step.
 
         Returns:
-            A digest of each variable and table as they were loaded.
+            A digest of each variable and table after loading.
 
         Raises:
             VerificationError: If the model cannot be loaded.
@@ -178,7 +178,7 @@ class Prover:
                 break
             if line.startswith(replay.CALLING):
                 running, limit = calls[int(line.removeprefix(replay.CALLING))], time_limit
-                tell(f"calling {running.label} in a fresh process")
+                report(f"calling {running.label} in a fresh process")
             elif line.startswith(replay.FAILED):
                 failure = line.removeprefix(replay.FAILED)[:300]
             elif line.startswith(replay.DONE):
@@ -193,7 +193,7 @@ class Prover:
                 call.results = replay.read(str(folder / f"{number}.out"))
         if not (folder / "state.json").exists():
             raise VerificationError(
-                f"the exported model does not run in a fresh process: {self._said()}"
+                f"the exported model does not run in a fresh process: {self._last_error_line()}"
             )
         found: dict[str, str] = json.loads((folder / "state.json").read_text())
         return found
@@ -207,7 +207,7 @@ class Prover:
             return False
         return True
 
-    def _said(self) -> str:
+    def _last_error_line(self) -> str:
         self._process.kill()
         self._process.wait()
         self._errors.seek(0)
@@ -219,7 +219,7 @@ _lock = threading.Lock()
 
 
 def prover() -> Prover:
-    """A process to prove with: the one that was kept, or a new one."""
+    """Returns the kept process, or a new one."""
     global _kept
     with _lock:
         kept, _kept = _kept, None

@@ -1,14 +1,15 @@
-"""Loads SavedModels and calls their functions, in a process of its own.
+"""Loads SavedModels and calls their functions, in a separate process.
 
-Started as ``python replay.py``, it imports nothing of nbfn, so that it proves that the model stands
-by itself. Each line on its standard input asks for one proof, as JSON: the ``model``, a ``folder``
-for files, the ``tables`` (number and dtypes of each), and the ``calls``, each of a ``signature`` by
-name, or of a ``function`` of the loaded object and the ``number`` of its trace, with the names of
-what it ``writes``. The inputs of a call lie in the folder as ``0.in``, ``1.in`` and so on; what
-comes out is written to ``0.out``: see `write`.
+Started as ``python replay.py``, it imports nothing of nbfn, which proves that the model is
+self-contained. Each line of standard input requests one verification as JSON: the ``model``; a
+``folder`` for files; the ``tables`` (number and dtypes of each); and the ``calls``. Each call is of
+a ``signature`` by name, or of a ``function`` of the loaded object and the ``number`` of its trace,
+and lists the variables and tables that it ``writes``. The inputs of the calls are the files
+``0.in``, ``1.in`` and so on in the folder; the outputs are written to ``0.out`` and so on (see
+`write`).
 
-On its standard output a line says what is being done, and ``done`` that a proof is over. The
-process ends when its standard input does, and so with the process that has started it.
+On standard output, a line announces each step, and ``done`` the end of a verification. The process
+ends when its standard input is closed, and so together with its parent.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ import numpy as np
 import tensorflow as tf
 
 READY, CALLING, FAILED, DONE = "ready", "calling ", "failed ", "done "
-"""What the lines on the standard output begin with."""
+"""Prefixes of the lines on standard output."""
 
 _LENGTH = struct.Struct("<Q")
 _TensorProto = type(tf.make_tensor_proto(0))
 
 
 def write(path: str, arrays: dict[str, Any]) -> None:
-    """Writes tensors by name to a file, which is there only when it is complete."""
+    """Writes tensors by name to a file, which appears only when it is complete."""
     with open(f"{path}.part", "wb") as file:
         for name, value in arrays.items():
             for part in (name.encode(), tf.make_tensor_proto(value).SerializeToString()):
@@ -46,7 +47,7 @@ def write(path: str, arrays: dict[str, Any]) -> None:
 
 
 def read(path: str) -> dict[str, np.ndarray]:
-    """Reads what `write` has written."""
+    """Reads a file of `write`."""
 
     def parts() -> Iterator[bytes]:
         while head := file.read(_LENGTH.size):
@@ -61,13 +62,13 @@ def read(path: str) -> dict[str, np.ndarray]:
 
 
 def array_of(value: Any) -> np.ndarray:
-    """What ``numpy()`` of a tensor gives, as an array."""
-    # A single text is bytes, which NumPy would make an array of fixed width, without its last 0s.
+    """Converts the result of a tensor's ``numpy()`` to an array."""
+    # NumPy would convert bytes to an array of fixed width, and drop trailing zero bytes.
     return np.asarray(value, object if isinstance(value, bytes) else None)
 
 
 def digest(value: Any) -> str:
-    """What two tensors share only if they are the same, bit by bit."""
+    """Returns a digest that is equal only for bitwise equal tensors."""
     array = array_of(value)
     found = hashlib.blake2b(f"{array.dtype.name}{array.shape}".encode(), digest_size=16)
     if array.dtype == object:
@@ -79,10 +80,10 @@ def digest(value: Any) -> str:
 
 
 def entries(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The keys of a lookup table and their values, in the order of the keys.
+    """Returns the keys and values of a lookup table, sorted by key.
 
-    A key that is there more than once is none: a ``DenseHashTable`` fills its buckets with it, and
-    their values are whatever was in the memory.
+    A key that occurs more than once is omitted: it marks the empty buckets of a ``DenseHashTable``,
+    whose values are uninitialised.
     """
     keys, values = _exported(handle, dtypes)
     if not len(keys):
@@ -96,9 +97,9 @@ def entries(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]
 
 
 def _exported(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The keys of a lookup table and their values, as it can import them again.
+    """Returns the keys and values of a lookup table in the order that it can import again.
 
-    The order matters: a ``DenseHashTable`` takes over what it imports as its buckets.
+    A ``DenseHashTable`` uses the order of imported keys as the order of its buckets.
     """
     keys, values = tf.raw_ops.LookupTableExportV2(
         table_handle=handle, Tkeys=tf.as_dtype(dtypes[0]), Tvalues=tf.as_dtype(dtypes[1])
@@ -107,7 +108,7 @@ def _exported(handle: Any, dtypes: Sequence[str]) -> tuple[np.ndarray, np.ndarra
 
 
 class State:
-    """The variables and tables of one model, as they were when it was looked at first.
+    """The variables and tables of a model, with copies of their values when created.
 
     Args:
         variables: The variables.
@@ -137,7 +138,7 @@ class State:
         return [f"//{number}" for number in range(len(self._tables))]
 
     def _held(self, name: str) -> dict[str, np.ndarray]:
-        """What a variable or a table holds now."""
+        """Returns the current values of a variable or table."""
         number = int(name.strip("/"))
         if not name.startswith("//"):
             return {name: self._variables[number].numpy()}
@@ -148,7 +149,7 @@ class State:
         return {name: "".join(map(digest, self._held(name).values())) for name in names}
 
     def changes(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-        """What those (or all) that have changed hold, which then hold again what they did."""
+        """Returns the values of those (or all) that have changed, and restores the copies."""
         looked_at = list(self.before) if names is None else names
         changed = [n for n, now in self._digests(looked_at).items() if now != self.before[n]]
         found = {key: value for name in changed for key, value in self._held(name).items()}
@@ -170,7 +171,7 @@ def call(function: Any, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
     """Calls a concrete function of any structure with its tensors in order.
 
     Returns:
-        The tensors of what it returns in order, by number.
+        The tensors of its results in order, by number.
     """
     given = iter(inputs)
     signature = function.structured_input_signature
@@ -184,7 +185,7 @@ def call(function: Any, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
 
 
 def replay(asked: dict[str, Any]) -> None:
-    """Loads a model, calls what is asked for, each from the saved state, and writes what came."""
+    """Loads a model, makes the requested calls, each from the saved state, and writes results."""
     folder = asked["folder"]
     loaded = tf.saved_model.load(asked["model"])
     handles = [loaded.nbfn_resources[number].resource_handle for number, _ in asked["tables"]]
@@ -210,18 +211,18 @@ def replay(asked: dict[str, Any]) -> None:
         raise RuntimeError("a call has changed what it does not write")
 
 
-def _asked() -> Iterator[dict[str, Any]]:
-    """Each proof that is asked for. The process ends with its standard input, whatever it runs."""
+def _requests() -> Iterator[dict[str, Any]]:
+    """Yields requests; ends the process when standard input is closed, even during a call."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     folder = ""
 
     def listen() -> None:
         held = b""
-        while data := os.read(sys.stdin.fileno(), 65536):  # without the lock of a file
+        while data := os.read(sys.stdin.fileno(), 65536):  # without a buffer's lock
             *whole, held = (held + data).split(b"\n")
             for line in whole:
                 lines.put(line)
-        shutil.rmtree(folder, ignore_errors=True)  # who has asked was killed, and cannot do it
+        shutil.rmtree(folder, ignore_errors=True)  # the parent was killed and cannot do it
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -232,20 +233,20 @@ def _asked() -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Answers until the standard input ends."""
+    """Handles requests until standard input is closed."""
     print(READY, flush=True)  # noqa: T201
-    for asked in _asked():
+    for asked in _requests():
         try:
             replay(asked)
         except Exception as error:
-            said = " ".join((str(error) or type(error).__name__).split())
-            print(f"{FAILED}{said}", flush=True)  # noqa: T201
+            message = " ".join((str(error) or type(error).__name__).split())
+            print(f"{FAILED}{message}", flush=True)  # noqa: T201
         gc.collect()
         print(f"{DONE}{_resident()}", flush=True)  # noqa: T201
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has; 0 where the system does not say."""
+    """Returns the resident memory of this process in bytes; 0 if unknown."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

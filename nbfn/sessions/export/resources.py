@@ -1,4 +1,4 @@
-"""What a model holds besides functions: variables, lookup tables, and the like."""
+"""The variables, lookup tables and other resources that a model holds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nbfn.sessions.export import replay
 
 
 class ExportError(NbfnError, ValueError):
-    """An export was refused, or failed; what was there before is untouched.
+    """Raised if an export is refused or fails; what existed before is untouched.
 
     Attributes:
-        problems: What it was refused for, if `preflight` found it.
+        problems: The problems for which it was refused, if `preflight` found them.
     """
 
     problems: Sequence[Any] = ()
@@ -29,8 +29,8 @@ class Held:
 
     Attributes:
         variables: The variables by name.
-        owners: The objects behind captured resources by name.
-        dtypes: For each table among them: its number, and the dtypes of its keys and values.
+        owners: The objects that own captured resources, by name.
+        dtypes: For each table among the owners: its number, and the dtypes of its keys and values.
     """
 
     variables: Mapping[str, tf.Variable]
@@ -43,7 +43,7 @@ class Held:
         return len(self.dtypes) < len(self.owners)
 
     def state(self) -> replay.State:
-        """What variables and tables hold now."""
+        """Returns the current state of variables and tables."""
         owners = list(self.owners.values())
         handles = [owners[number].resource_handle for number, _ in self.dtypes]
         return replay.State(
@@ -51,7 +51,7 @@ class Held:
         )
 
     def captured_by(self, concrete: Any) -> list[str]:
-        """The variables and tables that a trace captures, as `replay.State` names them."""
+        """Returns the variables and tables that a trace captures, as `replay.State` names them."""
         captured = {id(each) for each in concrete.captured_inputs}
         captured |= {id(each) for each in concrete.graph.variables}
         variables = [
@@ -62,7 +62,7 @@ class Held:
         return variables + [f"//{i}" for i in range(len(self.dtypes))]
 
     def describe(self, key: str) -> str:
-        """A variable or table as `replay.State` names it, in words."""
+        """Describes a variable or table, given as `replay.State` names it."""
         number = int(key.strip("/").split("/")[0])
         if key.startswith("//"):
             return f"table `{list(self.owners)[self.dtypes[number][0]]}`"
@@ -70,7 +70,7 @@ class Held:
 
 
 def held_by(variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]) -> Held:
-    """What a model holds, and which of it are tables whose entries can be read."""
+    """Builds the record of a model's contents, and finds the tables whose entries can be read."""
     found: list[tuple[int, tuple[str, str]]] = []
     for number, owner in enumerate(owners.values()):
         try:
@@ -83,7 +83,7 @@ def held_by(variables: Mapping[str, tf.Variable], owners: Mapping[str, Any]) -> 
 
 
 def owners_of(wanted: Mapping[int, str], functions: Mapping[str, Any]) -> dict[str, Any]:
-    """Finds the trackable object behind each captured resource.
+    """Finds the trackable owner of each captured resource.
 
     Args:
         wanted: Names of the captured handles, by ``id``.
@@ -106,7 +106,7 @@ def owners_of(wanted: Mapping[int, str], functions: Mapping[str, Any]) -> dict[s
     owners: dict[str, Any] = {}
     for handle, name in wanted.items():
         owner, unique = found[handle], name
-        inner = getattr(owner, "_table", None)  # a vocabulary table passes on what it looks up
+        inner = getattr(owner, "_table", None)  # a vocabulary table wraps another one
         if getattr(inner, "resource_handle", None) is getattr(owner, "resource_handle", owner):
             owner = inner
         while unique in owners:

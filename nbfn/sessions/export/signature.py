@@ -1,4 +1,4 @@
-"""A trace as a serving signature: flat, named tensors in and out."""
+"""Converts a trace to a serving signature with flat, named tensors as inputs and outputs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PARTS = {
 
 
 def serving_function(concrete: Any, name: str) -> Any:
-    """A trace as a concrete function with flat, named tensors in and out: itself, if it is one.
+    """Returns a trace as a concrete function with flat, named tensors; unchanged if it is one.
 
     Raises:
-        ExportError: If an input or output has no form in a SavedModel; it names the signature.
+        ExportError: If an input or output has no form in a SavedModel.
     """
     args, kwargs = concrete.structured_input_signature
     outputs = concrete.structured_outputs
@@ -47,21 +47,21 @@ def serving_function(concrete: Any, name: str) -> Any:
 
 
 def input_names(concrete: Any) -> list[str]:
-    """The names of a trace's inputs in its serving function, in the order of its tensors."""
+    """Returns the names of a trace's inputs in its serving function, in their order."""
     _, parts = _inputs(concrete)
     args, kwargs = _filled(concrete, lambda path, _: tuple(parts.get(path, ())))
     return [str(name) for name in tf.nest.flatten((args, kwargs))]
 
 
 def _inputs(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, list[str]]]:
-    """The specifications of all input tensors by name, and the names of each input's tensors."""
+    """Returns the specs of all input tensors by name, and the names of each input's tensors."""
     specs: dict[str, tf.TensorSpec] = {}
     parts: dict[str, list[str]] = {}
     for path, leaf in _input_leaves(concrete):
         if isinstance(leaf, tf.TypeSpec):
             parts[path] = []
             for part, spec in _components(path, leaf):
-                # TensorFlow does not tell an input `X` from `x`.
+                # Names of inputs are compared in lower case: TensorFlow lowercases them.
                 unique = _unique(part, {each.lower() for each in specs}, str.lower)
                 specs[unique] = tf.TensorSpec(spec.shape, spec.dtype, unique)
                 parts[path].append(unique)
@@ -95,12 +95,12 @@ def _flattened(concrete: Any, name: str) -> Any:
                 found[_unique(part, found)] = tensor
         return found
 
-    # The names are the parameters of a function of keywords: TensorFlow changes those of specs.
+    # Keyword parameters keep the names; TensorFlow changes the names of specs.
     return tf_function(serve, autograph=False).get_concrete_function(**specs)
 
 
 def _components(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The tensors, or specifications of tensors, that a value or its specification consists of."""
+    """Yields the tensors, or their specs, that make up a value or its specification."""
     spec = value if isinstance(value, tf.TypeSpec) else tf.type_spec_from_value(value)
     flat = tf.nest.flatten(value, expand_composites=True)
     if isinstance(spec, tf.TensorSpec):
@@ -161,12 +161,12 @@ def _refuse_output(name: str, path: str, value: Any) -> None:
 
 
 def _is_name(path: Any) -> bool:
-    """Whether a SavedModel can have it as a name of a tensor."""
+    """Returns whether a SavedModel can use a value as the name of a tensor."""
     return isinstance(path, str) and path.isidentifier() and path.isascii()
 
 
 def _unique(path: str, taken: Collection[str], fold: Callable[[str], str] = str) -> str:
-    """A name made of a path, with a number if it is taken, folded."""
+    """Makes a name from a path, numbered if the name, after `fold`, is taken."""
     made = path if _is_name(path) else re.sub(r"\W+", "_", path, flags=re.ASCII).strip("_")
     name = base = made or "value"
     count = 1
@@ -179,7 +179,7 @@ def _unique(path: str, taken: Collection[str], fold: Callable[[str], str] = str)
 def _filled(
     concrete: Any, fill: Callable[[str, Any], Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The structured inputs with each leaf replaced, given its path as the key names it."""
+    """Replaces each leaf of the structured inputs by `fill`, called with its path and the leaf."""
     args, kwargs = concrete.structured_input_signature
     names = list(concrete.function_type.parameters)
     filled = tuple(_map(name, arg, fill) for name, arg in zip(names, args, strict=False))
@@ -204,7 +204,7 @@ def _map(path: str, node: Any, fill: Callable[[str, Any], Any]) -> Any:
 
 
 def _output_leaves(outputs: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each leaf of a structure by its name: a key, a field, or ``output_0``."""
+    """Yields each leaf of a structure with its name: a key, a field, or ``output_0``."""
     if outputs is None:
         return
     if isinstance(outputs, Mapping):
@@ -223,9 +223,9 @@ def _output_leaves(outputs: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def specification(concrete: Any) -> tuple[dict[str, tf.TensorSpec], dict[str, tf.TensorSpec]]:
-    """Inputs and outputs of a serving function by name."""
+    """Returns the inputs and outputs of a serving function by name."""
     args, kwargs = concrete.structured_input_signature
-    names = list(concrete.function_type.parameters)  # those of the specs are in lower case
+    names = list(concrete.function_type.parameters)  # TensorFlow lowercases the names in specs
     inputs = dict(zip(names, args, strict=False)) | kwargs
     outputs = concrete.structured_outputs
     if not isinstance(outputs, dict):

@@ -1,4 +1,4 @@
-"""What may be exported, as functions: functions, cells, Keras models, modules."""
+"""Resolves what is to be exported to functions: functions, cells, Keras models, modules."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from nbfn.text import count, shorten
 
 
 def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, Subject]:
-    """The functions to export by their names in the model.
+    """Returns the functions to export by their names in the model.
 
     Args:
-        given: What the user gave: one thing or a list of things; None for all functions of the
-            session that have a trace or an input signature.
+        given: One item or a list of items; None for all functions of the session that have a trace
+            or an input signature.
         here: The session.
-        specs: Inputs by signature, where the user gave specifications.
+        specs: Inputs by signature, where specifications were given.
 
     Raises:
-        ExportError: If there is nothing to export, or a thing is none that can be exported.
+        ExportError: If there is nothing to export, or an item cannot be exported.
     """
     if given is None:
         chosen = dict(_of_session(here))
@@ -55,7 +55,7 @@ def subjects(given: Any, here: Session, specs: Mapping[str, Any]) -> dict[str, S
 
 
 def _of_session(session: Session) -> Iterator[tuple[str, Subject]]:
-    """Each function that can be exported under one name: its own, if it has that among others."""
+    """Yields each function with one name, preferably its own."""
     found: dict[int, tuple[str, Subject]] = {}
     for name, each in session.functions.items():
         is_own = name.rpartition(".")[2] == each.label.rpartition(".")[2]
@@ -67,15 +67,15 @@ def _of_session(session: Session) -> Iterator[tuple[str, Subject]]:
 
 
 def input_signature(subject: Subject) -> Any:
-    """The input signature that a function was defined with; None for none."""
+    """Returns the input signature that a function was defined with, or None."""
     return getattr(saved_form(subject), "input_signature", None)
 
 
 def saved_form(subject: Subject) -> Any:
-    """What a SavedModel tracks of a function: the function that the user has.
+    """Returns the function object that a SavedModel tracks.
 
     Raises:
-        ExportError: If only its observer is left.
+        ExportError: If the function was garbage-collected and only its observer exists.
     """
     if not isinstance(subject, WatchedFunction):
         return subject
@@ -87,7 +87,7 @@ def saved_form(subject: Subject) -> Any:
 def _functions_of(
     thing: Any, named: Mapping[int, str], specs: Mapping[str, Any]
 ) -> Iterator[tuple[str, Subject]]:
-    """The functions that something to export stands for, with their names in the model."""
+    """Yields the functions of an item to export, with their names in the model."""
     name = named.get(id(thing))
     if isinstance(thing, TracedCell):
         yield from _functions_of(_whole(thing), named, specs)
@@ -145,7 +145,7 @@ def _whole(cell: TracedCell) -> TracedFunction:
 
 
 def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
-    """A function that calls a Keras model for inference, for the inputs that it was built for."""
+    """Returns a function that calls a Keras model for inference with the inputs of its build."""
     inputs = (getattr(model, "inputs", None) if model.built else None) or ()
     if not inputs and not has_specs:
         raise ExportError(
@@ -172,7 +172,7 @@ def _of_model(model: Any, label: str, has_specs: bool) -> TracedFunction:
 
 
 def _unlisted(python_function: Any, label: str) -> TracedFunction:
-    """A function for the export only, which no list shows."""
+    """Returns a function for an export only, which is not listed."""
     made: TracedFunction = function(python_function)
     made.recorder.name = label
     delist(made)
@@ -184,7 +184,7 @@ def _word(label: str) -> str:
 
 
 def named_specs(each: Any) -> Sequence[Any] | Mapping[str, Any] | None:
-    """Specifications that stand for a signature, as arguments; None if it is something else."""
+    """Returns specifications as arguments; None if a value is something else."""
     if isinstance(each, tf.TypeSpec):
         return [each]
     if isinstance(each, Mapping) and each and all(_is_specs(part) for part in each.values()):

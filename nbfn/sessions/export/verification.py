@@ -1,4 +1,4 @@
-"""Proof that an exported model computes what the notebook computes."""
+"""Verifies that an exported model computes what the notebook computes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ABSOLUTE_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Verification:
-    """What was compared for one signature, or for one trace that can be called after loading.
+    """The verification of one signature, or of one trace that can be called after loading.
 
     Attributes:
         signature: Its name.
-        status: ``"equal"``, ``"shapes"`` (it draws random numbers from hidden state, so that of its
-            outputs only shapes and dtypes can be compared), or ``"skipped"``: not proven.
-        detail: What was compared and how close it is; or why nothing was.
+        status: ``"equal"``; ``"shapes"`` if it draws random numbers from hidden state, so that only
+            shapes and dtypes of outputs can be compared; or ``"skipped"`` if it was not verified.
+        detail: What was compared and how close it is, or why nothing was.
     """
 
     signature: str
@@ -47,17 +47,17 @@ class Verification:
 
 @dataclass
 class Case:
-    """One signature or trace to prove.
+    """One signature or trace to verify.
 
     Attributes:
-        name: For people.
+        name: Name for messages.
         concrete: The notebook's concrete function.
         what: What the other process calls; see `replay`.
         names: The names of the inputs, in the order of the tensors; None for a trace.
-        inputs: Sets of inputs by what to call them; a signature and its trace share the dict.
+        inputs: Sets of inputs by label; a signature and its trace share the dict.
         writes: The variables and tables that it may change, as `replay.State` names them.
         unfit: Why it cannot be called; None if it can.
-        compared: The inputs with which both have computed the same.
+        compared: Labels of the inputs with which both results were equal.
         notes: The inputs with which it was not compared, and why.
         worst: The largest difference between numbers that count as equal.
     """
@@ -74,10 +74,10 @@ class Case:
     worst: float = 0.0
 
     def call(self, values: Sample) -> Arrays:
-        """Calls it here.
+        """Calls the function in this process.
 
         Raises:
-            Exception: Whatever the call raises.
+            Exception: Any error of the call.
         """
         if self.names is None:
             return replay.call(self.concrete, values)
@@ -88,7 +88,7 @@ class Case:
         return {name: value.numpy() for name, value in outputs.items()}
 
     def verdict(self) -> Verification:
-        """How it has come out."""
+        """Returns the result of the verification."""
         random = _tensorflow.stateful_random_operations(self.concrete.graph)
         more = f"; not with {join(self.notes)}" if self.notes else ""
         if self.unfit is not None or not self.compared:
@@ -110,7 +110,7 @@ def case_of(
     inputs: dict[str, Sample],
     held: Held,
 ) -> Case:
-    """What is to be proven of one signature or trace."""
+    """Builds the case of one signature or trace."""
     case = Case(name, concrete, what, names, inputs)
     if _tensorflow.writes(concrete.graph):
         case.writes = held.captured_by(concrete)
@@ -135,19 +135,19 @@ def verify(
 ) -> tuple[list[Verification], Prover]:
     """Loads a model in another process and compares it with the notebook.
 
-    Each case is called first there, because that process can always be ended, and only then here.
-    The notebook's variables and tables are as before when this returns.
+    Each case is called in the other process first, which can always be killed, and only then here.
+    The notebook's variables and tables keep their values.
 
     Args:
         model: Folder of the SavedModel.
         cases: What to call.
         held: The variables and tables of the model.
         process: The process.
-        work: Is told what is being done; verification takes two of its steps.
-        time_limit: Seconds that a call may take; one that takes longer is stopped and skipped.
+        work: The registered work, whose progress is updated by two steps.
+        time_limit: Seconds for each call; one that takes longer is stopped and skipped.
 
     Returns:
-        What was compared; and the process, which is another one if a call did not end.
+        The results; and the process, which is another one if a call was stopped.
 
     Raises:
         VerificationError: If the model cannot be loaded, or an output or variable differs.
@@ -162,7 +162,7 @@ def verify(
     ]
     waiting = calls
 
-    def tell(step: str) -> None:
+    def report(step: str) -> None:
         work.step = step
 
     is_first = True
@@ -172,7 +172,7 @@ def verify(
             process = prover()
         with tempfile.TemporaryDirectory(prefix="nbfn-verify-") as folder:
             asked = [call for _, _, call in waiting]
-            there = process.prove(model, Path(folder), held.dtypes, asked, time_limit, tell)
+            there = process.prove(model, Path(folder), held.dtypes, asked, time_limit, report)
         if is_first:
             _compare_state(held, state.before, there)
         late = {id(case.inputs): label for case, label, call in calls if call.is_late}
@@ -194,9 +194,9 @@ def verify(
 
 
 def _is_worth_a_call(label: str, late: str | None) -> bool:
-    """Whether to try some inputs after others with which the same call did not end.
+    """Returns whether to try inputs after the same case did not return for others.
 
-    Drawn inputs would hardly end either. Those of a real call have ended once, in the notebook.
+    After drawn inputs only those of a real call are tried, which returned in the notebook.
     """
     return late is None or label == REAL != late
 
@@ -219,7 +219,7 @@ def _compare_state(held: Held, here: Mapping[str, str], there: Mapping[str, str]
 def _call_here(
     case: Case, label: str, call: ProofCall, held: Held, state: replay.State, time_limit: float
 ) -> None:
-    """Makes one call here too, and compares."""
+    """Makes one call in this process, and compares the results."""
     there = call.results
     if there is None:
         if call.is_late:
@@ -227,7 +227,7 @@ def _call_here(
         return
     error = str(there["/error"]) if "/error" in there else None
     try:
-        with _put_back(state, case.writes) as changes:
+        with _restoring(state, case.writes) as changes:
             outputs = _run_here(case, case.inputs[label], time_limit)
             expected = {**outputs, **changes()}
     except TimeoutError:
@@ -253,20 +253,20 @@ def _call_here(
 
 
 @contextmanager
-def _put_back(state: replay.State, names: Sequence[str]) -> Iterator[Any]:
-    """Gives variables and tables back what they held; gives a function that tells the changes."""
-    told: dict[str, np.ndarray] | None = None
+def _restoring(state: replay.State, names: Sequence[str]) -> Iterator[Any]:
+    """Restores variables and tables at the end; yields a function that returns the changes."""
+    changed: dict[str, np.ndarray] | None = None
 
     def changes() -> dict[str, np.ndarray]:
-        nonlocal told
+        nonlocal changed
         with uninterrupted():
-            told = state.changes(names)
-        return told
+            changed = state.changes(names)
+        return changed
 
     try:
         yield changes
     finally:
-        if told is None:
+        if changed is None:
             changes()
 
 
@@ -320,7 +320,7 @@ def _difference(name: str, what: str, here: np.ndarray, there: np.ndarray) -> fl
 
 
 def _is_finite(value: np.ndarray) -> bool:
-    """Whether there is no NaN and no infinity, which need not come out the same twice."""
+    """Returns whether there is no NaN and no infinity, which may differ between equal runs."""
     return np.asarray(value).dtype.kind not in "fc" or bool(np.isfinite(value).all())
 
 
@@ -332,11 +332,11 @@ def compare_files(
     Args:
         model: Folder of the SavedModel.
         root: The object that was saved.
-        functions: The notebook's traces; those that are in the model are compared.
-        signatures: The traces of the signatures, which must be there.
+        functions: The notebook's traces; those in the model are compared.
+        signatures: The traces of the signatures, which must be in the model.
 
     Returns:
-        What was compared, in words.
+        What was compared, as text.
 
     Raises:
         VerificationError: If something differs, or the files cannot be read.
@@ -344,7 +344,7 @@ def compare_files(
     try:
         saved = _tensorflow.SavedModel(model)
         is_as_written = _tensorflow.is_as_written(model)
-    except Exception as error:  # of protobuf, which tells of broken files in many ways
+    except Exception as error:  # protobuf raises various errors for broken files
         raise VerificationError(f"the exported model cannot be read: {error}") from None
     compared = 0
     present = [

@@ -1,1 +1,1 @@
-"""What ran when in a notebook, and where the time went."""
+"""The runs of a notebook's cells, and where their time went."""

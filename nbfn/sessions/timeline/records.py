@@ -1,4 +1,4 @@
-"""Records of the protocol, made of what has their fields; and those of the runs of cells."""
+"""Builds protocol records from objects with the same fields, and the rows of runs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from nbfn import protocol
 from nbfn.sessions.timeline.runs import Run
 
 _DIGITS = 6
-"""Microseconds, so that a row stays short."""
+"""Digits after the decimal point: microseconds, which keeps rows short."""
 
 _Record = TypeVar("_Record", bound=protocol.Record)
 
 
 def record_of(kind: type[_Record], source: Any, **given: Any) -> _Record:
-    """A record of what an object has under the names of its fields, unless they are given."""
+    """Returns a record of an object's attributes named as its fields; `given` takes precedence."""
     own = {name: getattr(source, name) for name in kind.model_fields if name not in given}
     return kind(**own, **given)
 
 
 def run_record(run: Run) -> protocol.RunRecord:
-    """The row of a run."""
+    """Returns the row of a run."""
     cell = protocol.Cell(id=run.cell.id, execution_count=run.cell.execution_count)
     devices = {name: [held, peak] for name, (held, peak) in (run.devices or {}).items()} or None
     row = record_of(protocol.RunRecord, run, cell=cell, running=run.is_running, devices=devices)

@@ -1,7 +1,7 @@
-"""The runs of a notebook's cells: when each was, and what it has spent on what.
+"""The runs of a notebook's cells: when each ran, and where its time went.
 
-This is plain Python, as cells run before TensorFlow is imported, too. Nothing of the user's is kept
-but the cells' ids and numbers.
+This is plain Python, because cells also run before TensorFlow is imported. Of a cell, only its id
+and execution count are kept.
 """
 
 from __future__ import annotations
@@ -19,31 +19,30 @@ from nbfn.site import Cell
 from nbfn.spent import spent_here, spent_in_all
 
 MAX_RUNS = 240
-"""So many rows stand for all runs of a session, however long it lasts."""
+"""Maximum number of rows for all runs of a session."""
 
 NEWEST = 160
-"""So many of them, the newest, are single runs; older ones may be merged."""
+"""Number of newest runs that are never merged."""
 
 DELAY = 1.0
-"""Seconds after which a run is told of before it has ended, and after which it is told of again."""
+"""Seconds after which a running cell is reported, and between later reports."""
 
 Seen = Literal["trace", "run", "unnoted"]
-"""What a thread was seen to do: to trace, to run a graph, or to run one of a function that notes
-nothing, because nbfn did not make it."""
+"""What a thread was observed to do: trace, run a graph, or run a graph of a function that is not
+recorded because nbfn did not make it."""
 
 Ending = Literal["done", "failed", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of a cell, or several in a row, with the fields of `protocol.RunRecord`.
+    """A run of a cell, or several successive runs merged, with the fields of `protocol.RunRecord`.
 
-    But `running` is what calls of traces took, so far as functions note it themselves, and
-    `sampled` how much more was seen to go into graphs of other functions, by looking ten times a
-    second; `is_running` says whether the run goes on. `elsewhere` is no part of `seconds`. Calls
-    and traces are those of all threads, calls the outermost ones; of functions that are not
-    watched, hits are not seen. `copied_nbytes` has what is known. Devices on which TensorFlow does
-    not count are left out.
+    Three fields differ. `running` is the time in calls of recorded functions. `sampled` is the
+    additional time in graphs of other functions, found by sampling ten times a second. `is_running`
+    is true while the run goes on. `elsewhere` is not part of `seconds`. `calls` and `traces` count
+    all threads; `calls` counts outermost calls only, and no hits of functions that are not watched.
+    `copied_nbytes` counts copies of known size. `devices` has those that TensorFlow counts.
     """
 
     id: str
@@ -78,7 +77,7 @@ class Run:
 
     @property
     def python(self) -> float:
-        """Seconds in everything that is neither tracing nor a graph."""
+        """Seconds in neither tracing nor graphs."""
         return max(self.seconds - self.tracing - self.graph, 0.0)
 
 
@@ -89,7 +88,7 @@ _ADDED = (
 
 
 def together(first: Run, then: Run) -> Run:
-    """Two neighbours as one."""
+    """Returns two successive runs merged into one."""
     longest = max(first, then, key=lambda each: each.longest)
     return replace(
         longest,
@@ -107,7 +106,7 @@ def together(first: Run, then: Run) -> Run:
 
 
 def _most(*all_of: dict[str, tuple[int, int]] | None) -> dict[str, tuple[int, int]] | None:
-    """The most that each device had at the end of several runs."""
+    """Returns the maximum, over several runs, of what each device held at their ends."""
     found: dict[str, tuple[int, int]] = {}
     for devices in all_of:
         for name, (held, peak) in (devices or {}).items():
@@ -117,10 +116,10 @@ def _most(*all_of: dict[str, tuple[int, int]] | None) -> dict[str, tuple[int, in
 
 
 def merged(runs: Iterable[Run], most: int, newest: int = 0) -> list[Run]:
-    """The runs, oldest first, as no more than `most`; so many of the newest stay as they are.
+    """Merges successive runs until at most `most` are left; keeps the `newest` runs as they are.
 
-    Time and again the two neighbours that span least are made one. So what took long, and what is
-    long ago from anything else, stays apart.
+    Each step merges the two neighbours that together span the least time. So long runs, and runs
+    after long pauses, stay separate.
     """
     found = list(runs)
     while len(found) > max(most, newest + 1):
@@ -130,7 +129,7 @@ def merged(runs: Iterable[Run], most: int, newest: int = 0) -> list[Run]:
 
 
 class _Meter:
-    """Measures a run while it goes on; made on the thread of the cell."""
+    """Measures a run while it goes on; created on the thread of the cell."""
 
     def __init__(self, id: str, cell: Cell) -> None:
         self._id = id
@@ -144,19 +143,19 @@ class _Meter:
         self._started = self._looked = time.perf_counter()
 
     def look(self, seen: Seen | None) -> float:
-        """Notes what the thread was seen to do; returns for how long the run has gone on."""
+        """Adds a sample of what the thread does; returns the seconds since the run began."""
         now = time.perf_counter()
         self._seen[seen] += now - self._looked  # type: ignore[assignment]
         self._looked = now
         return now - self._started
 
     def run(self, ending: Ending | None = None, segments: str | None = None) -> Run:
-        """The run up to now; with what is under way, as far as it has been seen, if it goes on."""
+        """Returns the run up to now; unfinished calls count with their sampled time."""
         seconds = time.perf_counter() - self._started
         own, every = self._own.since(self._before), spent_in_all().since(self._all)
         others = every.since(own)
-        # TensorFlow counts all graphs that are built, also those of tf.data and of functions that
-        # nbfn has not made; of nbfn's own the time is known by thread.
+        # TensorFlow counts the time of all graphs, including those of tf.data and of functions that
+        # nbfn did not make, but not by thread; the time of nbfn's own functions is known by thread.
         tracing = max(own.tracing, _building_seconds() - self._building - others.tracing)
         running = own.running
         if ending is None:
@@ -186,20 +185,21 @@ class _Meter:
             is_running=ending is None,
             segments=segments,
             memory=process_memory(),
-            # Of a run that goes on another thread asks, which leaves TensorFlow alone.
+            # The devices of an unfinished run are omitted: it is read on a thread that must not
+            # call TensorFlow.
             devices=None if ending is None else device_memory(),
         )
 
 
 def process_memory() -> int | None:
-    """Bytes that this process holds in memory; None where nobody says."""
-    # Every kernel has imported it; another thread may be importing it just now.
+    """Returns the resident memory of this process in bytes; None if unknown."""
+    # Not imported here, because the main thread may be importing it; ipykernel has imported psutil.
     process = getattr(sys.modules.get("psutil"), "Process", None)
     return None if process is None else int(process().memory_info().rss)
 
 
 def device_memory() -> dict[str, tuple[int, int]] | None:
-    """What TensorFlow has on each device on which it counts, and the most until now, in bytes."""
+    """Returns the current and peak bytes of each device where TensorFlow counts them."""
     read = getattr(sys.modules.get("nbfn._tensorflow"), "memory_of_devices", None)
     return (read() if read is not None else None) or None
 
@@ -208,41 +208,41 @@ class Runs:
     """The runs of a kernel's cells, oldest first, in a bounded number of rows.
 
     Attributes:
-        changed: Grows with every change.
+        changed: Incremented on each change.
     """
 
     def __init__(self) -> None:
         self.changed = 0
         self._rows: list[Run] = []
         self._meter: _Meter | None = None
-        self._told = 0.0
+        self._reported = 0.0
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
 
     def rows(self) -> tuple[Run, ...]:
-        """The rows; one that has not changed is the same object as before."""
+        """Returns the rows; an unchanged row is the same object as before."""
         with self._lock:
             return tuple(self._rows)
 
     def begin(self, cell: Cell) -> None:
-        """A cell begins to run on this thread. What it runs within itself is a part of it."""
-        self._meter, self._told = _Meter(f"run-{next(self._ids)}", cell), 0.0
+        """Records that a cell begins on this thread. Cells that it runs itself are part of it."""
+        self._meter, self._reported = _Meter(f"run-{next(self._ids)}", cell), 0.0
 
     def look(self, seen: Seen | None) -> None:
-        """Notes what the cell was seen to do just now, from another thread."""
+        """Records a sample of what the cell does, taken on another thread."""
         meter = self._meter
         if meter is None:
             return
-        gone = meter.look(seen)
-        if gone >= self._told + DELAY:
-            self._told = gone
+        elapsed = meter.look(seen)
+        if elapsed >= self._reported + DELAY:
+            self._reported = elapsed
             run = meter.run()
             with self._lock:
-                if self._meter is meter:  # and has not ended meanwhile
+                if self._meter is meter:  # it has not ended in the meantime
                     self._put(run)
 
     def end(self, ending: Ending) -> None:
-        """The cell has ended."""
+        """Records that the cell has ended."""
         meter, self._meter = self._meter, None
         if meter is not None:
             run = meter.run(ending, _segments_of(meter._cell))
@@ -250,7 +250,7 @@ class Runs:
                 self._put(run)
 
     def clear(self) -> None:
-        """Forgets all runs."""
+        """Removes all runs."""
         with self._lock:
             self._meter, self._rows = None, []
             self.changed += 1
@@ -264,13 +264,13 @@ class Runs:
 
 
 def _building_seconds() -> float:
-    """What TensorFlow has spent on building graphs; it begins at 0 when it is imported."""
+    """Returns the seconds that TensorFlow has spent on building graphs in this process."""
     count = getattr(sys.modules.get("nbfn._tensorflow"), "building_seconds", None)
     return (count() or 0.0) if count is not None else 0.0
 
 
 def _segments_of(cell: Cell) -> str | None:
-    """What ran in graphs of a cell in segments, in words; None for other cells."""
+    """Returns the report of a cell in segments as text; None for other cells."""
     live = getattr(sys.modules.get("nbfn.functions.segments.cell"), "live_cells", None)
     found = [each for each in live() if each.place == cell] if live is not None else []
     return str(found[-1].report) if found else None

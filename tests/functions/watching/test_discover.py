@@ -189,7 +189,7 @@ def test_without_tensorflows_callbacks_only_watched_functions_are_seen(monkeypat
     _tensorflow.off_trace(watching._traced)
     monkeypatch.setattr("nbfn._tensorflow.tracing.foreign_functions._transform", None)
     _tensorflow.degraded.cache_clear()
-    with pytest.warns(nbfn.NbfnWarning, match="functions that it was not told to watch"):
+    with pytest.warns(nbfn.NbfnWarning, match="functions that are not watched by name"):
         assert not watching.discover()
     watching.stop_discovering()
     f = tf.function(lambda x: x + 1)

@@ -213,7 +213,7 @@ def test_a_tensor_as_a_seed_beside_any_global_seed(refused, run, seed: int) -> N
         (
             "handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[])\n"
             "tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)",
-            "line 2: a variable that the trace captured is gone",
+            "line 2: a variable that the trace captured was deleted",
         ),
         ("x @ w", "line 1: `x` is float32[2], `w` is float32[3, 3]"),
     ],

@@ -237,7 +237,7 @@ def test_the_fresh_process_ends_with_the_one_that_started_it(exporting) -> None:
 def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the fresh process claim that the call has ended."""
 
-    def prove(self, model, folder, tables, calls, time_limit, tell):
+    def prove(self, model, folder, tables, calls, time_limit, report):
         for call in calls:
             name = "output_0" if "signature" in call.what else "0"
             call.results = {name: np.float32(2.0)}
@@ -289,7 +289,7 @@ def test_variables_are_put_back_though_an_interrupt_comes_meanwhile(monkeypatch)
     put_back.append(tf.constant(1.0))
 
     def change() -> None:
-        with verification._put_back(state, state.all_variables):
+        with verification._restoring(state, state.all_variables):
             for variable in variables:
                 variable.assign(9.0)
 
