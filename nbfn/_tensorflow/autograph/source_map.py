@@ -126,5 +126,5 @@ def _conversions() -> Iterator[Any]:
 
 
 def raised_in_python(error: BaseException) -> bool:
-    """Returns whether code that AutoGraph converted has raised an error; False if it cannot tell."""
+    """Returns whether code that AutoGraph converted has raised an error."""
     return hasattr(error, "ag_error_metadata")
