@@ -99,9 +99,21 @@ def retraces_of(rows: protocol.State, id: str) -> list[protocol.RetraceRecord]:
 def captures_of(
     rows: protocol.State, traces: Iterable[protocol.TraceRecord]
 ) -> list[protocol.VariableRecord]:
-    """What some traces captured, each thing once."""
-    ids = dict.fromkeys(id for trace in traces for id in trace.captures)
-    return [rows.variables[id] for id in ids if id in rows.variables]
+    """Returns what some traces captured, each thing once: of those with one name the newest.
+
+    An older trace may have captured the variables of a model that was made again since.
+    """
+    found: dict[str, protocol.VariableRecord] = {}
+    for trace in sorted(traces, key=lambda each: each.time, reverse=True):
+        newer = {_name_in_trace(row) for row in found.values()}
+        own = {id: rows.variables[id] for id in trace.captures if id in rows.variables}
+        found |= {id: row for id, row in own.items() if _name_in_trace(row) not in newer}
+    return list(found.values())
+
+
+def _name_in_trace(row: protocol.VariableRecord) -> str:
+    """Returns the name that a variable had when it was traced, if another has that name now."""
+    return row.name.rpartition(".captures/")[2]
 
 
 def traces_table(traces: Sequence[protocol.TraceRecord], total: int | None = None) -> Table:

@@ -104,12 +104,12 @@ class RanCell:
 class CellLog:
     """The last run of each cell.
 
-    A cell is identified by its id; without ids, as in a terminal, each run counts as a cell.
+    A cell is identified by its id, or by its text where there are no ids, as in a terminal.
     """
 
     def __init__(self) -> None:
-        self._cells: dict[str | int | None, RanCell] = {}
-        self._begun: dict[str | int | None, tuple[_Reading, Fingerprints]] = {}
+        self._cells: dict[str, RanCell] = {}
+        self._begun: dict[str, tuple[_Reading, Fingerprints]] = {}
         self._givers: dict[str, RanCell] | None = None
         self._number = 0
 
@@ -123,18 +123,18 @@ class CellLog:
         """
         code = cell_code(text)
         if code is not None and not code.shows:
-            last = self._cells.get(_key(cell))
+            last = self._cells.get(_key(cell, text))
             is_same = last is not None and last.code is code
             reading = last.reading if last and is_same else _Reading(code, namespace)
-            self._begun[_key(cell)] = reading, _look(reading) or {}
+            self._begun[_key(cell, text)] = reading, _look(reading) or {}
 
     def note(self, cell: Cell, text: str, namespace: dict[str, Any]) -> None:
         """Records that a cell has run, successfully or not; arguments as in `begin`."""
-        begun = self._begun.pop(_key(cell), None)
+        begun = self._begun.pop(_key(cell, text), None)
         code = cell_code(text)
         if code is None:
             return
-        last = self._cells.pop(_key(cell), None)
+        last = self._cells.pop(_key(cell, text), None)
         reading, before = begun or (_Reading(code, namespace), {})
         reading.follow(namespace)
         read = {} if code.shows else _look(reading) or {}
@@ -146,7 +146,7 @@ class CellLog:
         module = namespace.get("__name__", "")
         found = (_NAME.match(source.route) for source in read if source.kind == "global")
         names = code.reads.union(each[2] for each in found if each and each[1] == module)
-        self._cells[_key(cell)] = RanCell(cell, self._number, code, reading, read, changed, names)
+        self._cells[_key(cell, text)] = RanCell(cell, self._number, code, reading, read, changed, names)
         self._givers = None
         if len(self._cells) > MAX_CELLS:
             del self._cells[next(iter(self._cells))]
@@ -233,8 +233,8 @@ def _root(source: Source) -> str:
     return "" if found is None else found[2]
 
 
-def _key(cell: Cell) -> str | int | None:
-    return cell.id or cell.execution_count
+def _key(cell: Cell, text: str) -> str:
+    return cell.id or text
 
 
 _NAME = re.compile(r"([\w.]*):(\w+)")
