@@ -26,7 +26,14 @@ def trace(number: int, *captures: str) -> protocol.TraceRecord:
 
 def variable(id: str, name: str) -> protocol.VariableRecord:
     return protocol.VariableRecord(
-        id=id, name=name, kind="variable", dtype="float32", device="CPU:0", trainable=True
+        id=id,
+        name=name,
+        kind="variable",
+        shape=[2],
+        dtype="float32",
+        device="CPU:0",
+        nbytes=8,
+        trainable=True,
     )
 
 
