@@ -20,6 +20,7 @@ def run_collecting(call: Callable[[], Any]) -> tuple[Any, Any]:
     if not all(hasattr(collector, name) for name in needed):
         degraded("on which device operations run")
         return call(), None
+    _drop_dead_servers(collector)
     collector.enable_graph_collection()
     collector.enable_run_metadata()
     try:
@@ -28,3 +29,29 @@ def run_collecting(call: Callable[[], Any]) -> tuple[Any, Any]:
     finally:
         collector.disable_run_metadata()
         collector.disable_graph_collection()
+
+
+def _drop_dead_servers(context: Any) -> None:
+    """Removes servers that no longer answer from the cluster that the process is connected to.
+
+    Metadata are collected from all of them, so that a single dead one fails every collection (seen
+    with TensorFlow 2.21). Local work, and work on the other servers, continues.
+    """
+    known = getattr(context, "_server_def", None)
+    if known is None or not all(map(context.__class__.__dict__.get, _OF_CLUSTERS)):
+        return
+    left = type(known)()
+    left.CopyFrom(known)
+    for job in list(left.cluster.job):
+        if job.name == known.job_name:
+            continue
+        for task in list(job.tasks):
+            if not context.check_alive(f"/job:{job.name}/replica:0/task:{task}"):
+                del job.tasks[task]
+        if not job.tasks:
+            left.cluster.job.remove(job)
+    if left != known:
+        context.update_server_def(left)
+
+
+_OF_CLUSTERS = ("check_alive", "update_server_def")

@@ -5,8 +5,8 @@ RFC "Functions, not Sessions", section "Captured state".
 
 from __future__ import annotations
 
-import functools
 import itertools
+import math
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -183,10 +183,8 @@ def _own_name(target: Any, kind: str) -> str:
     return f"unnamed {kind}"
 
 
-@functools.lru_cache(maxsize=1000)
 def nbytes_of(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
-    """Size of a tensor in bytes; None where its shape is not static, or its dtype has no size."""
-    number = shape.num_elements()
-    if number is None or dtype in (tf.string, tf.resource, tf.variant):
+    """Returns the bytes of a tensor; None if its shape is not static, or its dtype has no size."""
+    if not shape.is_fully_defined() or dtype in (tf.string, tf.resource, tf.variant):
         return None
-    return int(number * dtype.size)
+    return int(math.prod(shape) * dtype.size)

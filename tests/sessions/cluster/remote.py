@@ -67,6 +67,9 @@ found["dead"] = [error_of(remotely, x) for _ in range(2)]
 with tf.device("/job:worker/task:0"):
     found["other"] = square(x).numpy().tolist()
 found["local"] = [square(x).numpy().tolist(), kept.numpy().tolist()]
+found["placed_after"] = square.run(x).placement.devices
+with tf.device("/job:worker/task:0"):
+    found["other_after"] = square(x).numpy().tolist()
 found["session"] = sorted(nbfn.session().variables)
 sys.stdout.write(json.dumps(found) + "\n")
 sys.stdout.flush()

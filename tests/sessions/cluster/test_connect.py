@@ -101,6 +101,8 @@ def test_a_worker_that_dies_is_an_error_and_the_rest_goes_on(found: dict[str, An
     assert found["seconds"] < 60
     assert found["other"] == [[3.0] * 3] * 3
     assert found["local"] == [[[3.0] * 3] * 3, [1.0, 2.0]]
+    assert found["placed_after"] == {"CPU:0": 1}
+    assert found["other_after"] == [[3.0] * 3] * 3
     assert "kept" in found["session"]
 
 
