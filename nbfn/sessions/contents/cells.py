@@ -146,7 +146,9 @@ class CellLog:
         module = namespace.get("__name__", "")
         found = (_NAME.match(source.route) for source in read if source.kind == "global")
         names = code.reads.union(each[2] for each in found if each and each[1] == module)
-        self._cells[_key(cell, text)] = RanCell(cell, self._number, code, reading, read, changed, names)
+        self._cells[_key(cell, text)] = RanCell(
+            cell, self._number, code, reading, read, changed, names
+        )
         self._givers = None
         if len(self._cells) > MAX_CELLS:
             del self._cells[next(iter(self._cells))]
