@@ -171,7 +171,7 @@ class Segment:
             for trace in traced.traces:
                 if trace not in self._recipes:
                     traced.evict(trace)
-            traced.let_go(has_traced=True)
+            traced.evict_unusable(has_traced=True)
 
     def _trace(
         self, traced: TracedFunction, arguments: Mapping[str, Any], after: Mapping[str, Any]
@@ -187,7 +187,7 @@ class Segment:
                 traced.evict(known)
             try:
                 with _quietly() as printed:
-                    trace = traced.trace_served(given, self._of_numbers(traced, given))
+                    trace = traced.trace_eager_call(given, self._of_numbers(traced, given))
                 is_made = True
             except NbfnError:
                 raise

@@ -216,7 +216,7 @@ class WatchedFunction(RecordView):
         trace = self._tally.traces.get(id(concrete))
         self._tally.called(trace, 0.0, hit=True)
         if trace is not None and trace.state.fingerprints:
-            self._tally.staleness.tell(self.label, trace, None, _NO_RETRACE)
+            self._tally.staleness.report(self.label, trace, None, _NO_RETRACE)
 
     def missed(self, function_type: Any, call: bool) -> None:
         """A look-up found nothing."""
@@ -286,7 +286,7 @@ class WatchedFunction(RecordView):
         return Called(None, None, site, key.parameters, _UNNAMED)
 
     def _creates_variables(self, function: Any, others: Sequence[Trace], key: Any) -> bool:
-        """Whether this is the second trace of the first call, which created variables."""
+        """Returns whether this is the second trace of the first call, which created variables."""
         return (
             len(others) == 1
             and others[0].cause.code == "first_trace"
