@@ -217,7 +217,7 @@ class Guards:
             return None
 
     def hold(self, known: ObjectGuards) -> bool:
-        """Whether the guards of some objects still hold; `state` has been asked before."""
+        """Returns whether the guards of some objects still hold; `state` has been asked before."""
         try:
             return known.serves(self._own)
         except Exception:  # the ordinary way tells

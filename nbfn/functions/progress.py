@@ -183,7 +183,7 @@ def _is_symbolic(known: Any) -> bool:
 
 
 def _is_other_replica() -> bool:
-    """Whether this is traced for a replica that is not the first; one of them counts."""
+    """Returns whether this is traced for a replica that is not the first; one of them counts."""
     replica = tf.distribute.get_replica_context()
     number = 0 if replica is None else replica.replica_id_in_sync_group
     known = tf.get_static_value(number) if tf.is_tensor(number) else number

@@ -46,7 +46,7 @@ class GuardedState:
         return changed_roots(other._guarded(self.fingerprints), self._guarded(other.fingerprints))
 
     def is_replaced(self, now: GuardedState) -> bool:
-        """Whether code that was read has been written anew, and is other code now."""
+        """Returns whether code that was read has been written anew, and is other code now."""
         return any(
             known.is_gone is not None
             and now.fingerprints.get(source, known) != known

@@ -195,7 +195,7 @@ def _put_into(value: Any, saved: Mapping[str, Any]) -> None:
 
 
 def _is_tracking(name: str) -> bool:
-    """Whether TensorFlow or Keras keep their own books in this attribute."""
+    """Returns whether TensorFlow or Keras keep their own books in this attribute."""
     return name.startswith(("_self_", "_tf_", "_keras_", "_obj_reference", "_tracker"))
 
 

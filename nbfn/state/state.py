@@ -65,7 +65,7 @@ class State:
     keeps: bool = False
 
     def holds(self) -> bool:
-        """Whether nothing has changed since, by looking as little as possible."""
+        """Returns whether nothing has changed since, by looking as little as possible."""
         for fetch, value in self.same:
             if fetch() is not value:
                 return False

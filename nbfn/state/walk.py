@@ -128,7 +128,7 @@ class Walk:
         return reference or (lambda: value)
 
     def _is_new(self, *key: Any) -> bool:
-        """Whether this is looked at for the first time."""
+        """Returns whether this is looked at for the first time."""
         if key in self._seen:
             return False
         self._seen.add(key)
@@ -410,7 +410,7 @@ def _is_library(value: Any) -> bool:
 
 
 def _is_state(value: Any) -> bool:
-    """Whether a value is plain, or leads to state of the user's."""
+    """Returns whether a value is plain, or leads to state of the user's."""
     if is_content(value) or is_a(value, HOLDERS):
         return True
     cls = value if is_a(value, type) else type(value)

@@ -113,7 +113,7 @@ class _Recorder:
 
 
 def _is_worth_saying(tensor: Any, name: str) -> bool:
-    """Whether an input is a value, and no number or text that the code itself gives."""
+    """Returns whether an input is a value, and no number or text that the code itself gives."""
     if tensor.dtype in (tf.resource, tf.variant):
         return False
     return bool(name) or tensor.op.type != "Const"

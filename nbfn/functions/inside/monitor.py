@@ -219,7 +219,7 @@ def _is_floating(tensor: Any) -> bool:
 
 
 def _is_compiled(made: _tensorflow.NewOperation) -> bool:
-    """Whether a call runs a function that XLA has compiled, which is not seen into."""
+    """Returns whether a call runs a function that XLA has compiled, which is not seen into."""
     try:
         return bool(made.operation is not None and made.operation.get_attr("_XlaMustCompile"))
     except ValueError:

@@ -57,7 +57,7 @@ def frames(frame: FrameType | None, until: CodeType | None = None) -> Iterator[F
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether a frame runs code of the user's, converted or not."""
+    """Returns whether a frame runs code of the user's, converted or not."""
     file = frame.f_code.co_filename
     if GENERATED in file or not is_library(file):
         return True

@@ -222,7 +222,7 @@ def _found(arguments: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values of a trace are one, whatever the values of its tensors are."""
+    """Returns whether two values of a trace are one, whatever the values of its tensors are."""
     if one is other:
         return True
     if is_tensor(one) and is_tensor(other):

@@ -104,7 +104,7 @@ class Loop(Segment):
 
 
 def may_be_loop(statement: Statement) -> bool:
-    """Whether a statement is a loop that a graph could have."""
+    """Returns whether a statement is a loop that a graph could have."""
     node = statement.node
     if not isinstance(node, ast.For | ast.While) or node.orelse:
         return False

@@ -64,7 +64,7 @@ class Numbers:
                 self._dtypes[name] = list(_DTYPES[kind]) if dtype is None else [dtype]
 
     def may_be(self, name: str, dtype: tf.DType) -> bool:
-        """Whether a number can be a tensor of this dtype, as far as is known."""
+        """Returns whether a number can be a tensor of this dtype, as far as is known."""
         return name not in self._dtypes or self._dtypes[name][:1] == [dtype]
 
     def most_values(self) -> int:
@@ -82,7 +82,7 @@ class Numbers:
 
 
 def stands_beside(name: str, nodes: Iterable[ast.stmt], names: Mapping[str, Any]) -> bool:
-    """Whether a name occurs only as an argument of TensorFlow's, or beside a tensor."""
+    """Returns whether a name occurs only as an argument of TensorFlow's, or beside a tensor."""
     good: set[int] = set()
     uses: list[int] = []
     for node in (each for statement in nodes for each in ast.walk(statement)):
@@ -102,7 +102,7 @@ def stands_beside(name: str, nodes: Iterable[ast.stmt], names: Mapping[str, Any]
 
 
 def _is_tensor(node: ast.expr, names: Mapping[str, Any]) -> bool:
-    """Whether an expression is surely a tensor."""
+    """Returns whether an expression is surely a tensor."""
     if isinstance(node, ast.Call):
         return _is_tensorflows(node.func, names)
     if isinstance(node, ast.BinOp):

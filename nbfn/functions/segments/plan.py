@@ -110,7 +110,7 @@ class Plan:
         return bool(body) and body.issubset(statements)
 
     def is_to_be_traced(self, segment: Segment) -> bool:
-        """Whether a segment is worth a trace after what has been seen of it."""
+        """Returns whether a segment is worth a trace after what has been seen of it."""
         if segment.times.misses_too_often():
             return False
         if not (self.lazily or isinstance(segment, Loop)) and self.is_all(segment.statements):
@@ -167,6 +167,6 @@ def _is_trifle(statement: Statement) -> bool:
 
 
 def _may_be_repeated(body: Segment, block: Sequence[Statement]) -> bool:
-    """Whether a segment is a whole block that a loop of a graph could repeat."""
+    """Returns whether a segment is a whole block that a loop of a graph could repeat."""
     is_simple = not isinstance(body, Loop) and len(body.statements) == len(block)
     return is_simple and body.reason in (None, SLOWER) and not body.draws

@@ -117,7 +117,7 @@ class CellRun:
         return True
 
     def _may_serve(self, segment: Segment) -> bool:
-        """Whether a segment is to be a graph, here and now."""
+        """Returns whether a segment is to be a graph, here and now."""
         is_seen = len(segment.statements) > 1 and self._is_recording()
         if segment.reason is not None or is_seen or not _is_plain():
             return False
@@ -162,7 +162,7 @@ class CellRun:
         return candidate
 
     def _is_learnt(self, block: _BlockRun, statement: Statement) -> bool:
-        """Whether a statement belongs to what is being learnt, here or around the block."""
+        """Returns whether a statement belongs to what is being learnt, here or around the block."""
         if self._inside is block:
             self._inside = None
         if block.candidate is not None and self._goes_on(block, block.candidate, statement):
@@ -174,7 +174,7 @@ class CellRun:
         return True
 
     def _goes_on(self, block: _BlockRun, candidate: _Candidate, statement: Statement) -> bool:
-        """Whether a statement belongs to what is being learnt."""
+        """Returns whether a statement belongs to what is being learnt."""
         if candidate.is_complete or statement is not candidate.statements[-1].following:
             return False
         paused = times.clock()
@@ -333,7 +333,7 @@ class _Candidate:
 
 
 def _is_plain() -> bool:
-    """Whether operations run at once, here: in no graph, and under no strategy."""
+    """Returns whether operations run at once, here: in no graph, and under no strategy."""
     return tf.executing_eagerly() and not tf.distribute.has_strategy()
 
 

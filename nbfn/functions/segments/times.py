@@ -78,7 +78,7 @@ class Times:
         return median(self._graph) if self._graph else None
 
     def is_worth_a_trace(self) -> bool:
-        """Whether it runs long enough for a trace to save something."""
+        """Returns whether it runs long enough for a trace to save something."""
         if not self._python:
             return self._cold is not None and self._cold > COLD
         return median(self._python) > CALL
@@ -88,26 +88,26 @@ class Times:
         return self.runs >= _RUNS_FOR_A_TRACE or self._seconds >= _SECONDS_FOR_A_TRACE
 
     def is_long(self) -> bool:
-        """Whether it takes so long that even its gradient is sure to gain."""
+        """Returns whether it takes so long that even its gradient is sure to gain."""
         return self.python is not None and self.python > 4 * CALL
 
     def is_known_to_be_short(self, *, under_tape: bool = False) -> bool:
-        """Whether enough was seen to say that no trace would save anything."""
+        """Returns whether enough was seen to say that no trace would save anything."""
         if len(self._python) < _SAMPLES_TO_SETTLE:
             return False
         return not self.is_long() if under_tape else median(self._python) <= CALL
 
     def may_find_a_trace(self) -> bool:
-        """Whether to look for one: after some look-ups in vain only now and then."""
+        """Returns whether to look for one: after some look-ups in vain only now and then."""
         return self.in_vain <= _LOOKS_IN_VAIN or self.in_vain & (self.in_vain - 1) == 0
 
     def wants_a_sample(self) -> bool:
-        """Whether one more run as Python is wanted, to compare with."""
+        """Returns whether one more run as Python is wanted, to compare with."""
         taken = len(self._python)
         return taken < _SAMPLES_TO_SETTLE and self.hits >= _HITS_BEFORE_A_SAMPLE << taken
 
     def is_slower_as_graph(self) -> bool:
-        """Whether it is to be Python because its graph was measured to be slower."""
+        """Returns whether it is to be Python because its graph was measured to be slower."""
         if len(self._graph) < _SAMPLES_TO_SETTLE or not self._python:
             return False
         return min(self._graph) > min(self._python)
@@ -120,6 +120,6 @@ class Times:
         self._spent += seconds
 
     def misses_too_often(self) -> bool:
-        """Whether another trace would not repay itself, to go by those that were made."""
+        """Returns whether another trace would not repay itself, to go by those that were made."""
         costs_more = self._traces >= _TRACES_ON_TRIAL and self._saved < self._spent
         return self.misses >= _MAX_MISSES or costs_more

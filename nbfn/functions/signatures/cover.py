@@ -59,7 +59,7 @@ class Cover:
         return packed
 
     def serves(self, args: Any, kwargs: Any) -> bool:
-        """Whether a trace for this signature serves a call with these arguments."""
+        """Returns whether a trace for this signature serves a call with these arguments."""
         flat = self._flat_like(args, kwargs)
         return flat is not None and all(
             map(_serves, tf.nest.flatten((self.args, self.kwargs)), flat)
@@ -236,7 +236,7 @@ def _has_another_dtype(spec: Any, value: Any) -> bool:
 
 
 def _serves(item: Any, value: Any) -> bool:
-    """Whether an item of a signature stands for a value."""
+    """Returns whether an item of a signature stands for a value."""
     if isinstance(item, ObjectSpec):
         return item.target is value and value is not None
     if isinstance(item, tf.TensorSpec):
@@ -256,7 +256,7 @@ def with_objects(signature: Any) -> Any:
 
 
 def _is_number(item: Any) -> bool:
-    """Whether an item is a Python number, or a tensor that takes the place of some."""
+    """Returns whether an item is a Python number, or a tensor that takes the place of some."""
     return isinstance(item, int | float | NumberSpec) and not isinstance(item, bool)
 
 

@@ -58,7 +58,7 @@ class _AnyDtype:
 
 
 def is_short(item: Any) -> bool:
-    """Whether this is the short form ``(dtype, shape)`` of a specification."""
+    """Returns whether this is the short form ``(dtype, shape)`` of a specification."""
     if not (isinstance(item, tuple) and len(item) == 2):
         return False
     kind, shape = item

@@ -497,7 +497,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     # Traces on request ------------------------------------------------------------------
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
-        """As ``tf.function``'s: the concrete function for these values or specifications."""
+        """Returns the concrete function for values or specifications, as ``tf.function`` does."""
         return self.request(args, kwargs, counts=_tensorflow.schedules())
 
     def request(
@@ -747,7 +747,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             _tensorflow.discard(each, concrete)
 
     def adopt_clone(self, clone: Any) -> None:
-        """Records what a strategy's replicas call in its place as calls of its own."""
+        """Records calls of a clone, which a strategy's replicas call, as calls of this function."""
         clone.__class__ = TracedFunction
         shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
         clone.__dict__.update(shared, _dispatch=Dispatch(), _clones=[], _states={})

@@ -53,7 +53,7 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
 
 
 def _is_path(text: str) -> bool:
-    """Whether a text is the name of an attribute, or several with dots between them."""
+    """Returns whether a text is the name of an attribute, or several with dots between them."""
     return not text.startswith("__") and all(name.isidentifier() for name in text.split("."))
 
 

@@ -39,7 +39,7 @@ class GraphTime:
     holders: frozenset[int] = frozenset()
 
     def runs(self, code: CodeType) -> bool:
-        """Whether this code runs at graph time."""
+        """Returns whether this code runs at graph time."""
         if code in self.codes:
             return True
         file, name = code.co_filename, code.co_name
@@ -48,7 +48,7 @@ class GraphTime:
         )
 
     def changes(self, value: Any) -> bool:
-        """Whether what this object holds may change at graph time."""
+        """Returns whether what this object holds may change at graph time."""
         return id(value) in self.holders
 
     def and_of(self, functions: Collection[Callable[..., Any]]) -> GraphTime:

@@ -57,7 +57,7 @@ def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
 
 
 def _is_method(instruction: Instruction) -> bool:
-    """Whether an attribute is looked up to be called at once."""
+    """Returns whether an attribute is looked up to be called at once."""
     if sys.version_info < (3, 12):
         return instruction.opname == "LOAD_METHOD"
     return bool((instruction.arg or 0) & 1)

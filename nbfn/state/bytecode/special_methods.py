@@ -75,6 +75,6 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
 
 
 def _measures_a_shape(rest: Sequence[Instruction]) -> bool:
-    """Whether a call of `len` is one like ``len(x.shape)``, as in much code for tensors."""
+    """Returns whether a call of `len` is one like ``len(x.shape)``, as in much code for tensors."""
     given = itertools.takewhile(lambda each: not each.opname.startswith(("PRECALL", "CALL")), rest)
     return any(each.argval == "shape" for each in given)

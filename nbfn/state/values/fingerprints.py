@@ -122,7 +122,7 @@ def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
 
 
 def is_immutable(value: Any) -> bool:
-    """Whether a value is the same as long as the object is the same."""
+    """Returns whether a value is the same as long as the object is the same."""
     kind = type(value)
     if kind is tuple:
         return len(value) <= 100 and all(map(is_immutable, value))
@@ -130,7 +130,7 @@ def is_immutable(value: Any) -> bool:
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is marked by what it holds, and not by which object it is."""
+    """Returns whether a value is marked by what it holds, and not by which object it is."""
     kind = type(value)
     return is_immutable(value) or kind in _tensorflow.WRAPPERS or issubclass(kind, _CONTENT)
 

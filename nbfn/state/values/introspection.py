@@ -84,7 +84,7 @@ def _has_slots(cls: Any) -> bool:
 
 
 def hides_none(namespace: dict[str, Any], names: frozenset[str]) -> bool:
-    """Whether a module has none of these names of builtins."""
+    """Returns whether a module has none of these names of builtins."""
     return namespace.keys().isdisjoint(names)
 
 

@@ -60,7 +60,7 @@ def setting_names(cls: type) -> tuple[str, ...]:
 
 
 def _is_read(base: type) -> bool:
-    """Whether a class is Keras's, and no container and nothing that only ``fit`` needs."""
+    """Returns whether a class is Keras's, and no container and nothing that only ``fit`` needs."""
     package, _, module = base.__module__.partition(".")
     return package == "keras" and "trainer" not in module and not module.startswith("src.utils")
 
@@ -113,7 +113,7 @@ class Settings:
 
 
 def hold(looks: Iterable[Look]) -> bool:
-    """Whether the settings of all objects are what they were."""
+    """Returns whether the settings of all objects are what they were."""
     for reference, number, get, values, parts in looks:
         value = reference()
         if value is None:

@@ -64,6 +64,6 @@ def fingerprint_of_functions(
 
 
 def _are_replaced(codes: list[tuple[weakref.ReferenceType[FunctionType], int]]) -> bool:
-    """Whether one of some functions is gone, or has other code than it had."""
+    """Returns whether one of some functions is gone, or has other code than it had."""
     found = ((reference(), code) for reference, code in codes)
     return any(function is None or id(function.__code__) != code for function, code in found)
