@@ -50,7 +50,7 @@ class ObjectGuards:
     both: GuardedState | None = None
 
     def serves(self, own: State | None) -> bool:
-        """Whether the objects are there and hold what they held, and the function's own is this."""
+        """Returns whether the objects are alive and unchanged, for this state of the function."""
         are_there = self.own is own and all(fetch() is not None for fetch in self.references)
         return are_there and self.state.holds()
 

@@ -401,10 +401,6 @@ class Walk:
         self.guards.same.append((probe, probe()))
 
 
-def _is_users(cls: type) -> bool:
-    return is_user_module(cls.__module__)
-
-
 def _is_library(value: Any) -> bool:
     return is_a(value, ModuleType) and not is_user_module(value.__name__)
 
