@@ -20,7 +20,7 @@ from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Fingerprints, Source, State, changed_by_code
 from nbfn.state.values.fingerprints import Fingerprint
-from nbfn.state.values.introspection import Fetch, late
+from nbfn.state.values.introspection import Fetch, fetch_of
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 from nbfn.state.walk import state_of
 
@@ -81,7 +81,7 @@ class Guards:
         self, python_function: Callable[..., Any], owner: Callable[[], Any], on_stale: OnStale
     ) -> None:
         self.on_stale = on_stale
-        self._python_function = late(python_function)  # its tf.function keeps it
+        self._python_function = fetch_of(python_function)  # its tf.function keeps it
         self._owner = owner
         self._own = _NOTHING
         self._now: GuardedState | None = None
@@ -185,7 +185,7 @@ class Guards:
             if len(self._of_objects) >= _MAX_KNOWN:
                 self._of_objects.clear()
             state = state_of(objects, self._graph_time, own.attributes)
-            known = ObjectGuards(own, [late(value) for _, value in objects], state)
+            known = ObjectGuards(own, [fetch_of(value) for _, value in objects], state)
             self._of_objects[place] = known
         return known
 
@@ -252,7 +252,7 @@ class Guards:
             read = [s for each in asked for s in state_of([("", each)]).fingerprints]
             names = {(source.kind, source.name) for source in read}
             free = {source for source in now if (source.kind, source.name) in names}
-            made_in.learn(free.union(changed_by_code(made_in.fingerprints, now)))
+            made_in.exempt_sources(free.union(changed_by_code(made_in.fingerprints, now)))
             graph_time = self._graph_time.and_of(at_graph_time)
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING
