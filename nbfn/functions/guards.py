@@ -101,13 +101,13 @@ class Guards:
         try:
             if self._now is None or not (self._looking or self._own.holds()):
                 with self._lock:
-                    self._now = self._find(self._look().fingerprints)
+                    self._now = self._find(self._own_state().fingerprints)
         except Exception as error:  # inspecting user objects may raise anything
-            self._give_up(error)
+            self._disable(error)
             return 0
         return self._now.number
 
-    def _look(self) -> State:
+    def _own_state(self) -> State:
         """Returns the current state of what the function itself reads."""
         if self._own is _NOTHING or not (self._looking or self._own.holds()):
             own = [("self", self._owner()), ("", self._python_function())]
@@ -119,7 +119,7 @@ class Guards:
         return self._own
 
     @contextmanager
-    def looked_at_once(self) -> Iterator[None]:
+    def read_once(self) -> Iterator[None]:
         """Reads the state once for the whole block, in which no user code may run."""
         _ = self.state
         self._looking += 1
@@ -137,8 +137,8 @@ class Guards:
         source = Source("code", functions[-1].__name__)
         return {source: fingerprint_of_functions(functions, python_function)}
 
-    def _give_up(self, error: Exception) -> None:
-        """Switches the guards off with one warning; calls go on as TensorFlow's do."""
+    def _disable(self, error: Exception) -> None:
+        """Disables the guards with one warning; calls go on as TensorFlow's do."""
         self.on_stale = "ignore"
         self._own, self._now = _NOTHING, GuardedState()
         name = getattr(self._python_function(), "__name__", "a function")
@@ -164,10 +164,10 @@ class Guards:
             return {}
         try:
             with self._lock:
-                own = self._look().fingerprints
+                own = self._own_state().fingerprints
                 return {**own, **self._known(objects).state.fingerprints} if objects else own
         except Exception as error:
-            self._give_up(error)
+            self._disable(error)
             return {}
 
     def references(self) -> list[Fetch]:
@@ -213,7 +213,7 @@ class Guards:
             _ = self.state
             return self._known(objects)
         except Exception as error:
-            self._give_up(error)
+            self._disable(error)
             return None
 
     def hold(self, known: ObjectGuards) -> bool:

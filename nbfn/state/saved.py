@@ -32,21 +32,21 @@ class _Holder:
         name: The expression by which the code reaches it.
         read: Returns a copy of its content.
         put: Restores a content.
-        joint: The text between its name and that of a part; None if parts have no names.
+        separator: The text between its name and that of a part; None if parts have no names.
     """
 
     name: str
     read: Callable[[], Any]
     put: Callable[[Any], None]
-    joint: str | None = None
+    separator: str | None = None
 
     def place(self, key: Any) -> str:
         """Returns the expression for a part; for the whole if parts have no names."""
-        return self.name if self.joint is None else f"{self.name}{self.joint}{key}"
+        return self.name if self.separator is None else f"{self.name}{self.separator}{key}"
 
     def changes(self, before: Any, after: Any) -> Iterator[tuple[str, Any]]:
         """Yields each part that differs: its name, and its new value."""
-        if self.joint is None:
+        if self.separator is None:
             if content(before) != content(after):
                 yield self.name, after
             return

@@ -66,8 +66,8 @@ class Call:
             self._keyed = function_type, key_of(function_type)
         return self._keyed[1]
 
-    def runs_next(self) -> None:
-        """Allows an interrupt from now on, because its trace is known and runs next."""
+    def allow_interrupt(self) -> None:
+        """Allows an interrupt to stop the run of its trace, which comes next."""
         is_run = self.counts and _tensorflow.plain_eager_device() is not None
         if is_run and self.trace is not None and self.trace.can_be_stopped:
             self.interruption.may_stop()

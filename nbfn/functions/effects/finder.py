@@ -98,7 +98,7 @@ class Effect:
 
 
 class Finder:
-    """What one search has found so far, across all functions that it walks.
+    """The state of one search, across all functions that it walks.
 
     ``strict`` is for code that may run in a segment: what is not known counts as Python's. Remarks,
     ``check`` and ``--whole`` are not strict: they report only what is certain. `Walk.is_own` adds,

@@ -42,8 +42,8 @@ class Limit:
     _warned: bool = field(default=False, repr=False)
     _warned_of_ratio: bool = field(default=False, repr=False)
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
-    _in_vain: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
-    _warned_of_vain: bool = field(default=False, repr=False)
+    _needless: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
+    _warned_of_needless: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.max_traces is not None and self.max_traces < 1:
@@ -114,7 +114,7 @@ class Limit:
             + (f"\n{remedy}" if remedy else "")
         )
 
-    def warn_of_traces_in_vain(self, name: str, calls: int, causes: Sequence[Cause]) -> None:
+    def warn_of_needless_traces(self, name: str, calls: int, causes: Sequence[Cause]) -> None:
         """Warns once if five of ten calls are traced for changes that make no difference.
 
         Args:
@@ -122,13 +122,13 @@ class Limit:
             calls: Number of its calls, this one included.
             causes: What has changed since the trace that also serves this call.
         """
-        self._in_vain.append(calls)
-        is_dense = len(self._in_vain) == RETRACES and calls - self._in_vain[0] < CALLS
-        if not (is_dense and causes) or self._warned_of_vain:
+        self._needless.append(calls)
+        is_dense = len(self._needless) == RETRACES and calls - self._needless[0] < CALLS
+        if not (is_dense and causes) or self._warned_of_needless:
             return
-        self._warned_of_vain = True
+        self._warned_of_needless = True
         warn(
-            f"`{name}` was traced in {RETRACES} of its last {calls - self._in_vain[0] + 1} calls "
+            f"`{name}` was traced in {RETRACES} of its last {calls - self._needless[0] + 1} calls "
             f"only to find that what has changed makes no difference: {reasons(causes)}.\n"
             "Let it be the same in all calls, or do not look for such changes: "
             'nbfn.function(…, on_stale="ignore")'

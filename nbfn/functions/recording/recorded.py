@@ -18,13 +18,13 @@ class Recorded(Observed, Protocol):
     Attributes:
         relaxed: Signatures that were relaxed, the newest last.
         converts: Those of them that convert Python numbers of a call to tensors.
-        remarked: Whether its side effects have been looked for.
+        checked_effects: Whether its side effects have been looked for.
         pending_warning: The warning about its prints, to be given with the first hit.
     """
 
     relaxed: tuple[Any, ...]
     converts: tuple[Any, ...]
-    remarked: bool
+    checked_effects: bool
     pending_warning: str | None
     _pattern: Any
 

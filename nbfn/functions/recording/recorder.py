@@ -210,7 +210,7 @@ class Recorder(Record):
         return call.wanted.context
 
     def _context(self, objects: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
-        with self.guards.looked_at_once():
+        with self.guards.read_once():
             state = self.guards.guarded(tuple(objects))
             summaries = summaries_of(self.guards.attributes)
             spread = self.spread
@@ -231,7 +231,7 @@ class Recorder(Record):
             objects = _tensorflow.objects(concrete.function_type)
             if self.guards.on_stale in ("warn", "raise"):
                 self.staleness.report(self.name, call.trace, tuple(objects), _ADVICE)
-            call.runs_next()
+            call.allow_interrupt()
 
     @_harmless
     def missed(self, function_type: Any) -> None:
@@ -307,8 +307,8 @@ class Recorder(Record):
                     trace.watch_guarded(self.guards.references(), self._unusable)
                 self.on_cache_change()
                 if self.warns:
-                    self.limit.warn_of_traces_in_vain(self.name, self.calls + 1, causes)
-                call.runs_next()
+                    self.limit.warn_of_needless_traces(self.name, self.calls + 1, causes)
+                call.allow_interrupt()
                 return known
         return None
 
@@ -325,11 +325,11 @@ class Recorder(Record):
         with self.lock:
             trace, retrace = self._explained(concrete, call, seconds)
             trace.last_used = next(clock)
-            self._take_in(id(concrete), trace, retrace, call)
+            self._count_trace(id(concrete), trace, retrace, call)
             if retrace is not None:
                 self._warn(retrace)
         if call is not None:
-            call.runs_next()
+            call.allow_interrupt()
         for listener in list(self.listeners):
             listener(trace)
 
@@ -355,7 +355,9 @@ class Recorder(Record):
         remedy = self.remedy(causes, site, wanted)
         return trace, self.next_retrace(causes, nearest, trace, remedy)
 
-    def _take_in(self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None) -> None:
+    def _count_trace(
+        self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None
+    ) -> None:
         """Counts a new trace, without calling functions that an interrupt could split."""
         self._made = trace.number
         self.trace_seconds += trace.trace_seconds
@@ -457,7 +459,7 @@ class Recorder(Record):
             now = {id(each) for each in newest.objects()} if newest is not None else set()
             return any(id(each) not in now for trace in older for each in trace.objects())
 
-    def is_given_up(self, concrete: Any) -> bool:
+    def was_interrupted(self, concrete: Any) -> bool:
         """Returns whether an interrupt came before a trace was recorded.
 
         A trace that could not be recorded for another reason does not count.

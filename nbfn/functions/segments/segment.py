@@ -255,7 +255,7 @@ class Segment:
         options = {k: v for k, v in surroundings.options.items() if k != "autograph"}
         traced: TracedFunction = function(step, autograph=False, **options)
         traced.recorder.name, traced.recorder.warns = self.label, False
-        traced.known_as, traced.remarked = None, True
+        traced.known_as, traced.checked_effects = None, True
         traced.recorder.first_cause = self.first_cause
         traced.recorder.relaxing = surroundings.relaxing
         return traced

@@ -42,8 +42,8 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
             "traced and called once. Make it once, above the loop or the function that makes it, "
             "and pass what differs as an argument"
         )
-    if not function.remarked:
-        function.remarked = True
+    if not function.checked_effects:
+        function.checked_effects = True
         if is_known(getattr(python, "__code__", None)):
             return
         shown = first_look(function.python_function, trace.graph)

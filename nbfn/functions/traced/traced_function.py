@@ -65,11 +65,20 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "remarked", "pending_warning", "_definition", "_clones", "_states"),
+    *("_creations", "checked_effects", "pending_warning", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
-        *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "remarked"),
+        *(
+            "recorder",
+            "id",
+            "site",
+            "options",
+            "relaxed",
+            "converts",
+            "known_as",
+            "checked_effects",
+        ),
         *("_owner", "_settings", "_pattern", "_creations", "_definition"),
     }
 )
@@ -89,7 +98,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         options: The options it was made with.
         relaxed: Signatures that were relaxed, the newest last.
         converts: Those of them that convert Python numbers of a call to tensors.
-        remarked: Whether its side effects have been looked for.
+        checked_effects: Whether its side effects have been looked for.
         pending_warning: The warning about its prints, to be given with the first hit.
         known_as: The name to show if no name is found that refers to it.
     """
@@ -128,7 +137,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         )
         self.recorder.function_id = self.id
         self.recorder.first_cause, self._definition = define(self.python_function)
-        self.remarked = False
+        self.checked_effects = False
         self.pending_warning = None
         self._dispatch = Dispatch()
         self._creations = Creations()
@@ -270,7 +279,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
             looked_up = call.trace is not None or call.missed_at  # then the arguments did fit
-            plain = None if looked_up else self._plainly(args, kwargs, error)
+            plain = None if looked_up else self._clearer_error(args, kwargs, error)
             if plain is None:
                 raise
             raise plain from None
@@ -289,16 +298,16 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             recorder.end(call)
             if call.added and call.trace is not None and call.trace.context is not None:
                 self._states[call.trace.context.state] = None if host is self else host
-            self._tidy(call)
+            self._after_call(call)
             if self._settings.infer_signature_from_first_call and call.trace is not None:
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
 
-    def _plainly(self, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+    def _clearer_error(self, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
         """Returns a clearer error about arguments; None if the error is about something else."""
         misfit = plain_misfit(self, args, kwargs, error)
         return misfit or plain_refusal(self, args, kwargs, error)
 
-    def _tidy(self, call: Call) -> None:
+    def _after_call(self, call: Call) -> None:
         """Gives warnings that are due; evicts unusable traces and those beyond the limit."""
         if call.added and self.recorder.made == call.added and call.trace is not None:
             warn_of_first_trace(self, self._definition, call.trace)
@@ -480,7 +489,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
-            if not self.remarked:
+            if not self.checked_effects:
                 warn_before_first_trace(self, call.args)
             may_create = _tensorflow.may_create_variables(self)
             with self._creations.watched(self.label, may_create) as created:
@@ -575,7 +584,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         try:
             return explanation(self, args, kwargs)
         except TypeError as error:
-            raise self._plainly(args, kwargs, error) or error from None
+            raise self._clearer_error(args, kwargs, error) or error from None
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
@@ -776,7 +785,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         recorder.limit = unbound.recorder.limit
         recorder.own_stance = unbound.recorder.own_stance
         recorder.first_cause = Cause("new_instance", "first call on this instance")
-        self._definition, self.remarked = None, unbound.remarked
+        self._definition, self.checked_effects = None, unbound.checked_effects
         recorder.roots = lambda: roots(python_function, owner())
         self.site, self.known_as = unbound.site, known_as
 

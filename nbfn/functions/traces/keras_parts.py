@@ -31,7 +31,7 @@ def keras_parts(value: Any) -> list[tuple[str, Any]] | None:
         return None
     try:
         parts = list(_parts_of_layer(value)) if all(hasattr(value, each) for each in _OWN) else []
-        if parts and _lists_own_layers(cls):
+        if parts and _inherits_variables(cls):
             return parts
         variables = list(value.variables)
         if not all(map(is_keras_variable, variables)):
@@ -79,6 +79,6 @@ def _derives_from_keras(cls: Any) -> bool:
 
 
 @functools.lru_cache(4096)
-def _lists_own_layers(cls: Any) -> bool:
-    """Returns whether ``variables`` is Keras's: it then lists what is in the layers."""
+def _inherits_variables(cls: Any) -> bool:
+    """Returns whether ``variables`` is Keras's own, which lists what is in the layers."""
     return _is_keras(next(base for base in cls.__mro__ if "variables" in vars(base)))

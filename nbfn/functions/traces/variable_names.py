@@ -52,7 +52,7 @@ def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tu
     variables = dict(getattr(function, "__globals__", {}))
     if code is not None:
         yield from _referred(function, set())
-    public = users_names(variables)
+    public = public_names(variables)
     if code is None and not isinstance(function, type):
         yield "", function  # a callable object, such as a bound module
     if owner is not None:
@@ -80,7 +80,7 @@ def _referred(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
             yield from _referred(inner, seen)
 
 
-def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def public_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Returns the public names of a namespace with their values.
 
     Functions come after the values that they use. IPython's names come last: they only serve for
@@ -115,7 +115,7 @@ def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> di
     the first of the given names from which it is reached.
     """
     names: dict[int, str] = {}
-    session = [item for item in users_names(notebook()) if item[0] not in IPYTHONS]
+    session = [item for item in public_names(notebook()) if item[0] not in IPYTHONS]
     used: set[str] = set()
     for some, limit in ((session, MAX_CONTAINERS_OF_SESSION), (named, MAX_CONTAINERS)):
         left = {key: value for key, value in wanted.items() if key not in names}
