@@ -74,7 +74,7 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
     called = None if error is None else _called(error)
     if error is None or called is None:
         raise PostmortemError(
-            "the last error is none of a graph that ran; call the function again, and then "
+            "the last error is not from a graph that ran; call the function again, and then "
             "nbfn.postmortem()"
         )
     if not debug:

@@ -121,7 +121,9 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         given, named = trial.arguments
         times = run(concrete, given, named, timed=True).times
     if times is None:
-        return LineTimes(function.label, (), 0.0, ("this TensorFlow does not tell times",))
+        return LineTimes(
+            function.label, (), 0.0, ("this version of TensorFlow does not report times",)
+        )
     found = graph_times(graph_of_concrete(concrete), times)
     known = _by_line(concrete.graph, origins, found)
     in_order = sorted(known.values(), key=lambda each: -each.seconds)

@@ -120,7 +120,7 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
 def _of_owner(source: Source) -> Cause:
     """Returns the cause for a change in Keras's private state, naming the object that has it."""
     owner = source.name.rpartition(".")[0] or source.name
-    return Cause("stale", f"`{owner}` is set up otherwise than before", owner, kind="object")
+    return Cause("stale", f"`{owner}` has other settings than before", owner, kind="object")
 
 
 def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:

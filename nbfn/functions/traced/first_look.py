@@ -72,8 +72,8 @@ def _of_constant(op: Any, python_function: Any) -> str:
     what = "" if name is None else f"`{name}` as "
     made = "" if name is None else f", {name} = tf.Variable({name})"
     return (
-        f"{_at(op)}{what}a constant of {size / 1e6:.0f} MB, which each trace holds anew, and a "
-        f"graph holds 2 GB at most. Keep it in a tf.Variable{made}, or pass it as an argument"
+        f"{_at(op)}{what}a constant of {size / 1e6:.0f} MB, which each trace copies; a graph "
+        f"holds 2 GB at most. Keep it in a tf.Variable{made}, or pass it as an argument"
     )
 
 
@@ -107,8 +107,8 @@ def _of_devices(devices: dict[str, Any]) -> Iterator[str]:
         if not any((e.device_type, e.device_index) == (asked.device_type, index) for e in known):
             listed = join([f"{each.device_type}:{each.device_index}" for each in known])
             yield (
-                f"{_at(op)}the device {asked.device_type}:{index} is asked for and not there, so "
-                f"that this runs elsewhere. There is {listed}"
+                f"{_at(op)}the device {asked.device_type}:{index} is requested but does not exist, "
+                f"so this runs elsewhere. There is {listed}"
             )
 
 
