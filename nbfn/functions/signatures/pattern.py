@@ -150,12 +150,10 @@ def _pattern_of(value: Any) -> Any:
     if isinstance(value, tf.Variable):
         return TRACE_ON_NEW_VALUE
     if tf.is_tensor(value) or hasattr(value, "__array_interface__"):
-        return tf.type_spec_from_value(tf.convert_to_tensor(value) if _is_array(value) else value)
+        return tf.type_spec_from_value(
+            value if tf.is_tensor(value) else tf.convert_to_tensor(value)
+        )
     return PYTHON_VALUE
-
-
-def _is_array(value: Any) -> bool:
-    return not tf.is_tensor(value)
 
 
 def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
