@@ -1,4 +1,4 @@
-"""The RFC "Functions, not Sessions": traced functions, and everything one may ask of a trace."""
+"""The RFC "Functions, not Sessions": traced functions and their traces."""
 
 from nbfn.functions.recording.refusal import TraceLimitError as TraceLimitError
 from nbfn.functions.recording.registry import delist as delist

@@ -1,8 +1,8 @@
-"""Guards: the Python state outside its arguments that a function bakes into its traces.
+"""Guards: the Python state, besides its arguments, that a function bakes into its traces.
 
-A trace holds the globals, closures, attributes and helpers' code that were read while it was made.
-nbfn treats them as implicit arguments: each state in which a function is called has a number, which
-is part of a trace's key. What the traced code changes itself is no part of it.
+A trace contains the globals, closures, attributes and helpers' code that were read while it was
+made. nbfn treats them as implicit arguments: each state in which a function is called has a number,
+which is part of a trace's key. State that the traced code itself changes is excluded.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from nbfn.state.bytecode.reads import Named
 from nbfn.state.guarded import GuardedState
 from nbfn.state.state import Fingerprints, Source, State, changed_by_code
 from nbfn.state.values.fingerprints import Fingerprint
-from nbfn.state.values.introspection import Fetch, late
+from nbfn.state.values.introspection import Fetch, fetch_of
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 from nbfn.state.walk import state_of
 
 OnStale = Literal["retrace", "warn", "raise", "ignore"]
 Objects = tuple[tuple[str, Any], ...]
-"""The arguments of a call that are objects, by name."""
+"""The objects among the arguments of a call, by name."""
 
 _NOTHING = State()
 _MAX_KNOWN = 64
@@ -38,10 +38,10 @@ class ObjectGuards:
     """The guards of the objects among a call's arguments.
 
     Attributes:
-        own: The function's own state, whose attributes are looked for in the objects.
-        references: The objects, held weakly.
-        state: What they hold.
-        both: The state of the function and the objects, once it is known.
+        own: The function's own state, whose attributes are read from the objects.
+        references: Weak references to the objects.
+        state: The state of the objects.
+        both: The combined state of the function and the objects, once it is known.
     """
 
     own: State
@@ -50,13 +50,13 @@ class ObjectGuards:
     both: GuardedState | None = None
 
     def serves(self, own: State | None) -> bool:
-        """Whether the objects are there and hold what they held, and the function's own is this."""
+        """Returns whether the objects are alive and unchanged, for this state of the function."""
         are_there = self.own is own and all(fetch() is not None for fetch in self.references)
         return are_there and self.state.holds()
 
 
 SEED = Source("setting", "tf.random.set_seed")
-"""The global seed, from which draws are given their own while a trace is made."""
+"""The global seed, from which operation seeds are derived while a trace is made."""
 
 
 def _seed() -> dict[Source, Fingerprint]:
@@ -65,7 +65,7 @@ def _seed() -> dict[Source, Fingerprint]:
 
 
 def _watch_seed(state: State) -> None:
-    """Has a state hold only as long as the global seed is the same."""
+    """Adds the global seed to a state."""
     state.fingerprints.update(_seed())
     state.same.append((_tensorflow.global_seed, _tensorflow.global_seed()))
 
@@ -74,14 +74,14 @@ class Guards:
     """The guards of one function.
 
     Attributes:
-        on_stale: What a call does that finds something changed.
+        on_stale: What a call does if something has changed.
     """
 
     def __init__(
         self, python_function: Callable[..., Any], owner: Callable[[], Any], on_stale: OnStale
     ) -> None:
         self.on_stale = on_stale
-        self._python_function = late(python_function)  # its tf.function keeps it
+        self._python_function = fetch_of(python_function)  # its tf.function keeps it
         self._owner = owner
         self._own = _NOTHING
         self._now: GuardedState | None = None
@@ -95,20 +95,20 @@ class Guards:
 
     @property
     def state(self) -> int:
-        """A number for all that is guarded; the same when nothing has changed, or changed back."""
+        """A number for all that is guarded; the same if nothing has changed, or changed back."""
         if self.on_stale == "ignore":
             return 0
         try:
             if self._now is None or not (self._looking or self._own.holds()):
                 with self._lock:
-                    self._now = self._find(self._look().fingerprints)
-        except Exception as error:  # the user's objects may do anything when they are looked at
-            self._give_up(error)
+                    self._now = self._find(self._own_state().fingerprints)
+        except Exception as error:  # inspecting user objects may raise anything
+            self._disable(error)
             return 0
         return self._now.number
 
-    def _look(self) -> State:
-        """What the function itself reads now."""
+    def _own_state(self) -> State:
+        """Returns the current state of what the function itself reads."""
         if self._own is _NOTHING or not (self._looking or self._own.holds()):
             own = [("self", self._owner()), ("", self._python_function())]
             now = state_of(own, self._graph_time)
@@ -119,8 +119,8 @@ class Guards:
         return self._own
 
     @contextmanager
-    def looked_at_once(self) -> Iterator[None]:
-        """What is asked inside is answered by one look: no code of the user's runs meanwhile."""
+    def read_once(self) -> Iterator[None]:
+        """Reads the state once for the whole block, in which no user code may run."""
         _ = self.state
         self._looking += 1
         try:
@@ -129,7 +129,7 @@ class Guards:
             self._looking -= 1
 
     def _own_code(self) -> Fingerprints:
-        """The fingerprint of the function itself, whose code autoreload replaces."""
+        """Returns the fingerprint of the function itself, whose code autoreload may replace."""
         python_function = self._python_function()
         functions = list(unwrapped(python_function))
         if not functions:
@@ -137,8 +137,8 @@ class Guards:
         source = Source("code", functions[-1].__name__)
         return {source: fingerprint_of_functions(functions, python_function)}
 
-    def _give_up(self, error: Exception) -> None:
-        """An observer that fails is switched off with one warning; calls go on as TensorFlow's."""
+    def _disable(self, error: Exception) -> None:
+        """Disables the guards with one warning; calls go on as TensorFlow's do."""
         self.on_stale = "ignore"
         self._own, self._now = _NOTHING, GuardedState()
         name = getattr(self._python_function(), "__name__", "a function")
@@ -149,35 +149,35 @@ class Guards:
 
     @property
     def attributes(self) -> frozenset[Named]:
-        """Every attribute that the function's code names, itself and through its helpers."""
+        """The attributes that the function's code names, directly and in helpers."""
         _ = self.state
         return self._own.attributes
 
     def fingerprints(self, objects: Iterable[tuple[str, Any]] = ()) -> Fingerprints:
-        """What is read now.
+        """Returns the current fingerprints of what is read.
 
         Args:
-            objects: The arguments that are objects, by name: their attributes are read too.
+            objects: The objects among the arguments, by name, whose attributes are read, too.
         """
         objects = tuple(objects)
         if self.on_stale == "ignore":
             return {}
         try:
             with self._lock:
-                own = self._look().fingerprints
+                own = self._own_state().fingerprints
                 return {**own, **self._known(objects).state.fingerprints} if objects else own
         except Exception as error:
-            self._give_up(error)
+            self._disable(error)
             return {}
 
     def references(self) -> list[Fetch]:
-        """Weak references to the guarded objects without which no call finds a trace again."""
+        """Returns weak references to the guarded objects that a trace needs to be found."""
         if self.on_stale != "retrace":
             return []
         return [*(reference for _, reference in self._own.weak), *self._own.contained]
 
     def _known(self, objects: Objects) -> ObjectGuards:
-        """The guards of some objects, found anew when anything has changed."""
+        """Returns the guards of some objects, computed again if anything has changed."""
         own = self._own
         place = tuple((name, id(value)) for name, value in objects)
         known = self._of_objects.get(place)
@@ -185,14 +185,14 @@ class Guards:
             if len(self._of_objects) >= _MAX_KNOWN:
                 self._of_objects.clear()
             state = state_of(objects, self._graph_time, own.attributes)
-            known = ObjectGuards(own, [late(value) for _, value in objects], state)
+            known = ObjectGuards(own, [fetch_of(value) for _, value in objects], state)
             self._of_objects[place] = known
         return known
 
     def guarded(self, objects: Objects = ()) -> GuardedState:
-        """The state in which things are now, for a call with these objects.
+        """Returns the current state, for a call with these objects.
 
-        Its number is 0 if a change is no reason for another trace.
+        Its number is 0 if changes do not cause new traces.
         """
         with self._lock:
             _ = self.state
@@ -206,21 +206,21 @@ class Guards:
             return known.both
 
     def of_objects(self, objects: Objects) -> ObjectGuards | None:
-        """The guards of some objects; None if they are in no key."""
+        """Returns the guards of some objects; None if they are not part of keys."""
         if self.on_stale != "retrace":
             return None
         try:
             _ = self.state
             return self._known(objects)
         except Exception as error:
-            self._give_up(error)
+            self._disable(error)
             return None
 
     def hold(self, known: ObjectGuards) -> bool:
-        """Whether the guards of some objects still hold; `state` has been asked before."""
+        """Returns whether the guards of some objects still hold; `state` was read before."""
         try:
             return known.serves(self._own)
-        except Exception:  # the ordinary way tells
+        except Exception:  # TensorFlow's way reports it
             return False
 
     def after_trace(
@@ -231,17 +231,17 @@ class Guards:
         at_graph_time: Collection[Callable[..., Any]],
         draws: bool = False,
     ) -> None:
-        """Takes in what a new trace has shown: on some of what was guarded it does not depend.
+        """Exempts what a new trace does not depend on.
 
-        That is what the traced code itself has changed, what the trace asks for at each call, and
-        what Python does at graph time. An item that it has made has been read: a defaultdict makes
-        what is looked up.
+        This is what the traced code itself has changed, what the trace reads again at each call,
+        and what Python reads at graph time. An item that the code created counts as read: looking
+        up a missing key creates it in a defaultdict.
 
         Args:
             made_in: The state in which tracing began.
             objects: As for `guarded`.
-            asked: Functions that the trace asks at each call; what they read is read anew.
-            at_graph_time: Functions that the trace has given to ``py_function``.
+            asked: Functions that the trace calls each time; what they read is read again.
+            at_graph_time: Functions that the trace has passed to ``py_function``.
             draws: Whether the trace draws random numbers from TensorFlow's hidden state.
         """
         with self._lock:
@@ -252,15 +252,15 @@ class Guards:
             read = [s for each in asked for s in state_of([("", each)]).fingerprints]
             names = {(source.kind, source.name) for source in read}
             free = {source for source in now if (source.kind, source.name) in names}
-            made_in.learn(free.union(changed_by_code(made_in.fingerprints, now)))
+            made_in.exempt_sources(free.union(changed_by_code(made_in.fingerprints, now)))
             graph_time = self._graph_time.and_of(at_graph_time)
             if graph_time != self._graph_time:
                 self._graph_time, self._own = graph_time, _NOTHING
                 self._replace(now, self.fingerprints(objects))
-            self._now = None  # which state it is now may depend on what was learned
+            self._now = None  # the current state may depend on what is exempt
 
     def _replace(self, before: Fingerprints, after: Fingerprints) -> None:
-        """Takes what all states have read as what is read of the same things from now on."""
+        """Updates in all states the fingerprints that are now read differently."""
         for state in self._states.values():
             state.fingerprints = {
                 source: after[source] if before.get(source) == known else known
@@ -269,13 +269,13 @@ class Guards:
             }
 
     def drop(self, kept: Collection[int]) -> None:
-        """Forgets the states that have none of these numbers, and so no trace."""
+        """Removes the states without traces, which have none of these numbers."""
         with self._lock:
             now = self._now
             self._states = {n: e for n, e in self._states.items() if n in kept or e is now}
 
     def _find(self, fingerprints: Fingerprints) -> GuardedState:
-        """The state in which this is read; a new one if there was none like it."""
+        """Returns the state with these fingerprints; a new one if there is none."""
         with self._lock:
             for state in reversed(self._states.values()):
                 if state.fingerprints == state._guarded(fingerprints):

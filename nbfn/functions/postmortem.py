@@ -1,4 +1,4 @@
-"""`postmortem`: what an operation was given that failed in a graph, and a debugger at its line."""
+"""`postmortem`: the inputs of an operation that failed in a graph, and a debugger at its line."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _HANDLER = os.path.join("util", "traceback_utils.py"), "error_handler"
 
 
 class PostmortemError(NbfnError, RuntimeError):
-    """There is no failed call of a graph to look at."""
+    """There is no failed call of a graph to examine."""
 
 
 def failure_in(error: BaseException) -> Failure | None:
-    """What the operation was given that an error comes from; None if it is of no graph.
+    """Returns the failed operation with its inputs; None if the error is not from a graph.
 
     Args:
-        error: What a call of a traced function has raised.
+        error: The error that a call of a traced function raised.
 
     Raises:
         Exception: What the function raises while it is traced once more.
@@ -41,9 +41,9 @@ def failure_in(error: BaseException) -> Failure | None:
 
 
 def seconds_of(error: BaseException) -> float | None:
-    """How long it may take to see what an operation was given; None if it cannot be seen.
+    """Estimates the seconds that `failure_in` takes; None if it cannot find the inputs.
 
-    That is estimated from what the function's traces and calls have taken so far.
+    The estimate uses the times of the function's traces and calls so far.
     """
     called = _called(error)
     if called is None:
@@ -56,12 +56,13 @@ def seconds_of(error: BaseException) -> float | None:
 def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Failure | None:
     """Opens the debugger at the line of a graph that failed, with eager tensors.
 
-    The call is made once more, eagerly; variables, Python state and random numbers are put back
-    when the debugger is left.
+    The call is repeated eagerly; variables, Python state and random numbers are restored when the
+    debugger is left.
 
     Args:
-        error: The error; the last one that was shown if None.
-        debug: Whether the debugger is opened. If not, what the operation was given is returned.
+        error: The error; None for the last one that was shown.
+        debug: Whether to open the debugger. If not, the failed operation is returned with its
+            inputs.
 
     Returns:
         Without the debugger, the operation and its inputs.
@@ -73,7 +74,7 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
     called = None if error is None else _called(error)
     if error is None or called is None:
         raise PostmortemError(
-            "the last error is none of a graph that ran; call the function again, and then "
+            "the last error is not from a graph that ran; call the function again, and then "
             "nbfn.postmortem()"
         )
     if not debug:
@@ -94,7 +95,7 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
 
 
 def _users(entry: TracebackType | None) -> TracebackType | None:
-    """A traceback that ends at the user's innermost line, where the debugger is to be."""
+    """Returns a traceback that ends at the innermost user line, for the debugger."""
     kept = list(traceback.walk_tb(entry))
     while kept and is_library(kept[-1][0].f_code.co_filename):
         kept.pop()
@@ -105,9 +106,9 @@ def _users(entry: TracebackType | None) -> TracebackType | None:
 
 
 def _called(error: BaseException) -> tuple[Any, Any, Any] | None:
-    """The outermost traced function whose graph has raised an error, and the call's arguments.
+    """Returns the outermost traced function whose graph raised an error, with the arguments.
 
-    A function whose Python has raised it, while it was traced or run eagerly, is none.
+    Functions whose Python raised it, while traced or run eagerly, are excluded.
     """
     if not isinstance(error, tf.errors.OpError) or _tensorflow.raised_in_python(error):
         return None
@@ -127,13 +128,13 @@ def _called(error: BaseException) -> tuple[Any, Any, Any] | None:
 
 
 def _call_in(frame: FrameType) -> Iterator[tuple[Any, Any, Any]]:
-    """The call that a frame makes of a tf.function, if it makes one."""
+    """Yields the call of a tf.function that a frame makes, if any."""
     code = frame.f_code
     if code is TracedFunction.__call__.__code__:
         known = frame.f_locals
         yield known["self"], known["args"], known["kwargs"]
     elif code.co_name == _HANDLER[1] and code.co_filename.endswith(_HANDLER[0]):
-        # TensorFlow leaves its own frames out of the traceback, but that of this wrapper.
+        # TensorFlow removes its own frames from the traceback, except that of this wrapper.
         args = frame.f_locals.get("args") or ()
         if args and isinstance(args[0], _tensorflow.Function):
             yield args[0], args[1:], frame.f_locals.get("kwargs") or {}

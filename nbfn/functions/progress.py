@@ -1,4 +1,4 @@
-"""Loops that say how far they are, in Python and in a graph."""
+"""Loops that report their progress, in Python and in a graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GraphLoop:
     counter: _tensorflow.Counter
 
     def extent(self) -> Extent | None:
-        """How far it is; None if no graph has begun it yet."""
+        """Returns its progress; None if no graph has begun it yet."""
         extent = self.counter.read()
         if extent is None:
             return None
@@ -40,20 +40,20 @@ class GraphLoop:
 
 
 _loops: weakref.WeakKeyDictionary[Any, list[GraphLoop]] = weakref.WeakKeyDictionary()
-"""The loops of each graph, and of the graphs inside it."""
+"""The loops of each graph, including nested graphs."""
 _lock = threading.Lock()
 
 
 class ProgressError(NbfnError, TypeError):
-    """What is to be looped over cannot be."""
+    """The argument of `progress` cannot be iterated over."""
 
 
 class Progress(Generic[T]):
-    """What `progress` returns: looped over, it gives what it was made of.
+    """The iterable that `progress` returns; yields the elements of its argument.
 
     Attributes:
-        name: What the loop is called.
-        unit: What it counts.
+        name: The name of the loop.
+        unit: The unit of its steps.
     """
 
     def __init__(self, iterable: Iterable[T], name: str, unit: str) -> None:
@@ -76,7 +76,7 @@ class Progress(Generic[T]):
             return None
         try:
             return len(known)  # type: ignore[arg-type]
-        except Exception:  # a length that cannot be told is only not known
+        except Exception:  # the length is optional
             return None
 
     def __iter__(self) -> Iterator[T]:
@@ -90,11 +90,11 @@ class Progress(Generic[T]):
         return self._counted()
 
     def _counted(self) -> Iterator[T]:
-        elements = iter(self._iterable)  # of a graph's tensor TensorFlow says what is wrong
+        elements = iter(self._iterable)  # for a symbolic tensor TensorFlow raises
         with working(Work("loop", self.name, self.unit, total=self._total())) as work:
             while True:
                 try:
-                    yield next(elements)  # and keeps nothing of it
+                    yield next(elements)  # without keeping a reference
                 except StopIteration:
                     return
                 work.done += 1
@@ -104,22 +104,22 @@ class Progress(Generic[T]):
 
 
 def progress(iterable: Iterable[T], name: str | None = None, unit: str = "steps") -> Progress[T]:
-    """Lets a loop say how far it is: ``for batch in nbfn.progress(dataset):``.
+    """Makes a loop report its progress: ``for batch in nbfn.progress(dataset):``.
 
-    The loop stays what it is: a loop in Python stays in Python, and one over a tensor or a
-    ``tf.data.Dataset`` that AutoGraph puts into a graph stays in the graph. There it counts in a
-    small int64 resource, which no graph captures; nothing else changes, and the function can be
-    exported. A function that XLA compiles does not count. One that counts can neither be vectorized
-    nor, once it has been traced, be called from a function that XLA compiles.
+    A loop in Python stays in Python, and a loop over a tensor or a ``tf.data.Dataset`` that
+    AutoGraph converts stays in the graph. There it counts in a small int64 resource, which no graph
+    captures; nothing else changes, and the function can be exported. A function that XLA compiles
+    does not count. A function that counts can neither be vectorized nor, once traced, be called
+    from a function that XLA compiles.
 
     Args:
-        iterable: A tensor (looped over along its first axis), a ``tf.data.Dataset``, or anything
-            that Python can loop over.
-        name: What to call the loop.
-        unit: What is counted.
+        iterable: A tensor (iterated along its first axis), a ``tf.data.Dataset``, or any Python
+            iterable.
+        name: The name of the loop.
+        unit: The unit of the steps.
 
     Raises:
-        ProgressError: If it cannot be looped over.
+        ProgressError: If it is not iterable.
     """
     kind = type(iterable)
     if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
@@ -131,7 +131,7 @@ def progress(iterable: Iterable[T], name: str | None = None, unit: str = "steps"
 
 
 def graph_loops() -> list[GraphLoop]:
-    """The loops that count in a graph which is alive."""
+    """Returns the counting loops of all live graphs."""
     with _lock:
         return list({id(loop): loop for loops in _loops.values() for loop in loops}.values())
 
@@ -141,10 +141,10 @@ def _loop(
     body: Callable[[Any], None],
     over: Callable[[Any, Callable[[Any], None]], None],
 ) -> None:
-    """The loop that AutoGraph makes."""
+    """Replaces AutoGraph's loop by one that counts."""
     known = iterated._iterable
     if not _stays_in_graph(known):
-        # Python unrolls it: what takes long is tracing it.
+        # Python unrolls the loop: it is the trace that takes long.
         over(iter(iterated), body)
         return
     if _tensorflow.compiles_with_xla() or _is_other_replica():
@@ -175,7 +175,7 @@ _IN_GRAPHS = (
     *(tf.data.Dataset, tf.data.Iterator),
     *(tf.distribute.DistributedDataset, tf.distribute.DistributedIterator),
 )
-"""What a graph goes through, besides tensors."""
+"""Types that a graph can iterate over, besides tensors."""
 
 
 def _is_symbolic(known: Any) -> bool:
@@ -183,7 +183,7 @@ def _is_symbolic(known: Any) -> bool:
 
 
 def _is_other_replica() -> bool:
-    """Whether this is traced for a replica that is not the first; one of them counts."""
+    """Returns whether a replica other than the first is traced; only the first counts."""
     replica = tf.distribute.get_replica_context()
     number = 0 if replica is None else replica.replica_id_in_sync_group
     known = tf.get_static_value(number) if tf.is_tensor(number) else number

@@ -80,7 +80,7 @@ class ActivityMonitor:
         if doing is not None:
             self.seen = doing.kind  # type: ignore[assignment]
         else:
-            self.seen = "unnoted" if _under_way("runs_unnoted", self._thread, False) else None
+            self.seen = "unnoted" if _under_way("runs_unrecorded", self._thread, False) else None
         if doing is None:
             self._since = None
         elif self._since is None or self._since.doing.identity != doing.identity:

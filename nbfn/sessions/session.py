@@ -23,7 +23,7 @@ from nbfn.functions.traces.variable_names import (
     children,
     named_leaves,
     notebook,
-    users_names,
+    public_names,
     walk,
 )
 from nbfn.functions.watching.watch import observe
@@ -79,7 +79,7 @@ class Session:
 
     def named(self) -> list[tuple[str, Any]]:
         """Returns the notebook's public names and their values."""
-        return users_names(self._namespace)
+        return public_names(self._namespace)
 
     @property
     def functions(self) -> dict[str, Function]:

@@ -1,1 +1,1 @@
-"""Which Python state code depends on, and whether it has changed; knows no graph and no trace."""
+"""The Python state that code depends on, and whether it has changed; independent of graphs."""

@@ -1,4 +1,4 @@
-"""`GuardedState`: what a trace depends on, of all that its code reads."""
+"""`GuardedState`: the part of the Python state read by code that its traces depend on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nbfn.state.values.fingerprints import Fingerprint
 
 @dataclass(eq=False)
 class GuardedState:
-    """A state in which a function was called, without what makes no difference to its traces.
+    """A state in which a function was called, without sources that its traces do not depend on.
 
     Attributes:
-        number: The part of a trace's key that stands for it; 0 for no part.
+        number: Its number in the trace's key; 0 if it is not part of the key.
         fingerprints: The fingerprint of each source.
-        exempt: The sources on which its traces do not depend.
+        exempt: The sources that its traces do not depend on.
     """
 
     number: int = 0
@@ -24,15 +24,15 @@ class GuardedState:
     exempt: frozenset[Source] = frozenset()
 
     def changes(self, now: Fingerprints) -> list[Change]:
-        """What differs now."""
+        """Returns the current differences."""
         return changes(self.fingerprints, self._guarded(now))
 
     def changed_roots(self, now: Fingerprints, partial: bool = False) -> list[Change]:
-        """What the user has changed since.
+        """Returns what the user has changed since.
 
         Args:
-            now: What is read now.
-            partial: Whether the arguments of a call, and what they lead to, are not among it.
+            now: The current fingerprints.
+            partial: Whether `now` lacks the arguments of a call, and what is reached from them.
         """
         before = self.fingerprints
         if partial:
@@ -40,25 +40,25 @@ class GuardedState:
         return changed_roots(before, self._guarded(now))
 
     def differences(self, other: GuardedState) -> list[Change]:
-        """What the user has changed between this state and another; nothing if no key has them."""
+        """Returns what the user has changed between two states; nothing if no key has them."""
         if not (self.number or other.number):
             return []
         return changed_roots(other._guarded(self.fingerprints), self._guarded(other.fingerprints))
 
     def is_replaced(self, now: GuardedState) -> bool:
-        """Whether code that was read has been written anew, and is other code now."""
+        """Returns whether code that was read has been replaced by other code."""
         return any(
-            known.is_gone is not None
+            known.is_replaced is not None
             and now.fingerprints.get(source, known) != known
-            and known.is_gone()
+            and known.is_replaced()
             for source, known in self.fingerprints.items()
         )
 
-    def learn(self, sources: Iterable[Source]) -> None:
-        """Takes in that traces of this state do not depend on some sources."""
-        learned = self.exempt.union(sources)
-        if learned != self.exempt:
-            self.exempt = learned
+    def exempt_sources(self, sources: Iterable[Source]) -> None:
+        """Exempts sources that traces of this state do not depend on."""
+        exempt = self.exempt.union(sources)
+        if exempt != self.exempt:
+            self.exempt = exempt
             self.fingerprints = self._guarded(self.fingerprints)
 
     def _guarded(self, fingerprints: Fingerprints) -> dict[Source, Fingerprint]:
@@ -68,4 +68,4 @@ class GuardedState:
 
 
 _ROOTS = frozenset({"global", "closure", "code", "module"})
-"""The kinds of sources that are reached from the function alone, and not from an argument."""
+"""Kinds of sources that are reached from the function itself, not from an argument."""

@@ -1,4 +1,4 @@
-"""The functions of the user's that a function's code leads to, and what they name."""
+"""Finds the user functions that a function uses, and the values of names in their code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_FUNCTIONS = 100
 
 
 def with_helpers(python_function: Any) -> list[Any]:
-    """Returns a function and the functions of the user's that its code names, directly or not."""
+    """Returns a function and the user functions that its code names, directly or indirectly."""
     found: list[Any] = []
     waiting = [plain_function(python_function)]
     while waiting and len(found) < _MAX_FUNCTIONS:
@@ -26,7 +26,7 @@ def with_helpers(python_function: Any) -> list[Any]:
 
 
 def named(function: Any) -> dict[str, Any]:
-    """Returns what a function's code names of globals and closures, with the values."""
+    """Returns the globals and closure variables that a function's code names, with their values."""
     values = {}
     stored = {name for name in function.__code__.co_names if name in function.__globals__}
     for name in sorted(reads(function.__code__).globals | stored):

@@ -1,4 +1,4 @@
-"""The Python state that a function can reach: saved, compared, and put back."""
+"""Saves, compares and restores the Python state that functions can reach."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class _Holder:
-    """Something whose content can change.
+    """An object whose content can change.
 
     Attributes:
-        name: How the code reaches it.
-        read: Gives its content, copied.
-        put: Puts a content back.
-        joint: What stands between its name and that of a part, for parts that have names.
+        name: The expression by which the code reaches it.
+        read: Returns a copy of its content.
+        put: Restores a content.
+        separator: The text between its name and that of a part; None if parts have no names.
     """
 
     name: str
     read: Callable[[], Any]
     put: Callable[[Any], None]
-    joint: str | None = None
+    separator: str | None = None
 
     def place(self, key: Any) -> str:
-        """How the code reaches a part; as the whole if parts have no names."""
-        return self.name if self.joint is None else f"{self.name}{self.joint}{key}"
+        """Returns the expression for a part; for the whole if parts have no names."""
+        return self.name if self.separator is None else f"{self.name}{self.separator}{key}"
 
     def changes(self, before: Any, after: Any) -> Iterator[tuple[str, Any]]:
-        """Each part that differs: its name, and what it is now."""
-        if self.joint is None:
+        """Yields each part that differs: its name, and its new value."""
+        if self.separator is None:
             if content(before) != content(after):
                 yield self.name, after
             return
@@ -59,7 +59,7 @@ class _Holder:
 class SavedState:
     """A copy of what some functions, their owner and their arguments can reach.
 
-    What was drawn from random numbers is part of it. Elements are held until the copy is dropped.
+    It includes the state of random numbers. Elements are kept alive until the copy is dropped.
     """
 
     def __init__(self, functions: Iterable[Any], reachable: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ class SavedState:
         self._random = random_state()
 
     def changes(self) -> dict[str, Any]:
-        """What has changed since, by the name of the place, as it is now."""
+        """Returns what has changed since, by the name of the place, with the new values."""
         found: dict[str, Any] = {}
         for holder, before in zip(self._holders, self._saved, strict=True):
             for name, new in holder.changes(before, holder.read()):
@@ -81,18 +81,18 @@ class SavedState:
         return found
 
     def drawn(self) -> list[str]:
-        """Sources of random numbers that were drawn from since."""
+        """Returns the sources of random numbers that were drawn from since."""
         now = random_state()
         return [name for name, state in self._random.items() if now[name] != state]
 
     def put_back(self) -> None:
-        """Puts everything back, except variables and layers that were made since."""
+        """Restores everything, except variables and layers that were created since."""
         for holder, before in zip(self._holders, self._saved, strict=True):
             holder.put(before)
         put_random_state_back(self._random)
 
     def symbolic(self) -> dict[str, Any]:
-        """Tensors of a graph that Python state holds now, by the name of the place."""
+        """Returns graph tensors that Python state now holds, by the name of the place."""
         found: dict[str, Any] = {}
         for holder in self._holders:
             content = holder.read()
@@ -120,7 +120,7 @@ class SavedState:
         def read() -> dict[str, Any]:
             try:
                 return {name: cell.cell_contents}
-            except ValueError:  # not bound
+            except ValueError:  # the cell is empty
                 return {}
 
         def put(saved: dict[str, Any]) -> None:
@@ -173,7 +173,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _has_state(value: Any) -> bool:
-    """Whether this is an object of a class of the user's, or of Python's that keeps the user's."""
+    """Returns whether this is an instance of a user class, or of a Python class with user data."""
     classes = type(value).__mro__
     return is_user_module(type(value).__module__) or bool(
         storage_of(classes) or issubclass(type(value), HOLDERS)
@@ -185,7 +185,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _put_into(value: Any, saved: Mapping[str, Any]) -> None:
-    """Puts attributes back, in the dictionary of an object and in its slots."""
+    """Restores attributes in the dictionary of an object and in its slots."""
     own = getattr(value, "__dict__", {})
     now = own_attributes(value)
     _put(own, {key: old for key, old in saved.items() if key in own}, clear=True)
@@ -195,7 +195,7 @@ def _put_into(value: Any, saved: Mapping[str, Any]) -> None:
 
 
 def _is_tracking(name: str) -> bool:
-    """Whether TensorFlow or Keras keep their own books in this attribute."""
+    """Returns whether TensorFlow or Keras use this attribute for bookkeeping."""
     return name.startswith(("_self_", "_tf_", "_keras_", "_obj_reference", "_tracker"))
 
 
@@ -207,7 +207,7 @@ def _refill(value: Any, fill: Callable[[Any], Any], old: Any) -> None:
 
 
 def _put(target: dict[str, Any], saved: Mapping[str, Any], *, clear: bool = False) -> None:
-    """Puts items back; what is new stays if it is a variable or holds one, or keeps books."""
+    """Restores items; keeps new variables, objects that hold some, and bookkeeping."""
     for key, old in saved.items():
         if target.get(key, _MISSING) is not old and not _keeps(target.get(key)):
             target[key] = old
@@ -226,7 +226,7 @@ def _keeps(value: Any) -> bool:
 
 
 def content(value: Any) -> Any:
-    """Returns what is equal if two values are alike, tensors by what they hold."""
+    """Returns a value that is equal for equal contents; tensors are compared by value."""
     if tf.is_tensor(value) and not isinstance(value, tf.Variable) and hasattr(value, "numpy"):
         with contextlib.suppress(AttributeError, NotImplementedError, tf.errors.OpError):
             value = value.numpy()

@@ -1,4 +1,4 @@
-"""`State`: what some code reads of Python's state, at one moment, and whether it is still so."""
+"""`State`: the Python state that some code reads, and whether it still holds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, NamedTuple
 from nbfn.state.bytecode.reads import Named
 from nbfn.state.values.fingerprints import ABSENT, Fingerprint, content_of
 from nbfn.state.values.introspection import Fetch
-from nbfn.state.values.settings import Look, hold
+from nbfn.state.values.settings import Look, settings_hold
 
 
 class Source(NamedTuple):
-    """Where a value was read.
+    """The place where a value is read.
 
     Attributes:
-        kind: ``global``, ``closure``, ``attribute``, ``module``, one that the code imports, or
-            ``code``, the function's own; ``setting``, one of an object of Keras, or of Keras as a
-            whole; ``internal``, what Keras keeps for itself.
-        name: The name that the user's code has for it.
-        route: The way on which it was reached, which tells sources of one name apart.
+        kind: ``global``, ``closure``, ``attribute``, ``module`` (imported by the code), ``code``
+            (the function's own), ``setting`` (of a Keras object, or of Keras), or ``internal``
+            (private to Keras).
+        name: The expression for it in user code.
+        route: The path by which it was reached, which distinguishes sources of one name.
     """
 
     kind: str
@@ -39,19 +39,19 @@ Change = tuple[Source, tuple[Fingerprint, Fingerprint]]
 
 @dataclass
 class State:
-    """What code depends on besides its arguments, at one moment.
+    """The Python state that code depends on besides its arguments, at one moment.
 
     Attributes:
         fingerprints: The fingerprint of each source.
-        attributes: Every attribute that the walked code names.
-        same: How to fetch what must be the same object, and that object, which is immutable.
-        weak: The same of an object that is held weakly.
-        content: How to fetch what must have the same content, and that content.
+        attributes: All attributes that the walked code names.
+        same: Fetches what must be the same immutable object, with that object.
+        weak: The same for objects that are held weakly.
+        content: Fetches what must have the same content, with that content.
         contained: Weak references to the objects in containers.
-        settings: Objects of Keras, and the settings that they must have.
-        opaque: Whether the code may do something each time that no source shows: it writes a name,
-            or draws from an iterator or from random numbers.
-        keeps: Whether it keeps something of the user's alive.
+        settings: Keras objects, with the settings that they must have.
+        opaque: Whether the code may have effects that no source shows: it writes a name, or draws
+            from an iterator or random numbers.
+        keeps: Whether it keeps user objects alive.
     """
 
     fingerprints: dict[Source, Fingerprint] = field(default_factory=dict)
@@ -65,21 +65,21 @@ class State:
     keeps: bool = False
 
     def holds(self) -> bool:
-        """Whether nothing has changed since, by looking as little as possible."""
+        """Returns whether nothing has changed since, with as few checks as possible."""
         for fetch, value in self.same:
             if fetch() is not value:
                 return False
         for fetch, reference in self.weak:
             if fetch() is not reference():
                 return False
-        return hold(self.settings) and all(
+        return settings_hold(self.settings) and all(
             content_of(fetch()) == known for fetch, known in self.content
         )
 
 
 def changes(before: Fingerprints, after: Fingerprints) -> list[Change]:
-    """The sources whose fingerprints differ, with the old and the new fingerprint."""
-    if before == after:  # C compares them, and mostly finds the same objects
+    """Returns the sources whose fingerprints differ, with the old and the new fingerprint."""
+    if before == after:  # fast: compared in C, mostly by identity
         return []
     return [
         (source, (before.get(source, ABSENT), after.get(source, ABSENT)))
@@ -89,9 +89,9 @@ def changes(before: Fingerprints, after: Fingerprints) -> list[Change]:
 
 
 def changed_by_code(before: Fingerprints, after: Fingerprints) -> Iterator[Source]:
-    """The sources that code has changed itself, which ran in between.
+    """Yields the sources that code, which ran in between, has changed.
 
-    An item that it has made is none: a defaultdict makes what is looked up.
+    New items are excluded: looking up a missing key creates it in a defaultdict.
     """
     for source, (old, _) in changes(before, after):
         if old != ABSENT or not source.name.endswith("]"):
@@ -99,11 +99,12 @@ def changed_by_code(before: Fingerprints, after: Fingerprints) -> Iterator[Sourc
 
 
 def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
-    """The changes that the user has made: what follows from another object is left out.
+    """Returns the changes made by the user, without the consequences of another object.
 
-    That is what lies below it, and what only the old or the new one has. An attribute that has
-    changed in an object and in its parts, as ``trainable`` of a model does, is one change. A
-    setting that comes or goes is Keras's doing: an optimizer gets its momentums in its first step.
+    These are changes below the object, and sources that only the old or the new one has. An
+    attribute that has changed in an object and in its parts, such as ``trainable`` of a model, is
+    one change. Settings that appear or disappear are changed by Keras: an optimizer gets its
+    momentums in its first step.
     """
     found = _with_hidden(changes(before, after))
     routes = {source.route for source, _ in found}
@@ -118,7 +119,7 @@ def changed_roots(before: Fingerprints, after: Fingerprints) -> list[Change]:
 
 
 def _with_hidden(found: list[Change]) -> list[Change]:
-    """Joins an attribute that an object has got or lost with that of its class, as one change."""
+    """Merges the change of an instance attribute with that of the class attribute it hides."""
     of_classes = {
         source.name.rpartition(".")[2]: (source, old, new)
         for source, (old, new) in found
@@ -138,7 +139,7 @@ def _is_of_class(source: Source) -> bool:
 
 
 def routes_above(route: str) -> Iterator[str]:
-    """The routes on the way to one, and those of its attribute in the objects on the way."""
+    """Yields the prefixes of a route, and its last attribute in the objects on the way."""
     attribute = route[route.rfind(".") :] if "." in route else ""
     for step in _STEP.finditer(route):
         before = route[: step.start()]
@@ -148,6 +149,6 @@ def routes_above(route: str) -> Iterator[str]:
 
 
 OF_CLASS = "class "
-"""The routes of what a class holds itself begin so."""
+"""Prefix of the routes of class attributes."""
 _IDENTITIES = ("function", "object")
 _STEP = re.compile(r"[.\[(/<]")

@@ -1,8 +1,8 @@
 """Walks from a function to the sources that its traces depend on.
 
-What is visited is what the code names, itself and through the user's own helpers and objects; code
-and objects of libraries are taken as they are, but for the settings of Keras's objects. No code of
-the user's runs: attributes are read from dictionaries and slots, never by look-up.
+The walk visits what the code names, directly and in user helpers and objects. Code and objects of
+libraries are assumed not to change, except for the settings of Keras objects. No user code runs:
+attributes are read from dictionaries and slots, never by attribute access.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from nbfn.state.values.introspection import (
     part_of,
     parts_of,
     reference_to,
-    undressed,
+    without_descriptor,
 )
 from nbfn.state.values.random_numbers import is_drawn_from
 from nbfn.state.values.referents import HOLDERS, leads, names_in, storage_of
@@ -65,7 +65,7 @@ from nbfn.state.values.settings import (
 )
 from nbfn.state.values.unwrapping import PARTIALS, fingerprint_of_functions, unwrapped
 
-_NAMED_ANYWAY = frozenset({"summary"})  # the context of a call asks for it
+_NAMED_ANYWAY = frozenset({"summary"})  # read by the context of a call
 _MAX_OBJECTS = MAX_PARTS
 _MAX_ITEMS = 50 * MAX_PARTS
 _MAX_OTHERS = 200
@@ -73,10 +73,10 @@ _MAX_ROUNDS = 4
 
 
 class Walk:
-    """One walk, with the attributes that the code found so far names.
+    """One walk, for a given set of attribute names.
 
-    What the code reads at a source is visited: it gets a fingerprint, and a look at each call. What
-    lies on the way only is followed.
+    Values that the code reads are visited: they get a fingerprint, and a check at each call.
+    Objects on the way are only followed.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class Walk:
         self._found: deque[tuple[str, str, Any, Fetch]] = deque()
 
     def follow(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
-        """Notes that `walk` is to look at what a value leads to."""
+        """Queues a value, so that `walk` visits what is reached from it."""
         if value is not None and value is not ABSENT and not is_immutable(value):
             self._found.append((name, route, value, fetch))
 
     def walk(self) -> None:
-        """Looks at what the values lead to, the nearest first."""
+        """Visits what is reached from the queued values, the nearest first."""
         while self._found:
             name, route, value, fetch = self._found.popleft()
             self._leads_of(name, route, value, fetch)
@@ -121,14 +121,14 @@ class Walk:
                 self._attributes_of(name, route, value, fetch)
                 self._settings_of(name, route, value)
 
-    def _late(self, value: Any) -> Fetch:
-        """Fetches a value later; the guards keep one alive that cannot be referred to weakly."""
+    def _fetch_of(self, value: Any) -> Fetch:
+        """Returns a fetch of a value; the state keeps values alive that have no weak references."""
         reference = reference_to(value)
         self.guards.keeps |= reference is None
         return reference or (lambda: value)
 
     def _is_new(self, *key: Any) -> bool:
-        """Whether this is looked at for the first time."""
+        """Returns whether this key is seen for the first time."""
         if key in self._seen:
             return False
         self._seen.add(key)
@@ -139,7 +139,7 @@ class Walk:
     def _visit_read(
         self, source: Source, fetch: Fetch, value: Any, parts: Collection[Part]
     ) -> None:
-        """Visits what code reads of a value: some parts of it, or all; the rest may change."""
+        """Visits what code reads of a value: some parts, or all; the rest may change."""
         if not parts or not parts_of(value, parts) or self._graph_time.changes(value):
             self._visit(source, fetch, value)
             return
@@ -148,7 +148,7 @@ class Walk:
             at = Source(source.kind, f"{source.name}{part}", f"{source.route}{part}")
             if part.kind == "item":
                 self._visit(at, found, found())
-            else:  # lengths and shapes are other objects at each look
+            else:  # lengths and shapes are new objects each time
                 known = self.guards.fingerprints[at] = fingerprint(found())
                 self.guards.content.append((found, known.content))
 
@@ -195,7 +195,7 @@ class Walk:
     def _items_of(
         self, name: str, route: str, value: Any, items: Iterable[Any], fetch: Fetch
     ) -> None:
-        """Follows what a container holds; its content is in its own fingerprint."""
+        """Follows the items of a container; its own fingerprint covers its content."""
         if not self._is_new("items", id(value)):
             return
         is_dict, is_set = is_a(_tensorflow.unwrapped(value), dict), is_a(value, (set, frozenset))
@@ -207,7 +207,7 @@ class Walk:
             if not is_immutable(item):
                 is_looked_up = is_set or (is_dict and not i % 2)
                 if is_looked_up and is_user_module(type(item).__module__):
-                    self.named |= special_methods.EQUALITY  # a look-up compares with it
+                    self.named |= special_methods.EQUALITY  # a look-up compares keys
                 at = key if is_dict else i
                 is_plain = type(at) in (int, str)
                 path = f"[{at!r}]" if is_plain else "[…]"
@@ -216,24 +216,24 @@ class Walk:
                     self.guards.contained.append(found)
                 if found is None and is_plain and type(value) in (dict, list, tuple):
                     found = functools.partial(part_fetched, fetch, Part("item", at))
-                self.follow(name + path, f"{route}[{i}]", item, found or self._late(item))
+                self.follow(name + path, f"{route}[{i}]", item, found or self._fetch_of(item))
 
     # Code -------------------------------------------------------------------------------
 
     def _functions(self, name: str, route: str, value: Any, functions: list[FunctionType]) -> None:
-        """Visits what a function of the user's leads to, and what is bound to its arguments."""
+        """Visits what a user function leads to, and what is bound to its arguments."""
         for each in functions:
             self._probe_code(name, route, each)
         if any(self._graph_time.runs(each.__code__) for each in functions):
             return
         if is_a(value, MethodType):
             owner = name.rpartition(".")[0] or "self"
-            self.follow(owner, f"{route}.__self__", value.__self__, self._late(value.__self__))
+            self.follow(owner, f"{route}.__self__", value.__self__, self._fetch_of(value.__self__))
         while is_a(value, PARTIALS):
-            bound = functools.partial(bound_by, self._late(value))
+            bound = functools.partial(bound_by, self._fetch_of(value))
             self.guards.content.append((bound, content_of(bound())))
             for i, item in enumerate((*value.args, *value.keywords.values())):
-                self.follow(f"{name}({i})", f"{route}({i})", item, self._late(item))
+                self.follow(f"{name}({i})", f"{route}({i})", item, self._fetch_of(item))
             value = value.func
         for i, each in enumerate(functions):
             if self._is_new("code", id(each)):
@@ -241,7 +241,7 @@ class Walk:
             self._held_by(name, f"{route}/{i}", weakref.ref(each), vars(each), self._wanted)
 
     def _probe_code(self, name: str, route: str, function: FunctionType) -> None:
-        """Has the code and the defaults looked at, which are in the function's fingerprint."""
+        """Adds checks of the code and the defaults, which are in the function's fingerprint."""
         for part in ("__code__", "__defaults__", "__kwdefaults__"):
             fetch = functools.partial(part_of, weakref.ref(function), part)
             value = fetch()
@@ -252,7 +252,7 @@ class Walk:
                 self.follow(name, f"{route}.{part}", value, fetch)
 
     def _names_of(self, function: FunctionType, route: str) -> None:
-        """Visits the globals, modules and closures that a function of the user's reads."""
+        """Visits the globals, modules and closure variables that a user function reads."""
         read = reads(function.__code__, self._graph_time, *_loggers_and_libraries(function))
         self.named |= read.attributes | (read.of_libraries & _NAMED_ANYWAY)
         self.guards.opaque |= bool(read.written)
@@ -289,7 +289,7 @@ class Walk:
     # Keras ------------------------------------------------------------------------------
 
     def _settings_of(self, name: str, route: str, value: Any) -> None:
-        """Visits the settings of an object of Keras, and follows its layers and variables."""
+        """Visits the settings of a Keras object, and follows its layers and variables."""
         names = setting_names(type(value))
         if not names or self._objects_left < 0 or not self._is_new("settings", id(value)):
             return
@@ -309,7 +309,7 @@ class Walk:
                 at = Source("setting", name + path, route + path)
                 if not is_list:
                     known[at] = fingerprint(part)
-                self.follow(at.name, at.route, part, self._late(part))
+                self.follow(at.name, at.route, part, self._fetch_of(part))
         reference = weakref.ref(value)
         for each, other in settings.others.items():
             found = functools.partial(member, reference, each)
@@ -323,7 +323,7 @@ class Walk:
         return Source(kind, f"{at.name}.{public}", f"{at.route}.{public}")
 
     def _config(self) -> None:
-        """Visits the settings of Keras as a whole."""
+        """Visits Keras's global settings."""
         if self._is_new("config", 0):
             for name, fetch in config_checks():
                 self._visit(Source("setting", name, name), fetch, fetch())
@@ -331,7 +331,7 @@ class Walk:
     # Objects, classes and modules ---------------------------------------------------------
 
     def _attributes_of(self, name: str, route: str, value: Any, fetch: Fetch) -> None:
-        """Visits the named attributes of an object, a class or a module of the user's."""
+        """Visits the named attributes of a user object, class or module."""
         is_class, is_module = is_a(value, type), is_a(value, ModuleType)
         classes: tuple[type, ...] = () if is_module else type(value).__mro__
         if is_class:
@@ -349,10 +349,10 @@ class Walk:
         self._held_by(
             name, route, holder, own, [*self._wanted, *storage, *self._others(own, classes)]
         )
-        # An attribute that appears later, or hides one of the class, makes the number differ.
+        # A new attribute, which may hide one of the class, changes the count.
         self._count(holder, weakref.ref(type(value)) if users else None)
         specials = self._specials
-        if is_class:  # the code may make instances, and enter them
+        if is_class:  # the code may create and enter instances
             making = special_methods.MAKING | special_methods.CONTEXTS
             specials = making if name in (self._classes or ()) else specials | making
         for cls in users:
@@ -366,7 +366,7 @@ class Walk:
     def _held_by(
         self, name: str, route: str, holder: Fetch, own: Mapping[str, Any], wanted: list[str]
     ) -> None:
-        """Visits the attributes that an object itself holds, of those that are wanted."""
+        """Visits the wanted attributes in an object's own dictionary."""
         for attribute in wanted if own else ():
             if attribute in own:
                 found = functools.partial(member, holder, attribute)
@@ -381,10 +381,10 @@ class Walk:
         if source in self.guards.fingerprints or is_a(value, MemberDescriptorType):
             return
         fetch = functools.partial(member, weakref.ref(cls), attribute)
-        self._visit(source, fetch, undressed(value))
+        self._visit(source, fetch, without_descriptor(value))
 
     def _others(self, own: Mapping[str, Any], classes: tuple[type, ...]) -> list[str]:
-        """Attributes that no code names, where code may read any; not those of libraries."""
+        """Returns further attributes, not of libraries, if the code may read any attribute."""
         if ANY not in self.guards.attributes:
             return []
         is_mixed = any(cls.__module__.split(".")[0] in ("tensorflow", "keras") for cls in classes)
@@ -393,7 +393,9 @@ class Walk:
         return [
             name
             for name, value in sorted(own.items())
-            if name not in known and not name.startswith(hidden) and _is_state(undressed(value))
+            if name not in known
+            and not name.startswith(hidden)
+            and _is_state(without_descriptor(value))
         ][:_MAX_OTHERS]
 
     def _count(self, holder: Fetch, cls: Fetch | None = None) -> None:
@@ -401,16 +403,12 @@ class Walk:
         self.guards.same.append((probe, probe()))
 
 
-def _is_users(cls: type) -> bool:
-    return is_user_module(cls.__module__)
-
-
 def _is_library(value: Any) -> bool:
     return is_a(value, ModuleType) and not is_user_module(value.__name__)
 
 
 def _is_state(value: Any) -> bool:
-    """Whether a value is plain, or leads to state of the user's."""
+    """Returns whether a value is plain, or leads to user state."""
     if is_content(value) or is_a(value, HOLDERS):
         return True
     cls = value if is_a(value, type) else type(value)
@@ -424,21 +422,20 @@ def state_of(
     *,
     classes: frozenset[str] | None = None,
 ) -> State:
-    """The guards of what some functions and objects lead to.
+    """Returns the state of what some functions and objects lead to.
 
     Args:
         values: The functions and objects, each with the user's name for it.
-        graph_time: What traces run at graph time, which they do not depend on.
-        attributes: What code names that is none of these functions'.
-        classes: For the code of a cell the names of the classes of which it only makes instances:
-            what these do when they are called counts where they are called. Classes of the user's
-            are then the same when they were made again with the same code; a trace may depend on
-            which of the two it is, by ``isinstance``.
+        graph_time: What traces run at graph time, and do not depend on.
+        attributes: Attribute names in other code, which are read, too.
+        classes: For the code of a cell: names of classes of which it only creates instances, whose
+            methods count where they are called. User classes are then equal if they were defined
+            again with the same code; a trace may depend on the class object, by ``isinstance``.
     """
-    for _ in range(_MAX_ROUNDS):  # until the code that was found names nothing new
+    for _ in range(_MAX_ROUNDS):  # until the code found names no new attributes
         builder = Walk(attributes, graph_time, classes)
         for name, value in values:
-            builder.follow(name, name, value, builder._late(value))
+            builder.follow(name, name, value, builder._fetch_of(value))
         builder.walk()
         if builder.named <= attributes:
             break
@@ -447,7 +444,7 @@ def state_of(
 
 
 def _loggers_and_libraries(function: FunctionType) -> tuple[frozenset[str], frozenset[str]]:
-    """The globals of a function's code that are loggers (or `logging`), and libraries."""
+    """Returns the globals in a function's code that are loggers, and libraries."""
     loggers, libraries = [], []
     namespace = function.__globals__
     for name in function.__code__.co_names:

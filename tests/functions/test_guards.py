@@ -174,10 +174,7 @@ def test_an_attribute_of_an_argument() -> None:
     assert float(f(tf.constant(3.0), params)) == 6.0
     params.multiply = False
     assert float(f(tf.constant(3.0), params)) == 5.0
-    assert str(f.retraces[0].causes[0]) in (
-        "attribute `y.multiply` was absent, is False",
-        "attribute `Params.multiply` was True, is absent",
-    )
+    assert str(f.retraces[0].causes[0]) == "attribute `y.multiply` was True, is False"
     del params.multiply
     assert float(f(tf.constant(3.0), params)) == 6.0
     assert len(f.traces) == 2

@@ -34,7 +34,7 @@ class CacheObserver(Protocol):
     def added(self, concrete: Any) -> None:
         """Called when a new trace is in the cache."""
 
-    def is_given_up(self, concrete: Any) -> bool:
+    def was_interrupted(self, concrete: Any) -> bool:
         """Returns whether an interrupt came before a new trace was recorded."""
 
 
@@ -142,7 +142,7 @@ class ObservedCache(DryCache):
                 self._observer.added(fn)
         except BaseException as error:
             # After an interrupt, the cache and its observer must have the same traces.
-            if not isinstance(error, Exception) and self._observer.is_given_up(fn):
+            if not isinstance(error, Exception) and self._observer.was_interrupted(fn):
                 self.clear()  # TensorFlow's `add` may have been interrupted halfway
                 for (known, _), concrete in before:
                     super().add(concrete, known)

@@ -1,1 +1,1 @@
-"""One call: fast dispatch, interrupt, placement."""
+"""One call: its record, fast dispatch, interruption, placement and times."""

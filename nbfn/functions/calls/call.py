@@ -1,4 +1,4 @@
-"""One call of a traced function while it runs, and the calls that are open on each thread."""
+"""A call of a traced function while it runs, and the calls that are open on each thread."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Call:
 
     Attributes:
         recorder: The record of its function.
-        counts: Whether it is a call, and not a request.
-        explains: Whether Python ran the call already and only its trace is made: the miss is
+        counts: Whether it is a call, not a request for a concrete function.
+        explains: Whether Python has already run the call and only its trace is made: the miss is
             explained, and no call is counted.
-        reason: Why a trace is requested, if one is.
+        reason: The cause of a requested trace, if any.
         trace: The trace that serves it, once that is known.
-        added: Traces that it has made.
-        looked_up_in: The context and the state of the newest look-up.
+        added: Number of traces that it has made.
+        looked_up_in: Context and state of the newest look-up.
         wanted: What it needs of a trace, if none was found.
-        missed_at: When it was found that a trace must be made.
+        missed_at: When the look-up found no trace.
         is_tracing: Whether a trace is being made now.
-        creates: Whether the newest trace has created variables.
-        graph: The graph of that trace, held weakly, once there is one.
+        creates: Whether the newest trace created variables.
+        graph: Weak reference to the graph of that trace, once there is one.
         trace_seconds: Time spent tracing.
         started: When it began.
-        interruption: What stops it on an interrupt.
+        interruption: Stops it on an interrupt.
     """
 
     recorder: Record
@@ -61,13 +61,13 @@ class Call:
     _keyed: tuple[Any, Key] | None = None
 
     def key_of(self, function_type: Any) -> Key:
-        """The key of a function type; that of the newest one is kept."""
+        """Returns the key of a function type; the newest one is cached."""
         if self._keyed is None or self._keyed[0] is not function_type:
             self._keyed = function_type, key_of(function_type)
         return self._keyed[1]
 
-    def runs_next(self) -> None:
-        """Says that its trace is known, and runs next."""
+    def allow_interrupt(self) -> None:
+        """Allows an interrupt to stop the run of its trace, which comes next."""
         is_run = self.counts and _tensorflow.plain_eager_device() is not None
         if is_run and self.trace is not None and self.trace.can_be_stopped:
             self.interruption.may_stop()
@@ -76,12 +76,12 @@ class Call:
 class OpenCalls(list["Call | Record"]):
     """The calls of traced functions that are open on a thread, outermost first.
 
-    A call that takes the short way to a known trace is there as the record of its function only.
+    A call that dispatch serves is represented by the record of its function only.
 
     Attributes:
-        eager_depth: Number of outermost calls that run eagerly. A call on top of those is
-            outermost, too: no other call counts its time.
-        spent: What the thread has spent.
+        eager_depth: Number of outermost calls that run eagerly. A call directly above them counts
+            as outermost: no other call includes its time.
+        spent: The totals of the thread.
     """
 
     __slots__ = ("__weakref__", "eager_depth", "spent")
@@ -99,9 +99,9 @@ class _ThisThread(threading.local):
 
 _by_thread: weakref.WeakValueDictionary[int, OpenCalls] = weakref.WeakValueDictionary()
 this_thread = _ThisThread()
-"""``this_thread.calls`` are the `OpenCalls` of this thread. Whoever adds to them takes it back."""
+"""``this_thread.calls`` are the `OpenCalls` of this thread. Callers remove what they append."""
 
 
 def open_on(thread: int) -> tuple[Call | Record, ...]:
-    """The calls that are open on a thread, which may be another one, outermost first."""
+    """Returns the calls that are open on a thread, which may be another one, outermost first."""
     return tuple(_by_thread.get(thread, ()))

@@ -1,11 +1,11 @@
 """Finds the trace of a repeated call by a cheap key, without TensorFlow's binding of arguments.
 
-Most of what a hit costs in TensorFlow is Python that binds arguments and builds a key. Here the key
-is read off the arguments' cheap attributes. It is at least as fine as TensorFlow's, and an entry is
-made only of what TensorFlow's own look-up answered, so the two never disagree. Whatever is unusual
-(variables, composite tensors, graphs, strategies) has no cheap key and takes the ordinary way. An
-array of NumPy becomes the tensor that TensorFlow makes of it. An object is keyed by identity, and
-what the code reads of it is guarded.
+Most of the cost of a hit in TensorFlow is Python that binds arguments and builds a key. Here the
+key is computed from cheap attributes of the arguments. It is at least as fine as TensorFlow's, and
+an entry is only made from a result of TensorFlow's own look-up, so the two never disagree. Anything
+unusual (variables, composite tensors, graphs, strategies) has no cheap key and takes TensorFlow's
+way. A NumPy array is keyed as the tensor that TensorFlow converts it to. An object is keyed by
+identity; what the code reads of it is guarded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ARRAYS = frozenset({np.ndarray, np.float32, np.float64, np.int32, np.int64})
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A trace, and how its inputs are made of the tensors among the arguments.
+    """A trace, and the order in which tensors of a call are passed to it.
 
     Attributes:
         trace: The trace.
@@ -52,10 +52,10 @@ class _Identity(NamedTuple):
 
 
 class Dispatch:
-    """The cheap keys of one function.
+    """The dispatch table of one function.
 
     Attributes:
-        generation: Grows whenever the trace cache changes, which makes every entry void.
+        generation: Incremented on each change of the trace cache; invalidates all entries.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Dispatch:
     def find(
         self, args: Any, kwargs: Any, state: int, guards: Guards
     ) -> tuple[Entry, list[Any]] | None:
-        """The entry for a call and the call's tensors; None if it must take the ordinary way."""
+        """Returns the entry for a call and the call's tensors; None if there is no entry."""
         if not self._entries:
             return None
         device = _tensorflow.plain_eager_device()
@@ -84,10 +84,10 @@ class Dispatch:
     def remember(
         self, function: Any, trace: Trace, generation: int, args: Any, kwargs: Any, state: int
     ) -> None:
-        """Makes an entry of a call that took the ordinary way.
+        """Adds an entry for a call that TensorFlow's look-up has served.
 
-        `generation` and `state` are those of when the call began; if the first has changed, nothing
-        is made.
+        `generation` and `state` are those at the start of the call; if `generation` has changed, no
+        entry is made.
         """
         if self._is_closed is None:
             self._is_closed = _has_mutable_default(function.python_function)
@@ -99,7 +99,7 @@ class Dispatch:
             return
         if trace.context.summaries is not None:  # the writer is not in the cheap key
             return
-        if _tensorflow.calls_back():  # what runs below would be seen as the user's
+        if _tensorflow.calls_back():  # operation callbacks would see the operations that run below
             return
         tensors: list[Any] = []
         key = cheap_key(args, kwargs, tensors, state, device)
@@ -115,9 +115,9 @@ class Dispatch:
             objects = guards.of_objects(_tensorflow.objects(concrete.function_type))
             if objects is None:
                 return
-        # Each its own tensor: an array becomes another one each time, and of one that is passed
-        # twice nothing else tells which argument feeds which input.
-        args, kwargs = tf.nest.map_structure(_as_another, (args, kwargs))
+        # Each argument needs a tensor of its own: an array is converted to a new one each time, and
+        # if one tensor is passed twice, nothing else shows which argument feeds which input.
+        args, kwargs = tf.nest.map_structure(_copied, (args, kwargs))
         tensors.clear()
         cheap_key(args, kwargs, tensors)
         inputs = _tensorflow.flat_inputs(function, concrete, args, kwargs)
@@ -140,14 +140,14 @@ class Dispatch:
         self._entries = {}
 
 
-def _as_another(value: Any) -> Any:
+def _copied(value: Any) -> Any:
     if type(value) is _tensorflow.EagerTensor or type(value) in _ARRAYS:
         return tf.identity(value)
     return value
 
 
 def _has_mutable_default(python_function: Callable[..., Any]) -> bool:
-    """Whether a default value, which is in no cheap key, may be changed in place."""
+    """Returns whether a default value, which is in no cheap key, may be mutated."""
     try:
         parameters = inspect.signature(python_function).parameters.values()
     except (TypeError, ValueError):
@@ -162,9 +162,9 @@ def _is_mutable(value: Any) -> bool:
 
 
 def cheap_key(args: Any, kwargs: Any, tensors: list[Any], state: int = 0, device: str = "") -> Any:
-    """The key of a call, hashable; None if the call has none.
+    """Returns the key of a call, hashable; None if the call has none.
 
-    The tensors among the arguments are added to `tensors`, in order.
+    The tensors among the arguments are appended to `tensors`, in order.
     """
     key: list[Any] = [len(args), state, device]
     for value in args:
@@ -178,7 +178,7 @@ def cheap_key(args: Any, kwargs: Any, tensors: list[Any], state: int = 0, device
 
 
 def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
-    """Adds a value to the key, and its tensors to the tensors; False if it has no cheap key."""
+    """Appends a value to the key, and its tensors to `tensors`; False if it has no cheap key."""
     kind = type(value)
     if kind is _tensorflow.EagerTensor:
         spec = _tensorflow.tensor_key(value)
@@ -204,7 +204,7 @@ def _read(value: Any, key: list[Any], tensors: list[Any]) -> bool:
         key.append(kind)
         key.append(len(value))
         return _read_all(value, key, tensors)
-    elif kind is _tensorflow.Iterator:  # such as Keras passes to each of its steps
+    elif kind is _tensorflow.Iterator:  # Keras passes one to each step
         parts = _tensorflow.iterator_parts(value)
         if parts is None:
             return False

@@ -1,4 +1,4 @@
-"""What a call returned, in short: a tensor by its dtype, its shape and its first values."""
+"""Summarizes a call's value: a tensor by its dtype, its shape and its first values."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import tensorflow as tf
 from nbfn.text import shorten, tensor_type
 
 MAX_VALUES = 4
-"""So many values of a tensor are told."""
+"""Maximum number of values shown of a tensor."""
 
 MAX_ITEMS = 6
-"""So many items of a structure are told."""
+"""Maximum number of items shown of a structure."""
 
 
 def glimpse(value: Any) -> str:
-    """A value in a few words, such as ``float32[64, 10]: 0.1, 0.25, 0.3, 0.2, …``."""
+    """Summarizes a value, as in ``float32[64, 10]: 0.1, 0.25, 0.3, 0.2, …``."""
     if isinstance(value, tf.Tensor | tf.Variable):
         return _tensor(value)
     if isinstance(value, dict):
         items = [f"{key!r}: {glimpse(each)}" for key, each in islice(value.items(), MAX_ITEMS)]
         return f"{{{_joined(items, len(value))}}}"
     if isinstance(value, tuple | list):
-        said = _joined([glimpse(each) for each in value[:MAX_ITEMS]], len(value))
-        return f"({said})" if isinstance(value, tuple) else f"[{said}]"
+        text = _joined([glimpse(each) for each in value[:MAX_ITEMS]], len(value))
+        return f"({text})" if isinstance(value, tuple) else f"[{text}]"
     if isinstance(value, tf.RaggedTensor | tf.SparseTensor):
         return f"{type(value).__name__} {tensor_type(value.dtype.name, value.shape)}"
     return shorten(repr(value))
@@ -36,14 +36,14 @@ def _joined(items: list[str], number: int) -> str:
 
 
 def _tensor(value: Any) -> str:
-    said = tensor_type(value.dtype.name, value.shape)
+    text = tensor_type(value.dtype.name, value.shape)
     if value.dtype in (tf.resource, tf.variant) or not tf.executing_eagerly():
-        return said
-    # Only these leave the device: a whole batch of images may be gigabytes.
+        return text
+    # Copies only these from the device: a batch of images may be gigabytes.
     first = tf.reshape(value, [-1])[: MAX_VALUES + 1].numpy()
     values = [_number(each) for each in first[:MAX_VALUES]]
     more = ["…"] if len(first) > MAX_VALUES else []
-    return f"{said}: {', '.join(values + more)}" if values else said
+    return f"{text}: {', '.join(values + more)}" if values else text
 
 
 def _number(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""Ctrl-C, or the kernel's interrupt, in the middle of a loop that a graph runs.
+"""Interrupts a loop that a graph runs, on Ctrl-C or the kernel's interrupt.
 
-Python acts on a signal between its own instructions, and a graph runs in TensorFlow's C++: an
-endless loop there would have to be killed with the kernel. So while a graph with a loop runs,
-another thread is told of the signal, and stops the graph.
+Python handles a signal between its own instructions, but a graph runs in TensorFlow's C++: an
+endless loop there could only be stopped by killing the kernel. So while a graph with a loop runs,
+another thread is notified of the signal and cancels the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Value = TypeVar("_Value")
 
 
 class Interruption:
-    """One call, which an interrupt of the main thread stops once it `may_stop` it."""
+    """One call, which an interrupt of the main thread stops once `may_stop` was called."""
 
     _cancellation: _tensorflow.Cancellation | None = None
     _listens = False
@@ -31,12 +31,13 @@ class Interruption:
     _is_late = False
 
     def may_stop(self, seconds: float | None = None) -> None:
-        """From now on an interrupt stops what the call runs.
+        """Lets an interrupt stop what the call runs from now on.
 
-        Not if something else cancels it, reads signals, or handles the interrupt in its own way.
+        Does nothing if another canceller is active, another reader of signals is installed, or
+        SIGINT has a custom handler.
 
         Args:
-            seconds: Time after which it is stopped, too, with a TimeoutError; None for never.
+            seconds: Time after which it is also stopped, with a TimeoutError; None for no limit.
         """
         listens = _is_interrupted_as_usual()
         if (
@@ -77,8 +78,8 @@ class Interruption:
         cancellation.leave()
         if self._listens:
             _listener().end()
-        # The interrupt came while TensorFlow made an error of the cancelled run: it is lost in that
-        # error, or has a note of Python's about it.
+        # The interrupt came while TensorFlow raised the error of the cancelled run: it is lost in
+        # that error, or is its context. It is raised again, alone.
         if isinstance(error, Exception | KeyboardInterrupt) and cancellation.is_cancelled:
             if self._is_late:
                 raise TimeoutError("it took too long") from None
@@ -86,7 +87,7 @@ class Interruption:
 
 
 def _is_interrupted_as_usual() -> bool:
-    """Whether an interrupt is raised on this thread, by Python's own handler."""
+    """Returns whether Python's own handler raises an interrupt on this thread."""
     return (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -95,7 +96,7 @@ def _is_interrupted_as_usual() -> bool:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Lets an interrupt that comes inside the block act at its end, for what must be whole."""
+    """Defers an interrupt inside the block to its end, for updates that must be whole."""
     if not _is_interrupted_as_usual():
         yield
         return
@@ -110,7 +111,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def interruptible(call: Callable[..., _Value]) -> Callable[..., _Value]:
-    """Makes a call of a graph one that an interrupt stops."""
+    """Wraps a call of a graph so that an interrupt stops it."""
 
     @functools.wraps(call)
     def run(*args: Any) -> _Value:
@@ -123,9 +124,10 @@ def interruptible(call: Callable[..., _Value]) -> Callable[..., _Value]:
 
 
 class _Listener:
-    """A thread that Python's own signal handler wakes, and which stops what runs.
+    """A thread that Python's own signal handler wakes, and that cancels what runs.
 
-    The handler, which is C, writes to a socket at once; nothing else of Python's acts so early.
+    Python's C-level handler writes to the wakeup socket at once; Python-level handlers run only
+    after the graph.
     """
 
     def __init__(self) -> None:
@@ -137,7 +139,7 @@ class _Listener:
         threading.Thread(target=self._run, name="nbfn-interrupts", daemon=True).start()
 
     def listen(self, cancellation: _tensorflow.Cancellation) -> bool:
-        """Has a signal cancel something, unless somebody else reads signals."""
+        """Makes a signal cancel a run, unless other code reads signals."""
         earlier = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         if earlier not in (-1, self._writer.fileno()):
             signal.set_wakeup_fd(earlier)
@@ -146,7 +148,7 @@ class _Listener:
         return True
 
     def end(self) -> None:
-        """Has signals cancel nothing; one that has come and not been read is forgotten."""
+        """Stops cancelling on signals; discards a signal that was not read."""
         signal.set_wakeup_fd(-1)
         with self._lock:
             self._cancellation = None

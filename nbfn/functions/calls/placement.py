@@ -1,7 +1,7 @@
-"""Where the operations of a call really ran, and what was copied between devices.
+"""Records where the operations of a call really ran, and what was copied between devices.
 
-TensorFlow leaves ``op.device`` empty unless the user asked for a device; the device that each
-operation got stands in the partition graphs of a run only.
+TensorFlow leaves ``op.device`` empty unless the user requested a device; the device that each
+operation was assigned is only in the partition graphs of a run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PlacedOperation:
         name: Its name in the optimised graph.
         type: Its type, such as ``MatMul``.
         device: The device it ran on, in short form such as ``CPU:0``.
-        requested: The device that the user asked for; empty if none.
+        requested: The device that the user requested; empty if none.
     """
 
     name: str
@@ -42,7 +42,7 @@ class PlacedOperation:
 
     @property
     def ran_elsewhere(self) -> bool:
-        """Whether the user asked for a device of another type or number."""
+        """Whether the user requested a device of another type or number."""
         asked = tf.DeviceSpec.from_string(self.requested)
         kind, _, index = self.device.rpartition("/")[2].partition(":")
         if asked.device_type not in (None, kind):
@@ -52,7 +52,7 @@ class PlacedOperation:
 
 @dataclass(frozen=True)
 class Copy:
-    """A tensor that went from one device to another.
+    """A tensor that was copied from one device to another.
 
     Attributes:
         tensor: Its name.
@@ -76,7 +76,7 @@ class Placement:
     """The placement of one call.
 
     Attributes:
-        operations: Every operation that ran, data movement and bookkeeping left out.
+        operations: Every operation that ran, except data movement and bookkeeping.
         copies: Every copy between devices.
     """
 
@@ -85,7 +85,7 @@ class Placement:
 
     @property
     def devices(self) -> dict[str, int]:
-        """How many operations ran on each device."""
+        """The number of operations on each device."""
         return dict(Counter(operation.device for operation in self.operations))
 
     def __repr__(self) -> str:
@@ -100,15 +100,15 @@ class Placement:
 
 @dataclass(frozen=True)
 class Run:
-    """One call that was watched.
+    """The result of one observed call.
 
     Attributes:
         value: What the call returned.
         metadata: TensorFlow's ``RunMetadata``; None where TensorFlow does not collect it.
         placement: Where its operations ran.
-        times: How long each took, if that was asked for; None too where TensorFlow does not tell.
-        numerics: The operations that gave NaN or infinity, if that was asked for.
-        values: Intermediate values by the user's names, if they were asked for.
+        times: The time of each operation, if requested; None also if TensorFlow does not report it.
+        numerics: The operations that gave NaN or infinity, if requested.
+        values: Intermediate values by the user's names, if requested.
     """
 
     value: Any
@@ -128,15 +128,15 @@ def run(
 ) -> Run:
     """Runs a concrete function and reads the placement from the partition graphs.
 
-    Those are collected on a function's first run only, so the trace runs inside a new function; the
-    user's Python does not run again. If it is to be timed, TensorFlow's profiler keeps an event for
-    each execution of each operation, about 100 bytes, until the call is over.
+    These are collected on a function's first run only, so the trace runs inside a new function; the
+    Python function does not run again. If timed, TensorFlow's profiler keeps an event of about 100
+    bytes for each execution of each operation until the call is over.
 
     Raises:
         ProfilerBusyError: If it is to be timed while a profiler is running.
     """
     watched = _tensorflow.tf_function(lambda: concrete(*args, **kwargs), autograph=False)
-    _tensorflow.mute_tracing_warning(watched)  # which is meant for functions of the user's
+    _tensorflow.mute_tracing_warning(watched)  # meant for user functions
     times = None
     if timed:
         (value, executed), metadata = _tensorflow.run_collecting(
@@ -163,10 +163,10 @@ def placement_of(
     sizes: Mapping[str, int | None],
     inputs: Sequence[Any] = (),
 ) -> Placement:
-    """The placement that a ``RunMetadata`` tells of.
+    """Reads the placement from a ``RunMetadata``.
 
-    `requested` is the device that the user asked for, by operation; `sizes` are those of tensors in
-    bytes, by name, where they are known; `inputs` are those of the graph that was called.
+    `requested` maps operations to the devices that the user requested; `sizes` maps tensor names to
+    bytes, where known; `inputs` are those of the graph that was called.
     """
     nodes = list(_nodes(metadata))
     names = _names_of_arguments(nodes, inputs)
@@ -196,9 +196,9 @@ def _nodes(metadata: Any) -> Iterator[Any]:
 
 
 def _names_of_arguments(nodes: Sequence[Any], inputs: Sequence[Any]) -> dict[str, str]:
-    """The graph's own names of what the function around it calls ``unknown``, ``unknown_0``, ...
+    """Maps ``unknown``, ``unknown_0``, ... of the enclosing function to the graph's own names.
 
-    The same tensor given twice is one argument there, so that the numbers no longer fit: then
+    A tensor that is passed twice is one argument there, and the numbers no longer match: then
     nothing is renamed.
     """
     arguments = {node.name: node.attr["index"].i for node in nodes if node.op == "_Arg"}
@@ -208,7 +208,7 @@ def _names_of_arguments(nodes: Sequence[Any], inputs: Sequence[Any]) -> dict[str
 
 
 def _own_name(name: str) -> str:
-    """A node's name without the calls that it was inlined from."""
+    """Returns a node's name without the calls that it was inlined from."""
     parts = name.lstrip("^").split("/")
     while len(parts) > 1 and parts[0] in ("StatefulPartitionedCall", "PartitionedCall"):
         parts = parts[1:]

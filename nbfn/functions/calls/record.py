@@ -1,4 +1,4 @@
-"""What every observed function answers, and the record of one that nbfn did not make itself."""
+"""The record of an observed function, and the interface of observed functions."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ MAX_RETRACES_KEPT = 1000
 
 _ids = itertools.count(1)
 clock = itertools.count(1)
-"""Ticks with every change of any record."""
+"""Incremented with every change of any record."""
 
 
 def next_id(kind: str) -> str:
-    """An id for an observed function, unique in this process; later ones have higher numbers."""
+    """Returns an id for an observed function, unique in this process; numbers increase."""
     return f"{kind}-{next(_ids)}"
 
 
 class Record:
-    """What is known of the calls and traces of one function.
+    """The counts, traces and retraces of one function.
 
     Attributes:
         name: The name to show.
         function_id: Id of the function.
         calls: Calls that ended, or that failed after their trace was found or made.
-        hits: Calls that were served by a trace that was there.
+        hits: Calls that were served by an existing trace.
         trace_seconds: Time spent tracing.
         run_seconds: Time spent in calls, tracing excluded.
-        traces: The traces that are there, oldest first, by ``id`` of the concrete function.
+        traces: The current traces, oldest first, by ``id`` of the concrete function.
         retraces: Every miss after the first trace, newest last (the newest 1000 are kept).
-        retrace_count: How many retraces there are, those included that are no longer kept.
-        retraces_made: How many there have been, those included whose traces cannot serve any more.
-        last: What the last call was: ``"hit"``, ``"trace"`` or ``"retrace"``.
+        retrace_count: Number of current retraces, including those that are no longer kept.
+        retraces_made: Number of retraces ever, including those whose traces were evicted as
+            unusable.
+        last: Result of the last call: ``"hit"``, ``"trace"`` or ``"retrace"``.
         last_trace: The trace that served last.
-        changed: Grows with every change of any record; tells what to look at again.
-        lock: Held while the record is read or changed.
-        listeners: Are told of each new trace.
-        placement: Where the operations of the newest watched call ran; None before the first.
+        changed: The `clock` at the newest change; shows readers what to read again.
+        lock: Held while the record is read or modified.
+        listeners: Called with each new trace.
+        placement: Where the operations of the newest `run` ran; None before the first.
     """
 
     def __init__(self, name: str) -> None:
@@ -79,7 +80,7 @@ class Record:
         site: Site | None = None,
         seconds: float | None = None,
     ) -> Retrace:
-        """The next retrace, which is not kept yet; `site` and `seconds` are the trace's if None."""
+        """Builds the next retrace; `site` and `seconds` default to the trace's. It is not added."""
         return Retrace(
             number=self.retraces_made + 1,
             causes=causes,
@@ -91,13 +92,13 @@ class Record:
         )
 
     def note_retrace(self, retrace: Retrace) -> None:
-        """Lists a retrace; the caller holds the lock."""
+        """Adds a retrace; the caller holds the lock."""
         self.retrace_count += 1
         self.retraces_made += 1
         self.retraces.append(retrace)
 
     def drop_retraces(self, traces: Collection[Trace]) -> None:
-        """Takes the retraces that made these traces from the list."""
+        """Removes the retraces that made these traces."""
         numbers = {trace.number for trace in traces}
         with self.lock:
             kept = [each for each in self.retraces if each.trace not in numbers]
@@ -107,24 +108,24 @@ class Record:
             self.touch()
 
     def prune(self) -> None:
-        """Forgets traces whose graphs are gone."""
+        """Removes traces whose graphs were freed."""
         with self.lock:
-            gone = [id for id, trace in self.traces.items() if trace._concrete() is None]
-            for id in gone:
+            freed = [id for id, trace in self.traces.items() if trace._concrete() is None]
+            for id in freed:
                 del self.traces[id]
-            if gone:
+            if freed:
                 self.touch()
 
     def touch(self) -> None:
-        """Says that something has changed."""
+        """Marks the record as changed."""
         self.changed = next(clock)
 
 
 class Observed(Protocol):
-    """A function that the session lists, whoever made it.
+    """A function that the session lists, whether nbfn made it or only watches it.
 
     Attributes:
-        id: Unique in this process; ends with ``-`` and a number that grows.
+        id: Unique in this process; ends with ``-`` and an increasing number.
         site: Where it was defined or first seen.
     """
 
@@ -137,7 +138,7 @@ class Observed(Protocol):
 
     @property
     def recorder(self) -> Record:
-        """What is known of it."""
+        """Its record."""
 
     @property
     def parameters(self) -> str:
@@ -145,14 +146,14 @@ class Observed(Protocol):
 
     @property
     def python_function(self) -> Any:
-        """The user's Python function; None if it is gone."""
+        """The Python function; None if it was garbage-collected."""
 
 
 class WatchedRecord(Record):
-    """The `Record` of a function whose calls and traces are only looked at.
+    """The `Record` of a function whose calls and traces are only observed.
 
     Attributes:
-        staleness: What has changed since its traces were made; None where nobody knows.
+        staleness: Detects what has changed since its traces were made; None if that is not known.
     """
 
     staleness: Any = None
@@ -186,14 +187,14 @@ class WatchedRecord(Record):
         nearest: tuple[Trace, ...],
         remedy: Remedy | None,
     ) -> None:
-        """Says that a trace was made although there were others."""
+        """Records the retrace that made a trace."""
         with self.lock:
             self.note_retrace(self.next_retrace(causes, nearest, trace, remedy))
             self.last = "retrace"
             self.touch()
 
     def called(self, trace: Trace | None, seconds: float, *, hit: bool) -> None:
-        """Counts a call; `seconds` without what tracing took."""
+        """Counts a call; `seconds` excludes tracing."""
         with self.lock:
             self.calls += 1
             self.run_seconds += seconds
@@ -207,7 +208,7 @@ class WatchedRecord(Record):
             self.touch()
 
     def cost(self, trace: Trace, seconds: float) -> None:
-        """Says what a trace has cost, if that is known only later."""
+        """Adds to the cost of a trace, when it is known only later."""
         with self.lock:
             trace.trace_seconds += seconds
             self.trace_seconds += seconds
@@ -218,13 +219,13 @@ class WatchedRecord(Record):
 
 
 class RecordView:
-    """What an observed function answers of its record, in the words of a `TracedFunction`."""
+    """The properties of a `TracedFunction` that read its record."""
 
     recorder: WatchedRecord
 
     @property
     def owner(self) -> Any | None:
-        """The object whose method it is; None for a plain function, or if it is gone."""
+        """The instance whose method it is; None for a function or a garbage-collected instance."""
         return None
 
     @property
@@ -234,7 +235,7 @@ class RecordView:
 
     @property
     def traces(self) -> Traces:
-        """The traces that are there, oldest first."""
+        """The current traces, oldest first."""
         with self.recorder.lock:
             self.recorder.prune()
             return Traces(self.recorder.traces.values())
@@ -243,7 +244,8 @@ class RecordView:
     def retraces(self) -> Retraces:
         """Every miss after the first trace, with its causes, newest last.
 
-        Those go whose traces can never serve again, as of a model that is gone.
+        Retraces are removed with traces that can never serve again, such as those of a deleted
+        model.
         """
         with self.recorder.lock:
             return Retraces(self.recorder.retraces)
@@ -255,7 +257,7 @@ class RecordView:
 
     @property
     def hits(self) -> int:
-        """Calls that were served by a trace that was there."""
+        """Calls that were served by an existing trace."""
         return self.recorder.hits
 
     @property
@@ -267,22 +269,22 @@ class RecordView:
     def captures(self) -> Captures:
         """What the traces captured, each thing once, under the user's names.
 
-        What only stale traces captured, such as the weights of a model that was made again, comes
-        last and says so.
+        Captures of stale traces only, such as the weights of a replaced model, come last and are
+        marked.
         """
         return captures_in(self.traces, self.stale_traces())
 
     def stale_traces(self) -> frozenset[int]:
-        """The numbers of the traces that no call finds, as things are now."""
+        """Returns the numbers of the traces that no call finds in the current state."""
         return frozenset(trace.number for trace in self.traces if trace.lost or not trace.is_keyed)
 
 
 class GroupView(abc.ABC):
-    """What several observed functions answer together."""
+    """The properties of several observed functions together."""
 
     @abc.abstractmethod
     def observers(self) -> Collection[Any]:
-        """The functions, each of which answers as a `TracedFunction` does."""
+        """Returns the functions, each with the properties of a `TracedFunction`."""
 
     @property
     def traces(self) -> Traces:
@@ -301,7 +303,7 @@ class GroupView(abc.ABC):
 
     @property
     def hits(self) -> int:
-        """Those of the calls that a trace served which was there."""
+        """The calls that were served by an existing trace."""
         return sum(each.hits for each in self.observers())
 
     @property

@@ -1,4 +1,4 @@
-"""How long each operation of a call took, as TensorFlow's profiler tells it.
+"""Measures how long each operation of a call took, with TensorFlow's profiler.
 
 RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``: the step statistics.
 """
@@ -19,7 +19,7 @@ from nbfn.text import count
 
 _SHOWN = 10
 _CALLS = ("StatefulPartitionedCall", "PartitionedCall")
-"""What the function around a watched trace calls the call of it."""
+"""Names of the call of a watched trace in the function around it."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class TimedOperation:
     Attributes:
         name: Its name in the optimised graph, with the calls that it was inlined from.
         type: Its type there, such as ``_FusedMatMul``.
-        device: The device whose time it is, in short form; empty for the host's.
-        executions: How often it was executed.
-        seconds: What that took together, without operations that it waited for on its thread.
+        device: The device that spent the time, in short form; empty for the host.
+        executions: Number of executions.
+        seconds: Total time, without operations that it waited for on its thread.
     """
 
     name: str
@@ -45,8 +45,8 @@ class TimedOperation:
 class Times:
     """How long each operation of one call took.
 
-    Operations that the optimiser has fused, folded to constants or left out did not run. The sum
-    is more than the call took where several ran at a time.
+    Operations that the optimiser fused, folded or removed did not run. The sum exceeds the time of
+    the call if operations ran in parallel.
 
     Attributes:
         operations: Those that ran, the slowest first.
@@ -57,12 +57,12 @@ class Times:
 
     @property
     def seconds(self) -> float:
-        """What all operations took together."""
+        """The total time of all operations."""
         return sum(each.seconds for each in self.operations)
 
     @property
     def concrete_function(self) -> Any:
-        """The function that was called; None if it is gone."""
+        """The function that was called; None if it was garbage-collected."""
         return self._concrete()
 
     def __repr__(self) -> str:
@@ -83,10 +83,10 @@ class Times:
 
 
 def times_of(concrete: Any, executed: Iterable[Executed], metadata: Any = None) -> Times:
-    """Adds up what was executed, and writes it into the ``RunMetadata`` if there is one.
+    """Adds up the executions by operation; also fills the ``RunMetadata`` if there is one.
 
-    Of an operation that ran on another device only the time there counts, not that of launching.
-    The function that was called is held weakly.
+    For an operation that ran on another device only the time there counts, not the launch. The
+    function is held weakly.
     """
     events = list(_own_times(_of_the_call(concrete, executed)))
     if metadata is not None:
@@ -107,9 +107,10 @@ def times_of(concrete: Any, executed: Iterable[Executed], metadata: Any = None) 
 
 
 def _of_the_call(concrete: Any, executed: Iterable[Executed]) -> list[Executed]:
-    """What was executed for the call: the profiler also tells of other threads and services.
+    """Filters the executions of the call: the profiler also records other threads and services.
 
-    What was inlined says so. What was not has a name of the graph, or of a function that it calls.
+    Inlined operations have the call in their name. Others are named as in the graph or in a
+    function that it calls.
     """
     names: set[str] | None = None
     kept = []
@@ -124,21 +125,21 @@ def _of_the_call(concrete: Any, executed: Iterable[Executed]) -> list[Executed]:
 
 
 def own_name(name: str) -> str:
-    """A node's name without the call that the watching function makes; empty for that itself."""
+    """Returns a node's name without the call of the watching function; empty for that call."""
     first, _, rest = name.partition("/")
     return rest if first in _CALLS else name
 
 
 def _own_times(executed: Iterable[Executed]) -> Iterator[tuple[Executed, int]]:
-    """Each execution, and its time without those within it on the same thread.
+    """Yields each execution with its time, excluding nested executions on the same thread.
 
-    A call that was not inlined is an operation around those of the function.
+    A call that was not inlined is an operation that contains those of the function.
     """
     lanes: dict[str, list[Executed]] = defaultdict(list)
     for each in executed:
         lanes[each.lane].append(each)
     for lane in lanes.values():
-        open_ones: list[list[Any]] = []  # [execution, what those in it took]
+        open_ones: list[list[Any]] = []  # [execution, time of nested executions]
         for each in sorted(lane, key=lambda one: (one.start, -one.duration)):
             while open_ones and open_ones[-1][0].start + open_ones[-1][0].duration <= each.start:
                 yield _closed(open_ones)

@@ -1,1 +1,1 @@
-"""Eager against traced."""
+"""Compares eager and traced runs."""

@@ -1,4 +1,4 @@
-"""Whether two results agree, within what the dtype can hold."""
+"""Compares two results within the precision of their dtypes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOLERANCE = {
 def disagreements(
     eager: Any, traced: Any, *, values: bool = True, path: str = "the result"
 ) -> Iterator[tuple[str, str]]:
-    """What differs between an eager and a traced result, and how.
+    """Yields the differences between an eager and a traced result.
 
     Without `values`, only structures, dtypes and shapes are compared.
     """
@@ -39,7 +39,7 @@ def disagreements(
 
 
 def _leaves(path: str, eager: Any, traced: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The leaves of two results of one structure, each with its path."""
+    """Yields the leaves of two results of the same structure, with their paths."""
     if isinstance(eager, Mapping):
         for key in eager:
             yield from _leaves(f"{path}[{key!r}]", eager[key], traced[key])
@@ -54,7 +54,7 @@ def _leaves(path: str, eager: Any, traced: Any) -> Iterator[tuple[str, Any, Any]
 
 
 def disagreement(before: Any, after: Any, *, values: bool = True) -> str | None:
-    """How two leaves differ; None if they agree."""
+    """Describes the difference of two leaves; None if they agree."""
     if before is None or after is None:
         return None if before is after else f"is {_text(before)} eagerly, and {_text(after)} traced"
     if not tf.is_tensor(before) and not hasattr(before, "__array__"):
@@ -70,7 +70,7 @@ def disagreement(before: Any, after: Any, *, values: bool = True) -> str | None:
 
 
 def _of_python(before: Any, after: Any) -> str | None:
-    """A Python value against what a trace made of it, which is a tensor if it can be."""
+    """Compares a Python value with the result of a trace, which may be a tensor."""
     if tf.is_tensor(after):
         after = after.numpy()
         after = after.decode() if isinstance(after, bytes) and isinstance(before, str) else after

@@ -1,8 +1,8 @@
 """`check`: does a function do the same eagerly and traced?
 
-RFC "Functions, not Sessions": a call of the decorated function behaves as a call of the Python
-function. Python's own effects are the exception, because a trace does not repeat them; they are
-what `check` looks for, besides values and variables.
+RFC "Functions, not Sessions": a call of the decorated function behaves like a call of the Python
+function. Python side effects are the exception, because a trace does not repeat them; `check`
+reports these, and differences in values and variables.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class CheckError(NbfnError, TypeError):
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that an eager call and a traced call do differently.
+    """One difference between an eager call and a traced call.
 
     Attributes:
         kind: ``"value"``, ``"variable"``, ``"effect"`` (of Python), ``"leak"`` (a tensor of the
             graph that stays reachable) or ``"error"``.
         name: What differs: a part of the result, a variable, a name or attribute.
         sentence: The difference in words.
-        site: The line that does it, or where the function begins.
+        site: The line that causes it, or the first line of the function.
     """
 
     kind: str
@@ -49,14 +49,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Check:
-    """What `check` found.
+    """The result of `check`.
 
     Attributes:
         function: The function's name.
-        differences: What an eager call and a call served by a trace do differently.
-        notes: What could not be compared, or is worth knowing.
+        differences: The differences between an eager call and a call served by a trace.
+        notes: What could not be compared, and other remarks.
         variables: Number of variables that were compared.
-        numerics: The operations that gave NaN or infinity, if that was asked for.
+        numerics: The operations that gave NaN or infinity, if requested.
     """
 
     function: str
@@ -89,10 +89,10 @@ class Check:
 def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Check:
     """Runs a function eagerly and traced, and compares.
 
-    Every variable that the function reads or writes has its value back afterwards, also if one of
-    the runs fails; so has Python state that the function can reach, and Python's and NumPy's random
-    numbers. Variables that it creates on its first call stay, with their initial values. The
-    function's own traces and counts do not change.
+    Every variable that the function reads or writes is restored afterwards, also if one of the runs
+    fails; so are Python state that the function can reach, and Python's and NumPy's random numbers.
+    Variables that it creates on its first call stay, with their initial values. The function's own
+    traces and counts do not change.
 
     Raises:
         CheckError: If the arguments do not fit the function.
@@ -115,7 +115,7 @@ def check(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 
 def trial_of(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Trial:
-    """What runs a function and puts everything back. Raises CheckError as `check`."""
+    """Returns the trial of a function. Raises CheckError as `check`."""
     if not hasattr(function, "python_function") or not hasattr(function, "recorder"):
         raise CheckError(
             f"expected a function made with nbfn.function, found {type(function).__name__} "
@@ -129,7 +129,7 @@ def trial_of(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 class _Source:
-    """Where in the source of a function and its helpers things happen."""
+    """Finds lines in the source of a function and its helpers."""
 
     def __init__(self, function: Recorded) -> None:
         functions = with_helpers(function.python_function)
@@ -156,12 +156,12 @@ def _errors(outcome: Outcome, source: _Source) -> Iterator[Difference]:
     eager, traced = outcome.eager.error, outcome.traced.error
     if type(eager) is type(traced):
         return
-    said = []
+    parts = []
     for run, error in (("eagerly", eager), ("traced", traced)):
-        said.append(f"{run} it {_raises(error)}" if error is not None else f"{run} it returns")
+        parts.append(f"{run} it {_raises(error)}" if error is not None else f"{run} it returns")
     error = traced if traced is not None else eager
     place = outcome.place_of(error, source.files)
-    yield Difference("error", "the call", "; ".join(said), source.site(*place))
+    yield Difference("error", "the call", "; ".join(parts), source.site(*place))
 
 
 def _raises(error: BaseException) -> str:
@@ -215,7 +215,7 @@ def _leaks(outcome: Outcome, source: _Source) -> Iterator[Difference]:
 
 
 def _reads(source: _Source) -> Iterator[Difference]:
-    """What a trace reads once: the clock, a file, an iterator. Two runs need not show it."""
+    """Yields what a trace reads once, such as the clock or a file; two runs need not show it."""
     for effect in source.effects:
         if effect.reason.kind == "read":
             sentence = f"it {effect.reason.text} at each eager call, and once while tracing"

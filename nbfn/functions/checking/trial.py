@@ -1,4 +1,4 @@
-"""A function run twice from the same state: eagerly, and served by a trace of its own."""
+"""Runs a function twice from the same state: eagerly, and served by a new trace."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 @dataclass
 class Observation:
-    """What one run did.
+    """The effects of one run.
 
     Attributes:
         error: What it raised, if anything.
-        written: Python state that it changed, with a fingerprint of the outcome.
+        written: Python state that it changed, with a fingerprint of the result.
         drawn: Sources of random numbers that it drew from.
         printed: Lines that it printed, by the place of the print.
     """
@@ -46,7 +46,7 @@ class Observation:
 
 @dataclass
 class Outcome:
-    """What both runs did, and how the results differ; it holds no result and no argument."""
+    """The effects of both runs, and how the results differ; holds no results or arguments."""
 
     eager: Observation
     traced: Observation
@@ -58,7 +58,7 @@ class Outcome:
     resources: list[str]
 
     def only_eager(self, eager: Mapping[str, Any], traced: Mapping[str, Any]) -> list[str]:
-        """Places where the eager run did something else, outermost only."""
+        """Returns the places where the eager run differs, outermost only."""
         places = [place for place in eager if eager[place] != traced.get(place)]
         places += [place for place in traced if place not in eager]
         return [
@@ -70,7 +70,7 @@ class Outcome:
         ]
 
     def place_of(self, error: Exception | None, files: set[str]) -> tuple[str, int] | tuple[()]:
-        """The innermost line of the user's that an error came from; empty if that is not known."""
+        """Returns the innermost line in `files` that raised an error; empty if not known."""
         found: list[Place] = []
         traceback = None if error is None else error.__traceback__
         while traceback is not None:
@@ -82,7 +82,7 @@ class Outcome:
 
 
 class _Traced(_tensorflow.UnlistedFunction):
-    """A private tf.function of the same Python function, traced as the original would be."""
+    """A private tf.function of the same Python function, traced like the original."""
 
     original: Any
 
@@ -91,14 +91,14 @@ class _Traced(_tensorflow.UnlistedFunction):
 
 
 class VariableState:
-    """The values of some variables at one moment."""
+    """The saved values of some variables."""
 
     def __init__(self, variables: Iterable[Any]) -> None:
         self._saved: list[tuple[Any, Any]] = []
         self.add(variables)
 
     def add(self, variables: Iterable[Any]) -> None:
-        """Takes in more variables, with the values that they have now."""
+        """Saves the current values of more variables."""
         known = {id(variable) for variable, _ in self._saved}
         parts = {id(part): part for variable in variables for part in _parts(variable)}
         for part in parts.values():
@@ -107,20 +107,20 @@ class VariableState:
                 self._saved.append((part, value))
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        """Each variable and its value."""
+        """Yields each variable with its value."""
         return iter(self._saved)
 
     def __len__(self) -> int:
         return len(self._saved)
 
     def put_back(self) -> None:
-        """Gives every variable its value again."""
+        """Restores the value of every variable."""
         for variable, value in self._saved:
             variable.assign(value)
 
 
 def _parts(variable: Any) -> list[Any]:
-    """The variables that really hold values: one for each replica, under a strategy."""
+    """Returns the variables that hold values: one for each replica, under a strategy."""
     values = getattr(variable, "values", None)
     if isinstance(values, (list, tuple)) and values:
         return list(values)
@@ -128,7 +128,7 @@ def _parts(variable: Any) -> list[Any]:
 
 
 def _value(variable: Any) -> Any | None:
-    """A copy of the value; None if the variable has none yet."""
+    """Copies the value; None if the variable is uninitialized."""
     try:
         return tf.identity(variable.read_value())
     except tf.errors.OpError:
@@ -152,17 +152,17 @@ class Trial:
         self._variables = VariableState(self._known_variables())
 
     def put_back(self) -> None:
-        """Puts variables, Python state and random numbers back."""
+        """Restores variables, Python state and random numbers."""
         self._variables.put_back()
         self._python.put_back()
         _tensorflow.put_eager_random_state_back(self._seeds)
 
     def run(self) -> Outcome:
-        """Traces, runs eagerly, puts everything back, and runs the trace."""
+        """Traces, runs eagerly, restores everything, and runs the trace."""
         concrete, failure = self._trace()
         leaks = {place: tensor.name for place, tensor in self._python.symbolic().items()}
         self._python.put_back()
-        self._also(concrete)
+        self._add_variables_of(concrete)
         eager, result, after = self._observed(self.eagerly)
         self.put_back()
         if concrete is None:
@@ -194,7 +194,7 @@ class Trial:
             return None, error
 
     def traced(self, made: Any) -> Any:
-        """Traces a private function for the arguments; what its Python prints is not shown."""
+        """Traces a private function for the arguments, without showing its prints."""
         with _listening(Counter(), ()):
             return made.get_concrete_function(*self._specs, **self._kwargs)
 
@@ -202,11 +202,11 @@ class Trial:
         """Traces a private function for the arguments and makes the call with it.
 
         Returns:
-            The concrete function, what the call returned, and the error that it raised.
+            The concrete function, the result of the call, and the error that it raised.
         """
         concrete = self.traced(made)
         self._python.put_back()
-        self._also(concrete)
+        self._add_variables_of(concrete)
         try:
             return concrete, concrete(*self._args, **self._kwargs), None
         except Exception as error:
@@ -218,7 +218,7 @@ class Trial:
         return self._args, self._kwargs
 
     def eagerly(self) -> Any:
-        """Runs the Python."""
+        """Runs the Python function."""
         function = self._function
         python_function = function.python_function
         owner = function.owner
@@ -228,7 +228,7 @@ class Trial:
             python_function = functools.partial(inner, owner)
         eagerly = tf.config.functions_run_eagerly()
         try:
-            tf.config.run_functions_eagerly(True)  # an interrupt may come as soon as it is done
+            tf.config.run_functions_eagerly(True)  # inside `try`: an interrupt may follow at once
             return python_function(*self._args, **self._kwargs)
         finally:
             tf.config.run_functions_eagerly(eagerly)
@@ -267,8 +267,8 @@ class Trial:
         ]
         return known
 
-    def _also(self, concrete: Any) -> None:
-        """Takes in variables that only the trace knows, among them those that it created."""
+    def _add_variables_of(self, concrete: Any) -> None:
+        """Saves variables that only the trace captures, including those that it created."""
         known = {id(variable) for variable, _ in self._variables}
         more = [each for each in _captured(concrete) if id(each) not in known]
         more += [each for each in self._known_variables() if id(each) not in known]
@@ -284,7 +284,7 @@ def _captured(concrete: Any) -> list[Any]:
 def _prepared(
     function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Sequence[Any], Sequence[Any], Mapping[str, Any]]:
-    """What to trace for, and the arguments as the function's input signature converts them."""
+    """Returns what to trace for, and the arguments as the input signature converts them."""
     if function.converts:
         args, kwargs = function._converted(args, kwargs)
     if function._pattern is not None:
@@ -307,11 +307,14 @@ def _fit(spec: Any, value: Any) -> Any:
 
 
 _TF_PRINT = inspect.unwrap(tf.print).__code__
-"""In a notebook tf.print writes through Python where it runs eagerly: that is no difference."""
+"""The code of tf.print: in a notebook, eager tf.print writes through Python's stdout.
+
+That is no difference between the runs.
+"""
 
 
 class _PrintCounter(io.StringIO):
-    """Stands for a text stream, and counts lines by the place that writes them."""
+    """A text stream that counts lines by the place that writes them."""
 
     def __init__(self, printed: Counter[Place], files: set[str] | tuple[()]) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""What is Python's in code: effects that no graph repeats, objects it makes, values it needs."""
+"""Finds what is Python's in code: effects, objects that it creates, values that it needs."""

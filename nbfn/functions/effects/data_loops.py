@@ -1,4 +1,4 @@
-"""Loops of Python's own through a data set, whose iterator never ends while it is traced."""
+"""Finds Python loops through a dataset, whose iterator never ends while it is traced."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nbfn.functions.effects.values import is_of_a_library
 from nbfn.state.values.fingerprints import is_a
 
 _ENDING = ("itertools",)
-"""Modules whose iterators AutoGraph knows, or that may end by themselves."""
+"""Modules whose iterators AutoGraph supports, or that may end by themselves."""
 
 
 def endless_loop(function: Any, args: Sequence[Any]) -> tuple[int, str, str] | None:
-    """The first loop over a Python iterator that goes through a data set, such as a progress bar.
+    """Returns the first loop over a Python iterator that wraps a dataset, such as a progress bar.
 
     Returns:
-        Its line, what is called, and the data set, as the code says them; None if there is none.
+        Its line, the callee and the dataset as source text; None if there is none.
     """
     if not isinstance(function, FunctionType) or not is_user_module(function.__module__):
         return None
@@ -58,7 +58,7 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
 
 
 def _goes_through(called: Any) -> bool:
-    """Whether this is a class or generator, of no library, that iterates over what it is given."""
+    """Returns whether this is a user class or generator that iterates over its argument."""
     module = getattr(called, "__module__", None)
     if module in (None, "builtins") or str(module).partition(".")[0] in _ENDING:
         return False

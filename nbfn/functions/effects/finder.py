@@ -1,8 +1,8 @@
-"""Finds what is Python's in code: effects, objects that it makes, values that it needs.
+"""Finds the statements of code that Python must run: effects, new objects, values it needs.
 
 One finder serves cells in segments, the remarks under cells of definitions, and ``check``. It walks
-the syntax of code, and of the user's functions that the code calls, on the live objects that names
-stand for. No code of the user's runs.
+the syntax tree of code, and of the user functions that it calls, and resolves names to live
+objects. No user code runs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from nbfn.functions.effects.values import (
 )
 
 Keywords = Mapping[str | None, Value]
-"""What the keywords of a call stand for; with None among them, there may be arguments more."""
+"""The values of a call's keyword arguments; the key None means that there may be more of them."""
 
 MAX_FUNCTIONS = 200
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -52,7 +52,7 @@ _CLOSED = (
     *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.AsyncFunctionDef, ast.Raise),
     *(ast.Await, ast.Yield, ast.YieldFrom, ast.AsyncFor, ast.AsyncWith),
 )
-"""One reason is enough for these: what is in them is not looked at."""
+"""Nodes that are not walked into: one reason is enough."""
 
 _PYTHON: dict[type, Reason] = {
     **dict.fromkeys((ast.Import, ast.ImportFrom), Reason("unknown", "imports")),
@@ -71,17 +71,17 @@ _PYTHON_OF_A_CELL: dict[type, Reason] = {
 
 @dataclass(frozen=True)
 class Effect:
-    """A place in the code that is Python's.
+    """A place in the code that only Python can execute.
 
     Attributes:
         reason: Why.
-        line: The line, from 1, of the code that was walked.
+        line: Line, from 1, in the code that was walked.
         what: The code, shortened.
-        text: The text that is in it, if it is a call.
-        function: Name of the user's function in which it is; empty for the code itself.
+        text: Constant text among its arguments, if it is a call.
+        function: Name of the user function that contains it; empty for the code itself.
         file: The file of that function.
-        inner: The line in that file.
-        target: What is written or drawn from, as the code says it.
+        inner: Line in that file.
+        target: The expression that is written to or drawn from.
     """
 
     reason: Reason
@@ -98,18 +98,19 @@ class Effect:
 
 
 class Finder:
-    """What one search has found so far, across all functions that it walks.
+    """The state of one search, across all functions that it walks.
 
-    Two questions choose how much counts. ``strict`` is asked for code that may run in a segment: in
-    doubt it is Python's. Remarks, ``check`` and ``--whole`` are not strict: they tell only what is
-    sure. `Walk.is_own` adds, for the cell's own statements, what only a graph could not give back.
+    ``strict`` is for code that may run in a segment: what is not known counts as Python's. Remarks,
+    ``check`` and ``--whole`` are not strict: they report only what is certain. `Walk.is_own` adds,
+    for the cell's own statements, what a graph could not return.
 
     Attributes:
-        reads: Names of the namespace that functions read which the code calls; complete when
-            the walk has ended.
-        seen: The functions of the user's that were walked. It keeps what the keys name by id.
-        strict: Whether a ``try`` in a function, and what cannot be told, count too.
-        skipped: Functions that run elsewhere, as those do that ``tf.py_function`` is given.
+        reads: Names of the namespace that the called functions read; complete when the walk has
+            ended.
+        seen: The user functions that were walked. It keeps the objects alive whose ids are in its
+            keys.
+        strict: Whether ``try`` in a function, and what is not known, count too.
+        skipped: Functions that run at graph time, such as those passed to ``tf.py_function``.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Finder:
     ) -> None:
         self.strict = strict
         self.skipped = [plain_function(each) for each in skipped]
-        # AutoGraph has made other functions of those that are nested, with their names.
+        # AutoGraph replaces nested functions by new ones of the same name.
         self.skipped_names = {each.__name__ for each in self.skipped if _is_nested(each)}
         self.reads: set[str] = set()
         self.seen: dict[Any, Any] = {}
@@ -130,11 +131,11 @@ class Finder:
     def in_function(
         self, function: types.FunctionType, given: Mapping[str, Value] | None = None
     ) -> Iterator[Effect]:
-        """What is Python's in a function of the user's, and in those that it calls.
+        """Yields the effects in a user function and in the functions that it calls.
 
         Args:
             function: The function.
-            given: What its arguments stand for, as far as that is known.
+            given: The values of its arguments, as far as known.
         """
         given = given or {}
         key = (function.__code__, *((n, _identity(v)) for n, v in given.items()))
@@ -170,8 +171,8 @@ class Walk:
     """Walks the statements of a cell, or of one function.
 
     Attributes:
-        scope: What its names stand for.
-        is_own: Whether it is the cell's own code, of which more is Python's.
+        scope: The values of its names.
+        is_own: Whether this is the cell's own code, for which stricter rules hold.
         tapes: Names of tapes whose gradients may be taken in a graph.
     """
 
@@ -185,17 +186,17 @@ class Walk:
         self._shared: set[str] = set()
 
     def block(self, body: Sequence[ast.AST]) -> Iterator[Effect]:
-        """What is Python's in statements, or in expressions."""
+        """Yields the effects in statements or expressions."""
         for statement in body:
             yield from self.visit(statement)
 
     def visit(self, node: ast.AST) -> Iterator[Effect]:
-        """What is Python's in a statement, which gives names their values, or in an expression."""
-        told = _PYTHON.get(type(node))
-        if told is None and self.is_own:
-            told = _PYTHON_OF_A_CELL.get(type(node))
-        if told is not None:
-            yield self._found(told, node)
+        """Yields the effects in a statement or expression; updates the scope."""
+        reason = _PYTHON.get(type(node))
+        if reason is None and self.is_own:
+            reason = _PYTHON_OF_A_CELL.get(type(node))
+        if reason is not None:
+            yield self._found(reason, node)
         match node:
             case _ if isinstance(node, _CLOSED):
                 return
@@ -244,7 +245,7 @@ class Walk:
                 yield from self._children(node)
 
     def _children(self, node: ast.AST) -> Iterator[Effect]:
-        """What is Python's in the parts of a node, and in what is done with them."""
+        """Yields the effects in the children of a node, and of applying the node to them."""
         for child in ast.iter_child_nodes(node):
             yield from self.visit(child)
         if isinstance(node, ast.Attribute):
@@ -265,12 +266,12 @@ class Walk:
             yield self._effect("value", node, "formats a string")
 
     def _formats(self, node: ast.BinOp) -> bool:
-        """Whether it is a text, ``%`` and what goes into it."""
+        """Returns whether this is ``%`` formatting of a string."""
         texts = self.scope.value(node.left).objects if isinstance(node.op, ast.Mod) else ()
         return any(isinstance(each, str) for each in texts)
 
     def _inside(self, own: Mapping[str, Value]) -> Walk:
-        """A walk of a function, lambda or comprehension that is nested in this code."""
+        """Builds the walk of a nested function, lambda or comprehension."""
         scope = Scope(self.scope.name, dict(own))
         return Walk(scope, self._finder, is_own=self.is_own, tapes=self.tapes)
 
@@ -310,7 +311,7 @@ class Walk:
             case ast.Attribute() | ast.Subscript():
                 yield from self.visit(target.value)
                 owner, strict = self.scope.value(target.value), self._finder.strict
-                # What NumPy gives may be a view of something older, in doubt.
+                # The result of a NumPy function may be a view of an existing array.
                 is_made_here = owner is FRESH or (owner is TENSOR and not strict)
                 if not self.is_own and isinstance(target, ast.Attribute):
                     is_made_here |= any(rules.assigns(o, target.attr) for o in owner.objects)
@@ -364,7 +365,7 @@ class Walk:
         yield from inner.block([node.key, node.value] if is_dict else [node.elt])
 
     def _property(self, node: ast.Attribute) -> Iterator[Effect]:
-        """What the user's properties do."""
+        """Yields the effects of user-defined properties and descriptors."""
         for owner in self.scope.value(node.value).objects:
             cls = type(owner)
             if isinstance(owner, types.ModuleType | type):
@@ -374,7 +375,7 @@ class Walk:
             found = next((vars(c)[node.attr] for c in cls.__mro__ if node.attr in vars(c)), None)
             getter = getattr(found, "fget", None) or getattr(found, "func", None)
             args = [known(owner)]
-            if getter is None:  # a descriptor of another kind
+            if getter is None:  # another kind of descriptor
                 getter, args = getattr(type(found), "__get__", None), [known(found), *args]
             if isinstance(getter, types.FunctionType) and is_user_module(getter.__module__):
                 yield from self._function(node, getter, args)
@@ -384,7 +385,7 @@ class Walk:
                 yield self._effect("unknown", node, f"looks up attributes of a {cls.__name__}")
 
     def _operators(self, node: ast.AST, value: Value) -> Iterator[Effect]:
-        """What operators of the user's classes do."""
+        """Yields the effects of operators that user classes define."""
         for owner in value.objects:
             if self.is_own and isinstance(owner, _ARRAYS):
                 yield self._effect("value", node, "computes with a NumPy array")
@@ -392,7 +393,7 @@ class Walk:
                 yield from self._special(node, owner)
 
     def _special(self, node: ast.AST, owner: Any) -> Iterator[Effect]:
-        """What the special methods of an object do that an expression or statement calls."""
+        """Yields the effects of the special methods that an expression or statement calls."""
         if not isinstance(owner, types.ModuleType | types.FunctionType | type):
             for method in rules.special_methods(type(owner), type(node)):
                 yield from self._function(node, method, [known(owner)])
@@ -417,8 +418,8 @@ class Walk:
         args, keywords = self._given(node)
         is_method = owner is not None and owner.kind != "objects"
         takes_arrays = any(isinstance(each, _ARRAYS) for arg in args for each in arg.objects)
-        is_librarys = not is_method and all(map(_is_librarys, called.objects))
-        if self.is_own and takes_arrays and not is_librarys:
+        is_of_library = not is_method and all(map(_is_of_library, called.objects))
+        if self.is_own and takes_arrays and not is_of_library:
             yield self._effect("number", node, "passes a NumPy array")
         for function in called.objects:
             yield from self._callable(node, function, args, keywords)
@@ -428,7 +429,7 @@ class Walk:
             yield self._effect("unknown", node, f"calls {shown(node.func)}, which is not known yet")
 
     def _given(self, node: ast.Call) -> tuple[list[Value], Keywords]:
-        """What the arguments of a call stand for; those out of ``*`` and ``**`` may be any."""
+        """Returns the values of a call's arguments; those from ``*`` and ``**`` are unknown."""
         args = list(itertools.takewhile(lambda each: not isinstance(each, ast.Starred), node.args))
         keywords: dict[str | None, Value] = {
             each.arg: self.scope.value(each.value) for each in node.keywords
@@ -440,7 +441,7 @@ class Walk:
     def _arguments(self, node: ast.Call) -> Iterator[Effect]:
         for each in (*node.args, *(keyword.value for keyword in node.keywords)):
             yield from self.visit(each)
-            for passed in self.scope.value(each).objects:  # whoever is given a function may call it
+            for passed in self.scope.value(each).objects:  # the callee may call it
                 inner = rules.wrapped(passed)
                 is_function = isinstance(inner, types.FunctionType | types.MethodType)
                 is_object = callable(inner) and is_user_module(type(inner).__module__)
@@ -449,7 +450,7 @@ class Walk:
                     yield from self._callable(node, inner, [], {})
 
     def _method(self, node: ast.Call, owner: Value, name: str) -> Iterator[Effect]:
-        """What a method does of something that is not known itself."""
+        """Yields the effects of a method whose owner is not a known object."""
         strict = self._finder.strict
         if owner is TENSOR:
             reason = rules.reason_of_tensor_method(name)
@@ -468,7 +469,7 @@ class Walk:
     def _callable(
         self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
     ) -> Iterator[Effect]:
-        """What calling an object does."""
+        """Yields the effects of calling an object."""
         value, text = rules.wrapped(value), shown(node.func)
         if self._finder.skipped and plain_function(value) in self._finder.skipped:
             return
@@ -483,7 +484,7 @@ class Walk:
             initializer = _init_of(value) if reason is None else None
             if initializer is not None:
                 yield from self._function(node, initializer, [FRESH, *args], keywords)
-        elif isinstance(function, types.FunctionType) and _is_users(function):
+        elif isinstance(function, types.FunctionType) and _is_user_function(function):
             bound = [known(value.__self__)] if is_method else []
             yield from self._function(node, function, [*bound, *args], keywords)
         elif is_method or isinstance(value, types.FunctionType | types.BuiltinFunctionType):
@@ -496,21 +497,21 @@ class Walk:
             yield from self._instance(node, value, args, keywords)
         if reason is not None:
             yield self._found(reason, node)
-        elif _is_pythons(value):
+        elif _is_builtin(value):
             given = *args, *keywords.values(), known(getattr(value, "__self__", None))
             for owner in {id(o): o for v in given for o in _and_held(v)}.values():
                 yield from self._special(node, owner)
             if value is not next and any(map(_may_be_iterator, (*args, *keywords.values()))):
                 yield self._effect("read", node, "takes from an iterator")
-            if self._finder.strict and _tells_graph_from_eager(value, node, args):
+            if self._finder.strict and _may_differ_in_graph(value, node, args):
                 yield self._effect("value", node, f"asks with {text}() what a tensor is")
 
     def _instance(
         self, node: ast.Call, value: Any, args: list[Value], keywords: Keywords
     ) -> Iterator[Effect]:
-        """What calling an object of a class does."""
+        """Yields the effects of calling an instance of a class."""
         cls, text = type(value), shown(node.func)
-        # In a trace they are of the trace, and what adds them up is so, too.
+        # Losses that a call keeps would be tensors of the trace, and so would their sum.
         reason = rules.reason_of_state(value) if self._finder.strict else None
         if reason is not None:
             yield self._found(reason, node)
@@ -547,8 +548,8 @@ class Walk:
         args: Sequence[Value],
         keywords: Keywords = MappingProxyType({}),
     ) -> Iterator[Effect]:
-        """What a function of the user's does."""
-        while hasattr(function, "__wrapped__") and not _has_users_code(function):
+        """Yields the effects of a user function."""
+        while hasattr(function, "__wrapped__") and not _has_user_code(function):
             for inner in _dispatched_to(function):
                 yield from self._function(node, inner, ())
             function = function.__wrapped__
@@ -566,20 +567,20 @@ def _is_nested(function: Any) -> bool:
     return "<locals>" in getattr(function, "__qualname__", "")
 
 
-def _is_pythons(value: Any) -> bool:
-    """Whether it is a builtin function or class, or a method of one."""
+def _is_builtin(value: Any) -> bool:
+    """Returns whether it is a builtin function or class, or a method of one."""
     is_builtin = isinstance(value, type | types.BuiltinFunctionType)
     return is_builtin and value.__module__ in ("builtins", None)
 
 
 def _is_iterator(args: Sequence[Value]) -> bool:
-    """Whether the first of some arguments is known to be an iterator of Python's."""
+    """Returns whether the first argument is known to be a Python iterator."""
     objects = args[0].objects if args else ()
     return any(not isinstance(each, tf.data.Iterator) for each in objects)
 
 
-def _tells_graph_from_eager(value: Any, node: ast.Call, args: Sequence[Value]) -> bool:
-    """Whether a builtin function may say something else of a tensor while a trace is made."""
+def _may_differ_in_graph(value: Any, node: ast.Call, args: Sequence[Value]) -> bool:
+    """Returns whether a builtin may answer differently for a symbolic tensor."""
     if value not in (type, hasattr, getattr) or not args or args[0] is not TENSOR:
         return False
     name = node.args[1] if len(node.args) > 1 else None
@@ -587,24 +588,24 @@ def _tells_graph_from_eager(value: Any, node: ast.Call, args: Sequence[Value]) -
 
 
 def _may_be_iterator(value: Value) -> bool:
-    """Whether a value is known to be an iterator, which is not the same when it is read again."""
+    """Returns whether a value is known to be an iterator, which can be read only once."""
     return any(hasattr(type(each), "__next__") for each in value.objects)
 
 
 def _and_held(value: Value) -> Iterator[Any]:
-    """The objects that a value may be, and those in them: sorting asks each which is less."""
+    """Yields the objects that a value may be and their elements, which sorting compares."""
     yield from value.objects
     yield from elements_of(value).objects
 
 
-def _is_librarys(value: Any) -> bool:
-    """Whether a function is a library's, or an object built on one's classes."""
+def _is_of_library(value: Any) -> bool:
+    """Returns whether a callable belongs to a library or to a class derived from one."""
     module = package(getattr(value, "__module__", None))
     return module in LIBRARIES or rules.is_built_on_library(type(value))
 
 
 def _init_of(cls: type) -> types.FunctionType | None:
-    """The user's own initializer of a class, which no ``dataclass`` has made."""
+    """Returns the initializer that a user class defines, unless ``dataclass`` generated it."""
     for base in cls.__mro__:
         for name in ("__init__", "__post_init__") if is_user_module(base.__module__) else ():
             found = vars(base).get(name)
@@ -614,27 +615,29 @@ def _init_of(cls: type) -> types.FunctionType | None:
 
 
 def _dispatched_to(function: types.FunctionType) -> list[types.FunctionType]:
-    """The user's functions among which ``singledispatch`` or ``singledispatchmethod`` chooses."""
+    """Returns the user functions that ``singledispatch`` or its method form chooses from."""
     chooser: Any = closure(function).get("self")
     is_method = isinstance(chooser, functools.singledispatchmethod)
     registry = getattr(chooser.dispatcher if is_method else function, "registry", None)
     every = registry.values() if isinstance(registry, MappingProxyType) else ()
-    return [each for each in every if isinstance(each, types.FunctionType) and _is_users(each)]
+    return [
+        each for each in every if isinstance(each, types.FunctionType) and _is_user_function(each)
+    ]
 
 
 def _is_generated(function: types.FunctionType) -> bool:
     return function.__code__.co_filename.startswith("<string>")
 
 
-def _is_users(function: types.FunctionType) -> bool:
-    """Whether a function's code is the user's, or the user's function is in it.
+def _is_user_function(function: types.FunctionType) -> bool:
+    """Returns whether a function is user code, or wraps a user function.
 
-    ``functools.wraps`` gives what the user puts around a library's function its module.
+    ``functools.wraps`` gives a user wrapper of a library function the library's ``__module__``.
     """
-    return _has_users_code(function) or is_user_module(function.__module__)
+    return _has_user_code(function) or is_user_module(function.__module__)
 
 
-def _has_users_code(function: types.FunctionType) -> bool:
+def _has_user_code(function: types.FunctionType) -> bool:
     return is_user_module(function.__globals__.get("__name__"))
 
 
@@ -652,7 +655,7 @@ def _identity(value: Value) -> Any:
 
 
 def _target(node: ast.AST) -> str:
-    """What a statement or a call writes to or draws from, as the code says it."""
+    """Returns the expression that a statement or a call writes to or draws from."""
     if isinstance(node, ast.Call):
         owner = node.func.value if isinstance(node.func, ast.Attribute) else node.func
         return ast.unparse(owner)
@@ -664,13 +667,13 @@ def _target(node: ast.AST) -> str:
 
 
 def _text(node: ast.AST) -> str:
-    """The constant text in the arguments of a call."""
+    """Returns the constant text among the arguments of a call."""
     parts = ast.walk(node) if isinstance(node, ast.Call) else ()
     return " ".join(str(each.value) for each in parts if isinstance(each, ast.Constant))
 
 
 def _made_once(test: ast.expr) -> str | None:
-    """What a branch makes that was not there before, as the code says it: the way of tf.function.
+    """Returns the expression that a branch creates if missing, as tf.functions do; else None.
 
     ``if self.v is None``, ``if not hasattr(self, "v")``, ``if "v" not in state``.
     """
@@ -687,7 +690,7 @@ def _made_once(test: ast.expr) -> str | None:
 
 
 def shown(node: ast.AST) -> str:
-    """Code as the user wrote it, shortened."""
+    """Formats code, shortened."""
     if isinstance(node, ast.Call):
         return f"{shown(node.func)}(…)"
     if isinstance(node, ast.expr):

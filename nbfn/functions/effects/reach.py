@@ -1,4 +1,4 @@
-"""Where the source of some functions writes to and draws from."""
+"""Finds where the source of functions writes to or draws from."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from nbfn.functions.effects.finder import Effect, Finder
 
 
 def effects_of(functions: Iterable[Any]) -> list[Effect]:
-    """Every effect in the source of some functions; nothing of one without source."""
+    """Returns all effects in the source of some functions; functions without source are skipped."""
     finder = Finder(strict=False)
     return [effect for function in functions for effect in finder.in_function(function)]
 
 
 def effect_on(place: str, kind: str, found: Iterable[Effect]) -> Effect | None:
-    """The effect that wrote to a place, such as ``self.log``; None if the source does not say."""
+    """Returns the effect that wrote to a place such as ``self.log``; None if it is not found."""
     candidates = [effect for effect in found if effect.reason.kind == kind and effect.target]
     for effect in candidates:
         if effect.target == place:

@@ -1,4 +1,4 @@
-"""What a function does only while it is traced, by line, and what to write instead."""
+"""Remarks on what a function does only while it is traced, by line, with advice."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _TRACING = re.compile(r"\b(re-?)?trac(e|ed|es|ing)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Remarks:
-    """What a function does only while it is traced.
+    """The remarks on one function.
 
     Attributes:
         lines: A sentence for each line of code.
-        are_prints: Whether all of them only show something: nothing is lost before the first hit.
+        are_prints: Whether all of them are about output, so that nothing is lost before the first
+            hit.
     """
 
     lines: tuple[str, ...] = ()
@@ -38,14 +39,15 @@ def remarks(
     graph_time: Sequence[Any] = (),
     tensors: Collection[str] = (),
 ) -> Remarks:
-    """The effects in a function of the user's that no hit repeats, by line.
+    """Returns remarks on the effects in a user function that no hit repeats.
 
-    What is printed to say that the function is traced is meant so, and left out.
+    Prints whose text says that the function is being traced are intended, and left out.
 
     Args:
         python_function: The function.
-        owner: The instance whose method it is, if it is one.
-        graph_time: What it gives to ``tf.py_function`` and its like, and so runs at each call.
+        owner: Its instance, if it is a method.
+        graph_time: Functions that it passes to ``tf.py_function`` and similar; these run at each
+            call.
         tensors: Those of its parameters that are tensors.
     """
     function = plain_function(python_function)
@@ -57,20 +59,20 @@ def remarks(
         finder = Finder(strict=False, skipped=[*graph_time, *skipped])
         found = list(finder.in_function(function, given))
         texts = list(texts_of_tensors(function, tensors))
-    except Exception:  # the user's objects may do anything when they are looked at
+    except Exception:  # inspecting user objects may raise anything
         return Remarks()
-    # AutoGraph makes a loop of the graph of one over data.
+    # AutoGraph converts a loop over a dataset to a loop of the graph.
     found = [e for e in found if e.reason.is_effect and e.reason is not GOES_THROUGH_DATA]
     meant = {e.inner for e in found if e.reason.kind == "print" and _TRACING.search(e.text)}
     found = [e for e in found if e.reason.kind != "print" or e.inner not in meant]
     texts = [each for each in texts if each[0] not in meant]
-    said = list(dict.fromkeys(_sentence(effect, function.__name__) for effect in found))
-    told = {effect.inner for effect in found if effect.function == function.__name__}
-    said += dict.fromkeys(_of_text(*each) for each in texts if each[0] not in told)
-    if len(said) > MAX_LINES:
-        said = [*said[: MAX_LINES - 1], f"and {len(said) - MAX_LINES + 1} more"]
+    lines = list(dict.fromkeys(_sentence(effect, function.__name__) for effect in found))
+    reported = {effect.inner for effect in found if effect.function == function.__name__}
+    lines += dict.fromkeys(_of_text(*each) for each in texts if each[0] not in reported)
+    if len(lines) > MAX_LINES:
+        lines = [*lines[: MAX_LINES - 1], f"and {len(lines) - MAX_LINES + 1} more"]
     are_prints = not texts and all(effect.reason.kind == "print" for effect in found)
-    return Remarks(tuple(said), are_prints)
+    return Remarks(tuple(lines), are_prints)
 
 
 def _of_text(line: int, name: str) -> str:

@@ -1,6 +1,6 @@
-"""Which calls are Python's, and why: by what is called, and where it comes from.
+"""Classifies calls that are Python's by the callee and the module it comes from.
 
-Whatever is not known to touch nothing but tensors and variables counts as Python's.
+A callable that is not known to use only tensors and variables counts as Python's.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ MUTATORS = frozenset(
 )
 
 MUTATORS_OF_CONTAINERS = frozenset({"append", "extend", "insert", "appendleft", "setdefault"})
-"""Those that nothing but a container of Python has."""
+"""Mutators that only Python containers have."""
 
 
 class Reason(NamedTuple):
-    """Why something is Python's.
+    """The reason why something is Python's.
 
     Attributes:
         kind: What sort of reason.
@@ -61,7 +61,7 @@ class Reason(NamedTuple):
 
     @property
     def is_effect(self) -> bool:
-        """Whether something happens that no graph repeats."""
+        """Whether it is an effect that no graph repeats."""
         return self.kind in ("print", "write", "draw", "read")
 
 
@@ -162,7 +162,7 @@ _PURE_OF_CONTAINERS = ("get", "items", "keys", "values", "index", "count", "copy
 
 
 def reason_of_class(cls: type, *, is_own: bool) -> Reason | None:
-    """Why making an instance is Python's; None also where the user's own code says more."""
+    """Returns why creating an instance is Python's; None if the class's own code decides."""
     name = cls.__name__
     kind = "variable" if issubclass(cls, tf.Variable) else "make"
     made = Reason(kind, f"makes {'an' if name[0] in 'AEIOaeio' else 'a'} {name}")
@@ -188,12 +188,12 @@ def _of_builtin(name: str, *, is_own: bool, other: Reason | None = None) -> Reas
 
 
 def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None:
-    """Why a call of a function or method that is not the user's is Python's.
+    """Returns why calling a function or method that is not user code is Python's.
 
     Args:
         value: The function or method.
-        shown: It as the user wrote it.
-        is_own: Whether the cell itself calls it, and not a function that the cell calls.
+        shown: Its source expression.
+        is_own: Whether the cell itself calls it, not a function that the cell calls.
     """
     owner, name = getattr(value, "__self__", None), value.__name__
     is_class = isinstance(owner, type)
@@ -206,7 +206,7 @@ def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None
         return reason_of_module(module, shown)
     if is_tensor(owner):
         return reason_of_tensor_method(name)
-    if package(module) == "nbfn" and not is_own:  # what a module's method does with its own scope
+    if package(module) == "nbfn" and not is_own:  # a module's method on its own scope
         return None
     if is_built_on_library(type(owner)):
         bases = (cls.__name__ for cls in type(owner).__mro__ if is_of_a_library(cls))
@@ -217,7 +217,7 @@ def reason_of_function(value: Any, shown: str, *, is_own: bool) -> Reason | None
 
 
 def _of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Reason | None:
-    """Why a call of TensorFlow's or Keras's is Python's."""
+    """Returns why calling a function of TensorFlow or Keras is Python's."""
     name = getattr(function, "__name__", "")
     if name in _TF_PYTHON:
         return _TF_PYTHON[name]
@@ -235,14 +235,14 @@ def _of_library(function: Callable[..., Any], shown: str, *, is_own: bool) -> Re
 
 
 def reason_of_tensor_method(name: str) -> Reason | None:
-    """Why a method of a tensor is Python's."""
+    """Returns why a method of a tensor is Python's."""
     if name in _VALUES:
         return Reason("value", f".{name}()", "use the tensor itself")
     return None
 
 
 def _of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
-    """Of a list, a dict, a text, a generator."""
+    """Returns why a method of another object, such as a list or a string, is Python's."""
     if owner is os.environ:
         return ENVIRONMENT
     module = type(owner).__module__
@@ -257,14 +257,14 @@ def _of_object_method(owner: Any, name: str, shown: str) -> Reason | None:
 
 
 def calls_at_graph_time(value: Any) -> bool:
-    """Whether this is ``tf.py_function`` or its like, whose argument runs at each call."""
+    """Returns whether this is ``tf.py_function`` or similar: its argument runs at each call."""
     name = getattr(value, "__name__", "")
     known = ("eager_py_func", "py_function", "numpy_function", "py_func")
     return name in known and package(value.__module__) in LIBRARIES
 
 
 def reason_of_module(module: str, shown: str) -> Reason | None:
-    """Why a call of a function of a package is Python's; None if it is pure."""
+    """Returns why calling a function of a package is Python's; None if it is pure."""
     name = package(module)
     if name in LIBRARIES or name == "builtins":
         return None
@@ -281,7 +281,7 @@ def reason_of_module(module: str, shown: str) -> Reason | None:
 
 
 def reason_of_state(owner: Any) -> Reason | None:
-    """Why calling an object of Keras's is Python's: what it keeps of a call besides variables."""
+    """Returns why calling a Keras object is Python's: it keeps losses of the call."""
     try:
         for layer in owner._flatten_layers() if hasattr(owner, "_flatten_layers") else ():
             kept = {name: each for name, each in vars(layer).items() if "regularizer" in name}
@@ -298,21 +298,21 @@ def reason_of_state(owner: Any) -> Reason | None:
 
 
 def assigns(owner: Any, name: str) -> bool:
-    """Whether storing into an attribute of a library's object assigns to a variable.
+    """Returns whether storing into a library object's attribute assigns to a variable.
 
-    That is how Keras's optimizers take a learning rate: a graph does it at each call.
+    Keras's optimizers set the learning rate this way; a graph does it at each call.
     """
     setter = getattr(type(owner), name, None)
     if not (isinstance(setter, property) and is_built_on_library(type(owner))):
         return False
     try:
         return is_variable(getattr(owner, name))
-    except Exception:  # a property of the user's class may raise anything
+    except Exception:  # a property of a user class may raise anything
         return False
 
 
 def may_be_called(value: Any) -> bool:
-    """Whether calling an object of a library's touches nothing but tensors and variables."""
+    """Returns whether calling a library's object touches only tensors and variables."""
     cls = type(value)
     if any(base.__name__ in _CALLABLE for base in cls.__mro__) or hasattr(value, "python_function"):
         return True
@@ -321,12 +321,12 @@ def may_be_called(value: Any) -> bool:
 
 
 def is_built_on_library(cls: type) -> bool:
-    """Whether a class is a library's, or derived from one."""
+    """Returns whether a class is a library's, or derived from one."""
     return any(map(is_of_a_library, cls.__mro__))
 
 
 def is_traced_function(value: Any) -> bool:
-    """Whether a value is a tf.function, which has its graphs already."""
+    """Returns whether a value is a tf.function or a concrete function."""
     kinds = tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction
     return isinstance(value, kinds)
 
@@ -350,9 +350,9 @@ _NO_ARITHMETIC = _NO_OPERATORS.union(*_OPERATORS.values())
 
 
 def special_methods(cls: type, node: type) -> list[types.FunctionType]:
-    """The methods of a class of the user's that a kind of expression or statement calls.
+    """Returns the methods of a user class that a kind of expression or statement calls.
 
-    Of a call, those that a builtin function may call of what it is given.
+    For a call, these are the methods that a builtin function may call on its arguments.
     """
     names = _OPERATORS.get(node)
     others = _NO_OPERATORS if node is ast.Call else _NO_ARITHMETIC
@@ -368,7 +368,7 @@ def special_methods(cls: type, node: type) -> list[types.FunctionType]:
 
 
 def wrapped(value: Any) -> Any:
-    """What a partial calls; else the value itself."""
+    """Returns the function that nested partials call; else the value itself."""
     while isinstance(value, functools.partial | operator.methodcaller):
         if isinstance(value, operator.methodcaller):
             return value

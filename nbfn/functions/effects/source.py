@@ -1,4 +1,4 @@
-"""The source of a function's code, as a tree."""
+"""Finds the syntax tree of a function's code."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 
 
 def source_of(code: CodeType) -> ast.FunctionDef | ast.Lambda | None:
-    """The source of a function's code, with the lines of its file.
+    """Returns the syntax tree of a function's code, with the line numbers of its file.
 
     Returns:
-        None if there is no source, or several functions of it may be the one.
+        None if there is no source, or if it is ambiguous which function it is.
     """
     return _source_of(code, code.co_filename)
 
 
 @functools.lru_cache(1024)
 def _source_of(code: CodeType, file: str) -> ast.FunctionDef | ast.Lambda | None:
-    # Code of two files may be equal: CPython does not compare their names.
+    # `file` is part of the cache key: CPython does not compare file names of code objects.
     first = code.co_firstlineno
     try:
         lines = inspect.getblock(linecache.getlines(file)[first - 1 :])
@@ -44,7 +44,7 @@ def _is_of(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
 
 
 def parameters(arguments: ast.arguments) -> list[str]:
-    """The names of a function's parameters."""
+    """Returns the names of a function's parameters."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
     return [each.arg for each in every]

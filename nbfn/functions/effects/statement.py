@@ -1,4 +1,4 @@
-"""Whether a statement may be part of a segment, by what its names stand for now."""
+"""Decides whether a statement may be part of a segment, from the current values of its names."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ NO_TENSOR = "no tensor in it"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of a statement.
+    """The result for one statement.
 
     Attributes:
         reason: Why it is Python's; None if it may be part of a segment.
-        reads: Names of the namespace that functions read which it calls.
+        reads: Names of the namespace that the called functions read.
     """
 
     reason: str | None
@@ -37,11 +37,11 @@ class Verdict:
 
 
 def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
-    """Judges a statement that Python runs next, or has just run.
+    """Returns the verdict on a statement that Python runs next or has just run.
 
     Args:
-        node: The statement; of a ``with`` only the tape that it opens.
-        namespace: The names.
+        node: The statement; for a ``with`` only the tape that it opens is judged.
+        namespace: The namespace of the cell.
         tapes: Tapes whose gradients may be taken in a segment.
     """
     scope = Scope(names_in(namespace, {}))
@@ -54,16 +54,16 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
     finder = Finder(namespace)
     walk = Walk(scope, finder, is_own=True, tapes=tapes)
     found = list(walk.visit(node))
-    if found:  # what the outermost call does is found last
-        told = found[-1] if found[-1].reason.is_effect else found[0]
-        return Verdict(str(told))
+    if found:  # the effect of the outermost call comes last
+        decisive = found[-1] if found[-1].reason.is_effect else found[0]
+        return Verdict(str(decisive))
     before = Scope(names_in(namespace, {}))
     read = [
         before.value(each)
         for each in ast.walk(node)
         if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load)
     ]
-    # Keras counts its symbolic tensors, and a layer keeps each call on one; tracing would add one.
+    # Keras numbers symbolic tensors, and a layer records each call on one; tracing would add one.
     if any(_holds(each, _is_symbolic) for value in read for each in value.objects):
         return Verdict("builds a Keras model")
     if not _has_tensor(node, before, read):
@@ -72,7 +72,7 @@ def judged(node: ast.stmt, namespace: Mapping[str, Any], tapes: frozenset[str]) 
 
 
 def _has_tensor(node: ast.stmt, scope: Scope, read: Sequence[Value]) -> bool:
-    """Whether tensors occur in a statement, or functions that make some are called."""
+    """Returns whether a statement uses tensors, or calls functions that create some."""
     if isinstance(node, ast.AugAssign):
         read = [*read, scope.value(node.target)]
     for value in read:
@@ -93,7 +93,7 @@ def _is_symbolic(value: Any) -> bool:
 
 
 def _holds(value: Any, is_one: Callable[[Any], bool], depth: int = 3) -> bool:
-    """Whether a value is of some kind, or a nest that holds one that is."""
+    """Returns whether a value satisfies a predicate, or contains one that does."""
     if is_one(value):
         return True
     if depth and isinstance(value, list | tuple | dict):

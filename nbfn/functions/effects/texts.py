@@ -1,4 +1,4 @@
-"""Texts that code makes of tensors, which have no values while it is traced."""
+"""Finds strings that code formats from tensors, which have no values while it is traced."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from types import FunctionType
 from nbfn.functions.effects.source import source_of
 
 _OF_CODE = (ast.Raise, ast.Assert)
-"""Their texts are for errors of the code, which a trace shows as well."""
+"""Skipped: their messages also appear while tracing."""
 
 
 def texts_of_tensors(function: FunctionType, tensors: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Where a function makes a text of what is surely a tensor: the line, and the name of it.
+    """Yields the line and the name wherever a function formats a tensor as text.
 
-    It tells of f-strings, ``str``, ``format`` and ``%``.
+    Covers f-strings, ``str``, ``format`` and ``%``, for names that are certainly tensors.
 
     Args:
         function: The function.
@@ -36,7 +36,7 @@ def texts_of_tensors(function: FunctionType, tensors: Collection[str]) -> Iterat
 
 
 def _formatted(node: ast.AST) -> list[ast.expr]:
-    """What an expression makes a text of."""
+    """Returns the expressions that a node formats as text."""
     match node:
         case ast.FormattedValue(value):
             return [value]
@@ -52,7 +52,7 @@ def _formatted(node: ast.AST) -> list[ast.expr]:
 
 
 def _sure(tree: ast.AST, parameters: set[str]) -> set[str]:
-    """The names that stand for tensors wherever they are used."""
+    """Returns the names that are tensors wherever they are used."""
     stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not _is_read(n)]
     made = [
         node.targets[0].id
@@ -61,7 +61,7 @@ def _sure(tree: ast.AST, parameters: set[str]) -> set[str]:
         and isinstance(node.targets[0], ast.Name)
         and _is_made_by_tensorflow(node.value)
     ]
-    # A name that a loop, an unpacking or another value stores as well is not sure.
+    # A name that is also assigned by a loop, by unpacking or another value is not certain.
     always = {name for name in made if stored.count(name) == made.count(name)}
     return always | (parameters - set(stored))
 
@@ -71,7 +71,7 @@ def _is_read(node: ast.Name) -> bool:
 
 
 def _is_made_by_tensorflow(node: ast.expr) -> bool:
-    """Whether a value is the result of a function of ``tf``, as written."""
+    """Returns whether an expression is a call of a ``tf`` function, judged by its text."""
     parts = ast.unparse(node.func).split(".") if isinstance(node, ast.Call) else [""]
     return parts[0] == "tf" and (
         parts[1] in ("math", "linalg", "nn", "random", "strings")

@@ -1,4 +1,4 @@
-"""What an expression in Python code stands for, told without running it."""
+"""Infers the value of an expression in Python code without running it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tensorflow as tf
 from nbfn.code import PLAIN, closure, is_user_module
 
 MAX_OBJECTS = 64
-"""Objects that one expression may stand for before it may stand for anything."""
+"""Maximum number of objects that an expression may be; with more it is unknown."""
 
 _TENSORS = (
     *(tf.Tensor, tf.Variable, tf.IndexedSlices, tf.RaggedTensor, tf.SparseTensor),
@@ -30,20 +30,20 @@ LIBRARIES = (
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """What an expression stands for.
+    """The possible values of an expression.
 
     Attributes:
-        kind: ``"objects"``: one of `objects`. ``"tensor"``: a tensor, a variable, or what is
-            computed of some. ``"fresh"``: an object that the code itself has made.
-            ``"function"``: a function that the code itself defines. ``"unknown"``: anything.
-        objects: The objects.
+        kind: ``"objects"``: one of `objects`. ``"tensor"``: a tensor, a variable, or computed from
+            one. ``"fresh"``: an object that the code itself creates. ``"function"``: a function
+            that the code itself defines. ``"unknown"``: anything.
+        objects: The possible objects.
     """
 
     kind: str
     objects: tuple[Any, ...] = ()
 
     def joined(self, other: Value) -> Value:
-        """A value that may be this one or the other."""
+        """Returns a value that may be this one or the other."""
         if self.kind == other.kind != "objects":
             return self
         if self.kind == other.kind and len(self.objects) + len(other.objects) <= MAX_OBJECTS:
@@ -54,12 +54,12 @@ class Value:
         return UNKNOWN
 
     def is_one_of(self, *objects: Any) -> bool:
-        """Whether it is surely one of some objects."""
+        """Returns whether this is certainly one of some objects."""
         return len(self.objects) == 1 and any(self.objects[0] is each for each in objects)
 
     @property
     def is_constant(self) -> bool:
-        """Whether it stands for plain values of Python."""
+        """Whether every possible object is a plain Python value."""
         return self.kind == "objects" and all(type(o) in PLAIN for o in self.objects)
 
 
@@ -68,7 +68,7 @@ _ABSENT = object()
 
 
 def known(value: Any) -> Value:
-    """What stands for an object."""
+    """Returns the value for a known object."""
     return TENSOR if is_tensor(value) else Value("objects", (value,))
 
 
@@ -78,19 +78,19 @@ def is_tensor(value: Any) -> bool:
 
 
 def is_variable(value: Any) -> bool:
-    """Whether a value is a variable of TensorFlow or Keras."""
+    """Returns whether a value is a variable of TensorFlow or Keras."""
     kind = type(value)
     is_keras = kind.__name__ == "Variable" and package(kind.__module__) == "keras"
     return is_keras or issubclass(kind, tf.Variable)
 
 
 def package(module: Any) -> str:
-    """The package that a module belongs to."""
+    """Returns the top-level package of a module."""
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def is_of_a_library(cls: type) -> bool:
-    """Whether a class is TensorFlow's, Keras's or that of a package built on them."""
+    """Returns whether a class belongs to TensorFlow, Keras or a package built on them."""
     return package(cls.__module__) in LIBRARIES
 
 
@@ -99,23 +99,23 @@ class Scope:
     """The names that code can see.
 
     Attributes:
-        outer: Gives what a name stands for that is not the code's own.
-        own: What the code's own names stand for.
+        outer: Returns the value of a name that is not local.
+        own: The values of local names.
     """
 
     outer: Callable[[str], Value]
     own: dict[str, Value] = field(default_factory=dict)
 
     def name(self, name: str) -> Value:
-        """What a name stands for."""
+        """Returns the value of a name."""
         return self.own[name] if name in self.own else self.outer(name)
 
     def assign(self, name: str, value: Value) -> None:
-        """Notes one of the values that a name of the code's may have."""
+        """Adds a possible value of a local name."""
         self.own[name] = self.own[name].joined(value) if name in self.own else value
 
     def value(self, node: ast.expr) -> Value:
-        """What an expression stands for."""
+        """Returns the value of an expression."""
         match node:
             case ast.Constant():
                 return known(node.value)
@@ -141,7 +141,7 @@ class Scope:
         return FRESH  # lists, dicts, sets, comprehensions
 
     def elements(self, node: ast.expr) -> Value:
-        """What a loop over an expression gives to its target."""
+        """Returns the value that a loop over an expression assigns to its target."""
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and node.elts:
             return _joined([self.value(each) for each in node.elts])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -156,7 +156,7 @@ class Scope:
         return value if value is TENSOR or value is FRESH else UNKNOWN
 
     def targets(self, target: ast.expr, iterated: ast.expr) -> Iterator[tuple[ast.expr, Value]]:
-        """The targets of a loop, each with what it stands for."""
+        """Yields the targets of a loop with their values."""
         called = iterated.func if isinstance(iterated, ast.Call) else None
         if isinstance(target, ast.Tuple) and isinstance(called, ast.Name):
             arguments = iterated.args  # type: ignore[attr-defined]
@@ -216,7 +216,7 @@ def _result_of(function: Any) -> Value:
 
 
 def elements_of(value: Value) -> Value:
-    """What containers hold, all together."""
+    """Returns the joined value of the elements of some containers."""
     return _joined([_elements_of(each) for each in value.objects])
 
 
@@ -230,7 +230,7 @@ def _elements_of(value: Any) -> Value:
 
 
 def _attribute(value: Any, name: str) -> Value:
-    """What an attribute of an object stands for; no code of the user's runs."""
+    """Returns the value of an object's attribute; no user code runs."""
     cls = type(value)
     if not isinstance(value, types.ModuleType) and not is_of_a_library(cls):
         found = inspect.getattr_static(value, name, _ABSENT)
@@ -238,7 +238,7 @@ def _attribute(value: Any, name: str) -> Value:
             getter: Any = found.fget if isinstance(found, property) else found.func
         else:
             getter = getattr(type(found), "__get__", None)
-        if found is _ABSENT:  # what a library looks up, such as a module its children
+        if found is _ABSENT:  # resolved by a library's `__getattr__`, such as a module's submodules
             own = next((c for c in cls.__mro__ if "__getattr__" in vars(c)), object)
             if not is_of_a_library(own):
                 return UNKNOWN
@@ -252,14 +252,14 @@ def _attribute(value: Any, name: str) -> Value:
 
 
 def names_of_function(function: types.FunctionType) -> Callable[[str], Value]:
-    """What the names stand for that a function takes from outside itself."""
+    """Returns the lookup of a function's free names: closure, globals, builtins."""
     bound = {name: known(value) for name, value in closure(function).items()}
     closed = dict.fromkeys(function.__code__.co_freevars, UNKNOWN) | bound
     return names_in(function.__globals__, closed)
 
 
 def names_in(namespace: Mapping[str, Any], own: Mapping[str, Value]) -> Callable[[str], Value]:
-    """What names stand for: some of one's own, those of a namespace, and the builtins."""
+    """Returns a lookup of names: given ones, then a namespace, then the builtins."""
 
     def name_of(name: str) -> Value:
         if name in own:

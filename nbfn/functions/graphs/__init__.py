@@ -1,1 +1,1 @@
-"""Looking at graphs, carving them, and wrapping TensorFlow 1 code."""
+"""Inspects graphs, carves functions from them, and wraps TensorFlow 1 code."""

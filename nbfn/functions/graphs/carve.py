@@ -26,36 +26,37 @@ __all__ = ["CarveError", "carve"]
 
 
 class LostVariableError(NbfnError, ReferenceError):
-    """A carved function was to be traced anew after a variable that it captured had died."""
+    """A carved function was to be traced again after a captured variable had been deleted."""
 
 
 def carve(
     graph: tf.Graph | Trace | Any, inputs: Any, outputs: Any, prune: bool = False
 ) -> TracedFunction:
-    """Makes a function of the part of a graph that lies between some tensors.
+    """Makes a function of the part of a graph between some tensors.
 
     Captured variables and tensors stay captured, by reference. Everything else that the outputs
     need must be computable from the inputs.
 
     Args:
         graph: A `Trace`, a ``ConcreteFunction`` or any ``tf.Graph``.
-        inputs: What is fed: a tensor, or the name of a tensor or operation (``"Square:0"``), or a
-            sequence of them, or a dict of them by parameter name. Intermediate tensors may be fed.
-        outputs: What is computed: as `inputs`; an operation without outputs is run and gives
+        inputs: The inputs: a tensor, or the name of a tensor or operation (``"Square:0"``), a
+            sequence of these, or a dict of them by parameter name. Intermediate tensors are
+            allowed.
+        outputs: The outputs, given as `inputs`; an operation without outputs is run and gives
             ``None``. One output gives its value, a list or tuple of several a list, a dict a dict.
-        prune: Whether stateful operations that no output needs are left out. Otherwise they run at
-            each call, as they do in the whole graph. (In a graph that is no function's, and in
-            TensorFlow 1.x code, nothing runs that is not needed.)
+        prune: Whether to leave out stateful operations that no output needs. Otherwise they run at
+            each call, as in the whole graph. (In a graph that is not a function's, and in
+            TensorFlow 1.x code, only needed operations run.)
 
     Returns:
         A `TracedFunction` with one trace. Its parameters have the dtypes and shapes of the fed
         tensors.
 
     Raises:
-        CarveError: If a name is unknown or not clear, a tensor belongs to another graph, an output
+        CarveError: If a name is unknown or ambiguous, a tensor belongs to another graph, an output
             needs what is neither fed nor captured, no output depends on an input, or a stateful
             operation that would have to run needs what is not fed.
-        TypeError: If `graph` is no graph.
+        TypeError: If `graph` is not a graph.
     """
     source, captures = _source(graph)
     feeds = _parameters(source, inputs)
@@ -81,11 +82,11 @@ def carve(
 
 @dataclass(frozen=True)
 class _Body:
-    """What is imported into a graph that is being traced, and how it is connected there.
+    """The operations of a carved function, and how they connect to the graph being traced.
 
     Attributes:
         part: The operations.
-        captures: What they capture.
+        captures: Their captures.
         feeds: Name of the fed tensor for each parameter.
         fetches: Names of tensors and operations in the structure of the outputs.
     """
@@ -96,7 +97,7 @@ class _Body:
     fetches: Any
 
     def build(self, arguments: Iterable[Any]) -> Any:
-        """Connects the operations to the arguments, in the graph that is being traced."""
+        """Imports the operations into the graph being traced, connected to the arguments."""
         graph = tf.compat.v1.get_default_graph()
         given = dict(zip(self.feeds, arguments, strict=True))
         for capture in self.captures:
@@ -138,8 +139,8 @@ def _function_of(body: _Body, feeds: Mapping[str, Any], name: str) -> TracedFunc
     )
     options: dict[str, Any] = {"input_signature": specs, "autograph": False}
     if any(node.op == "Enter" for node in body.part.graph_def.node):
-        # An edge that orders effects must not lead out of a version 1 loop; such a graph brings
-        # its own order.
+        # Automatic control dependencies must not lead out of a version 1 loop; such a graph
+        # has its own order.
         options["experimental_attributes"] = _tensorflow.WITHOUT_CONTROL_DEPENDENCIES
     made = function(carved, **options)
     made.known_as = None
@@ -158,7 +159,7 @@ def _source(graph: Any) -> tuple[tf.Graph, list[_tensorflow.GraphCapture]]:
 
 
 def _parameters(graph: tf.Graph, inputs: Any) -> dict[str, Any]:
-    """The fed tensors by parameter name."""
+    """Returns the fed tensors by parameter name."""
     if isinstance(inputs, Mapping):
         named = {str(name): tensor_of(graph, item, "input") for name, item in inputs.items()}
         for name in named:

@@ -9,16 +9,16 @@ from nbfn.functions.retraces.diff import TraceDiff
 
 
 def diff(a: Any, b: Any) -> TraceDiff:
-    """What differs between two traces: what they were made for, what they capture, what they do.
+    """Compares two traces: their keys, captures and operations.
 
     RFC "Functions, not Sessions", section "Derived/Related Graphs".
 
     Args:
-        a: A trace, or a function, of which the newest trace is meant.
+        a: A trace, or a function, whose newest trace is compared.
         b: The same.
 
     Returns:
-        The differences; ``str`` of it can be read.
+        The differences; ``str`` of it is readable.
 
     Raises:
         TypeError: If one is neither a trace nor a traced or watched function.

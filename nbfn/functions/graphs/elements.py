@@ -1,4 +1,4 @@
-"""Finds tensors and operations of a graph by what the user calls them."""
+"""Finds tensors and operations of a graph from tensors or names."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MAX_LISTED = 8
 
 
 class CarveError(NbfnError, ValueError):
-    """A part of a graph cannot be carved out as asked."""
+    """A part of a graph cannot be carved out as requested."""
 
 
 def element(graph: tf.Graph, item: Any, what: str) -> Any:
-    """The tensor that a tensor, an operation or a name means; the operation if it has no output.
+    """Returns the tensor for a tensor, operation or name; the operation if it has no output.
 
     `what` is ``"input"`` or ``"output"``, for messages.
 
     Raises:
-        CarveError: If nothing, or more than one thing, is meant.
+        CarveError: If there is none, or more than one.
     """
     if isinstance(item, str):
         return _named(graph, item, what)
@@ -44,7 +44,7 @@ def element(graph: tf.Graph, item: Any, what: str) -> Any:
 
 
 def tensor_of(graph: tf.Graph, item: Any, what: str) -> Any:
-    """As `element`, but always a tensor. Raises `CarveError`."""
+    """Returns an element that must be a tensor. Raises `CarveError`."""
     found = element(graph, item, what)
     if isinstance(found, tf.Operation):
         raise CarveError(

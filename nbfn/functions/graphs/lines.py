@@ -1,4 +1,4 @@
-"""`lines`: which lines of a function cost the time of a call."""
+"""`lines`: the time that each line of a function takes in a call."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _MAX_TEXT = 60
 
 @dataclass
 class LineTime:
-    """What a line took in one call, its share of the gradient included.
+    """The time of a line in one call, including its part of the gradient.
 
     Attributes:
         site: The line.
         text: Its text.
-        seconds: What its operations took together.
-        gradient_seconds: How much of that was spent on its gradient.
+        seconds: Total time of its operations.
+        gradient_seconds: The part of it spent on its gradient.
         operations: Number of its operations that ran.
-        executions: How often the most frequent of them was executed.
-        ran_as: What ran in place of those that the optimiser fused or replaced.
+        executions: Number of executions of its most frequent operation.
+        ran_as: Types that ran instead of operations that the optimiser fused or replaced.
     """
 
     site: Site
@@ -58,9 +58,9 @@ class LineTimes:
 
     Attributes:
         function: The function's name.
-        lines: What each line took.
-        seconds: What all operations took together.
-        notes: What the lines do not tell.
+        lines: The time of each line.
+        seconds: Total time of all operations.
+        notes: Remarks on time outside the lines.
     """
 
     function: str
@@ -70,7 +70,7 @@ class LineTimes:
 
     @property
     def title(self) -> str:
-        """What all took."""
+        """The totals as a sentence."""
         return (
             f"`{self.function}`: {count(len(self.lines), 'line')}, {self.seconds * 1000:,.3f} ms "
             "together"
@@ -82,10 +82,10 @@ class LineTimes:
 
 
 def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
-    """Times the lines of a traced function in one call, and puts everything back.
+    """Times the lines of a traced function in one call, and restores everything.
 
     The function is traced once more, so that operations of a gradient count for the line that is
-    differentiated, and it is run twice: the first run pays for what only first runs pay.
+    differentiated, and it is run twice: the first run includes one-time costs.
 
     Args:
         function: A traced function, or a ``tf.function``.
@@ -96,10 +96,10 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         The lines, the slowest first.
 
     Raises:
-        CheckError: If the arguments do not fit the function, or it is none.
+        CheckError: If the arguments do not fit the function, or it is not a traced function.
         ProfilerBusyError: If a profiler is running already.
     """
-    function = getattr(function, "function", None) or function  # of what is only watched
+    function = getattr(function, "function", None) or function  # of an observer
     if hasattr(function, "python_function") and not hasattr(function, "recorder"):
         owner = _tensorflow.method_owner(function)
         args = args if owner is None else (owner, *args)
@@ -121,7 +121,9 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
         given, named = trial.arguments
         times = run(concrete, given, named, timed=True).times
     if times is None:
-        return LineTimes(function.label, (), 0.0, ("this TensorFlow does not tell times",))
+        return LineTimes(
+            function.label, (), 0.0, ("this version of TensorFlow does not report times",)
+        )
     found = graph_times(graph_of_concrete(concrete), times)
     known = _by_line(concrete.graph, origins, found)
     in_order = sorted(known.values(), key=lambda each: -each.seconds)

@@ -1,6 +1,6 @@
-"""A graph as Model Explorer reads it: its JSON, which needs none of its converters.
+"""Exports a graph in Model Explorer's own JSON format, without its converters.
 
-The functions that a graph calls are graphs beside it, to which the operations that call them lead.
+The functions that a graph calls are separate graphs, linked from the operations that call them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nbfn.functions.graphs.operations import Graph, Operation
 
 
 def model_explorer(name: str, graph: Graph) -> str:
-    """The JSON of a graph and of the functions that it calls."""
+    """Returns the JSON of a graph and of the functions that it calls."""
     captured = dict(graph.captures)
     graphs = [{"id": name, "nodes": list(_nodes(graph.operations, captured))}]
     graphs += [

@@ -1,6 +1,6 @@
-"""What the graph of a trace consists of: its operations, by name scope, and the bodies it calls.
+"""Reads the graph of a trace: its operations, name scopes, and the functions it calls.
 
-RFC "Functions, not Sessions", section "Serialization": the graph of a trace can be looked at.
+RFC "Functions, not Sessions", section "Serialization": the graph of a trace can be inspected.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from nbfn.text import sizes
 
 MAX_VALUES = 4
 MAX_TEXT = 24
-"""Of a constant with more values, or with a longer text, the value is not told."""
+"""The value of a constant with more values, or with a longer text, is omitted."""
 
 _CALLING = os.path.join("eager", "polymorphic_function")
-"""The folder of TensorFlow that calls the Python of a function."""
+"""The folder in TensorFlow's source that calls a function's Python."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Operation:
 
     Attributes:
         name: Its name, with its scopes.
-        type: Such as ``MatMul``.
+        type: Its type, such as ``MatMul``.
         inputs: Names of the operations whose results it takes.
-        taken: Which result of each it takes, from 0.
+        taken: For each input, the index of the result.
         outputs: Dtype and shape of each result, such as ``float32[None, 10]``.
-        device: The device that was asked for, in short form; empty if none was.
-        line: The user's line that made it; None where it is not known.
-        file: The file of that line, which may stand for a cell.
+        device: The requested device, in short form; empty if none.
+        line: The user line that made it; None if it is not known.
+        file: The file of that line, which may represent a cell.
         value: The value of a constant, if it is short.
-        controls: Names of the operations that it waits for without taking a result.
+        controls: Names of the operations of its control inputs.
         bodies: Names of the functions that it calls, such as a loop's body.
     """
 
@@ -62,7 +62,7 @@ class Operation:
     controls: tuple[str, ...] = ()
 
     def matches(self, pattern: str) -> bool:
-        """Whether its name or its type contains a text, or fits a pattern with ``*`` and ``?``."""
+        """Returns whether its name or type contains a text, or fits one with ``*`` or ``?``."""
         lowered = pattern.lower()
         wanted = lowered if any(sign in pattern for sign in "*?[") else f"*{lowered}*"
         return any(fnmatch.fnmatchcase(t.lower(), wanted) for t in (self.name, self.type))
@@ -74,7 +74,7 @@ class NameScope:
 
     Attributes:
         name: The last part of its name; empty for the whole graph.
-        operations: Those that are directly in it.
+        operations: Operations directly in it.
         scopes: The scopes in it, by name.
     """
 
@@ -83,13 +83,13 @@ class NameScope:
     scopes: dict[str, NameScope] = field(default_factory=dict)
 
     def all(self) -> Iterator[Operation]:
-        """Its operations and those of the scopes in it."""
+        """Yields its operations and those of its nested scopes."""
         yield from self.operations
         for scope in self.scopes.values():
             yield from scope.all()
 
     def counts(self) -> list[tuple[str, int]]:
-        """How many operations of each type it has, the most frequent first."""
+        """Returns the number of operations of each type, the most frequent first."""
         return Counter(operation.type for operation in self.all()).most_common()
 
 
@@ -101,7 +101,7 @@ class Graph:
         operations: Its operations, in the order in which they were made.
         inputs: Name, dtype and shape of each argument.
         outputs: Name of the operation, dtype and shape of each result.
-        captures: The operation that stands for each captured value, and the notebook's name of it.
+        captures: The operation for each captured value, and the notebook's name of the value.
         bodies: The operations of each function that it calls, and that those call, by name.
     """
 
@@ -112,7 +112,7 @@ class Graph:
     bodies: dict[str, tuple[Operation, ...]]
 
     def found(self, pattern: str) -> Iterator[tuple[str, Operation]]:
-        """The operations that match, each with the body that it is in; empty for the graph's."""
+        """Yields the operations that match with the name of their function; empty for the graph."""
         for body, operations in (("", self.operations), *self.bodies.items()):
             yield from ((body, each) for each in operations if each.matches(pattern))
 
@@ -129,7 +129,7 @@ def graph_of(trace: Trace) -> Graph:
 def graph_of_concrete(concrete: Any, captures: Sequence[str] = ()) -> Graph:
     """Reads the graph of a concrete function.
 
-    `captures` are the notebook's names of what it captured, in the function's order.
+    `captures` are the notebook's names of its captures, in the function's order.
     """
     graph = concrete.graph
     named = {each.name: each for each in graph.get_operations()}
@@ -146,7 +146,7 @@ def graph_of_concrete(concrete: Any, captures: Sequence[str] = ()) -> Graph:
 
 
 def scopes_of(operations: Iterable[Operation]) -> NameScope:
-    """Operations by name scope; scopes and operations stay in the order of first appearance."""
+    """Groups operations by name scope, in the order of first appearance."""
     whole = NameScope("")
     for operation in operations:
         scope = whole
@@ -174,11 +174,11 @@ def _operation(operation: tf.Operation) -> Operation:
 
 
 def _place(operation: tf.Operation) -> tuple[int | None, str]:
-    """The user's innermost line below TensorFlow's call of the function, and its file."""
+    """Returns the innermost user line below TensorFlow's call of the function, and its file."""
     found: tuple[int | None, str] = (None, "")
     for frame in operation.traceback or ():
         if _CALLING in frame.filename:
-            found = (None, "")  # so far it was the caller
+            found = (None, "")  # the frames so far are the caller's
         elif not is_library(frame.filename) and GENERATED not in frame.filename:
             found = (frame.lineno, frame.filename)
     return found
@@ -189,7 +189,7 @@ def _spec(tensor: tf.Tensor) -> str:
 
 
 def _bodies(graph: Any) -> dict[str, tuple[Operation, ...]]:
-    """The operations of the functions that a graph calls, directly or through others."""
+    """Returns the operations of the functions that a graph calls, directly or indirectly."""
     traced = dict(_tensorflow.called_graphs(graph))
     definition = graph.as_graph_def()
     found: dict[str, tuple[Operation, ...]] = {}
@@ -203,7 +203,7 @@ def _bodies(graph: Any) -> dict[str, tuple[Operation, ...]]:
 
 
 def _argument(argument: Any) -> Operation:
-    """What stands for an argument in the graph that a definition was made of."""
+    """Returns the placeholder for an argument of a function definition."""
     dtype = tf.dtypes.as_dtype(argument.type).name if argument.type else ""
     return Operation(argument.name, "Placeholder", outputs=(dtype,))
 
@@ -231,7 +231,7 @@ def _of_body(node: Any) -> Operation:
 
 
 def _value(node: Any) -> str:
-    """The value of a constant, if it is short."""
+    """Returns the value of a constant as text, if it is short."""
     if node.op != "Const":
         return ""
     tensor = node.attr["value"].tensor

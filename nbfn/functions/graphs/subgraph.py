@@ -1,4 +1,4 @@
-"""Which operations of a graph are needed to get from some tensors to others."""
+"""Finds the operations of a graph that are needed to compute some tensors from others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cut:
 
     Attributes:
         graph_def: Its operations, and the functions that they call.
-        given: Names of the fed and captured tensors, inside the graph, that it needs.
+        given: Names of the fed and captured tensors that it needs.
     """
 
     graph_def: Any
@@ -35,7 +35,7 @@ class Cut:
 
     @property
     def read(self) -> frozenset[str]:
-        """Names of the tensors that its operations read."""
+        """Names of the tensors that its operations take as inputs."""
         inputs = (name for node in self.graph_def.node for name in node.input)
         return frozenset(name if ":" in name else f"{name}:0" for name in inputs)
 
@@ -50,8 +50,8 @@ def cut(
 ) -> Cut:
     """Finds the part of a graph between `feeds` and `wanted`.
 
-    `captures` are the names of the tensors inside the graph that stand for what it captured. With
-    `prune`, stateful operations that are not needed are left out.
+    `captures` are the names of the graph's tensors for its captures. With `prune`, stateful
+    operations that are not needed are left out.
 
     Raises:
         CarveError: If the part is not complete.
@@ -76,12 +76,12 @@ def cut(
 
 
 def _returning(graph: tf.Graph) -> Collection[str]:
-    """The operations whose control inputs say only that all effects come before the return."""
+    """Returns the operations whose control inputs only order all effects before the return."""
     return {tensor.op.name for tensor in getattr(graph, "outputs", ())}
 
 
 class _Walk:
-    """Goes from what is needed back to what is given."""
+    """Walks from the wanted tensors back to the given ones."""
 
     def __init__(
         self, feeds: Collection[str], captures: Collection[str], returning: Collection[str]
@@ -153,7 +153,7 @@ def _definition(graph: tf.Graph, operations: Mapping[str, Any]) -> Any:
 
 
 def _keep_inputs(node: Any, operations: Mapping[str, Any]) -> None:
-    """Drops control inputs from operations that are left out."""
+    """Removes control inputs from operations that are left out."""
     kept = [name for name in node.input if name[0] != "^" or name[1:] in operations]
     del node.input[:]
     node.input.extend(kept)

@@ -1,9 +1,8 @@
-"""Which operations of a graph took how long, as far as what ran can be told from its names.
+"""Assigns measured times to the operations of a graph, by the names of what ran.
 
-The optimiser inlines functions and loops, and names what it inlines after the operation that
-called it: ``while/body/_8/while/Sin`` is ``while/Sin`` in the body of ``while``. What it fuses has
-the name of the last of the fused operations, and another type; what it makes anew has names of its
-own.
+The optimiser inlines functions and loops, and names the inlined operations after the call:
+``while/body/_8/while/Sin`` is ``while/Sin`` in the body of ``while``. A fused operation has the
+name of the last of its parts, and another type; new operations have other names.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from nbfn.functions.calls.times import TimedOperation, Times
 from nbfn.functions.graphs.operations import Graph, Operation
 
 _BRANCH = re.compile(r"(?:(?:body|cond|then|else|branch\d*|branch_\d+)/_\d+/)?")
-"""What stands between the name of a lowered loop or condition and a name in its body."""
+"""Matches the part between the name of a lowered loop or condition and a name in its body."""
 
 _REWRITTEN = re.compile(r"(?P<scope>(?:.*/)?)ArithmeticOptimizer/(?P<stage>[A-Za-z]+)_(?P<name>.+)")
-"""What TensorFlow's optimiser of arithmetic calls an operation that it puts in another's place."""
+"""Matches the names that TensorFlow's arithmetic optimiser gives to replacements."""
 
 _OWN_KERNELS = ("_MklNative", "_Mkl")
-"""What oneDNN's kernels put before the type of the operation that they compute."""
+"""Prefixes of oneDNN's kernels before the type of the operation."""
 
 
 @dataclass(frozen=True)
 class OperationTime:
-    """What an operation of a graph took.
+    """The time of an operation of a graph.
 
     Attributes:
-        seconds: Itself, in all of its executions.
-        within: What ran in the functions that it calls, such as a loop's body.
-        executions: How often it was executed; 0 if only what it calls was.
-        ran_as: The types that ran in its place, if the optimiser fused or replaced it.
+        seconds: Its own time, for all executions.
+        within: The time in functions that it calls, such as a loop's body.
+        executions: Number of executions; 0 if only functions that it calls ran.
+        ran_as: Types that ran instead, if the optimiser fused or replaced it.
     """
 
     seconds: float = 0.0
@@ -47,11 +46,12 @@ class GraphTimes:
     """The times of a call, by operation of the graph that was called.
 
     Attributes:
-        times: The time of each operation that was seen, by body (empty for the graph's own
-            operations) and name. One of a body that is called at several places has their sum.
-        found: Each operation that ran and whose place is known: its body, itself, what ran.
-        others: What ran under names that the graph does not have, the slowest first.
-        seconds: What all operations took together.
+        times: The time of each measured operation, by function (empty for the graph's own
+            operations) and name. If a function is called at several places, its operations have the
+            sum.
+        found: Each operation that ran and was identified: its function, the operation, its time.
+        others: Times under names that are not in the graph, the slowest first.
+        seconds: Total time of all operations.
     """
 
     times: dict[tuple[str, str], OperationTime] = field(default_factory=dict)
@@ -61,12 +61,12 @@ class GraphTimes:
 
     @property
     def other_seconds(self) -> float:
-        """What those took whose place in the graph is not known."""
+        """Total time of what could not be identified."""
         return sum(each.seconds for each in self.others)
 
 
 def graph_times(graph: Graph, times: Times) -> GraphTimes:
-    """Finds the operations of a graph that a call's times belong to."""
+    """Assigns the times of a call to the operations of its graph."""
     index = {
         body: {operation.name: operation for operation in operations}
         for body, operations in (("", graph.operations), *graph.bodies.items())
@@ -97,7 +97,7 @@ def graph_times(graph: Graph, times: Times) -> GraphTimes:
 def _paths(
     index: dict[str, dict[str, Operation]], body: str, name: str
 ) -> Iterator[list[tuple[str, Operation]]]:
-    """The ways to what a name may mean: calls that were inlined, and what is called last."""
+    """Yields possible meanings of a name: the inlined calls, and the operation at the end."""
     operations = index.get(body, {})
     if name in operations:
         yield [(body, operations[name])]
@@ -112,12 +112,12 @@ def _paths(
             for called in caller.bodies:
                 for way in _paths(index, called, rest):
                     yield [(body, caller), *way]
-            # What a lowered loop needs to go on has no operation of its own in the graph.
+            # Control flow of a lowered loop has no operation of its own in the graph.
             yield [(body, caller)]
 
 
 def _with(known: tuple[str, ...], ran: TimedOperation, operation: Operation) -> tuple[str, ...]:
-    """What ran in an operation's place, with one more if that is not as the graph has it."""
+    """Adds the type that ran to those known, if it differs from the graph's."""
     plain = ran.type
     for prefix in _OWN_KERNELS:
         plain = plain.removeprefix(prefix)

@@ -1,4 +1,4 @@
-"""`wrap_function`: TensorFlow 1.x code as a function that owns its variables.
+"""`wrap_function`: wraps TensorFlow 1.x code as a function that owns its variables.
 
 RFC "Functions, not Sessions", section "Transitioning from 1.x".
 """
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 class WrapError(NbfnError, TypeError):
-    """TensorFlow 1.x code cannot be wrapped, or called, as asked."""
+    """TensorFlow 1.x code cannot be wrapped, or called, as requested."""
 
 
 def wrap_function(
     func: Callable[..., Any], signature: Any = (), *python_values: Any
 ) -> WrappedFunction:
-    """Traces TensorFlow 1.x code once, and makes a function of the graph that owns its variables.
+    """Traces TensorFlow 1.x code once, as a function that owns its variables.
 
-    Unlike `nbfn.function` it traces exactly once, gives the code a graph with collections and
-    ``tf.compat.v1.get_variable``, keeps the variables that the code creates alive, and orders
-    nothing: an operation runs only if an output needs it.
+    Unlike `nbfn.function` it traces exactly once, provides collections and
+    ``tf.compat.v1.get_variable``, keeps the variables that the code creates alive, and adds no
+    control dependencies: an operation runs only if an output needs it.
 
     RFC "Functions, not Sessions", section "Transitioning from 1.x".
 
@@ -70,15 +70,15 @@ def wrap_function(
 
 
 class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
-    """What `wrap_function` returns: one graph, and the variables that it owns.
+    """The function that `wrap_function` returns: one graph, and the variables that it owns.
 
-    It is a ``tf.Module`` with the variables as its own, so checkpoints and SavedModels find them.
+    It is a ``tf.Module`` that tracks these variables, so checkpoints and SavedModels find them.
 
     Attributes:
         concrete_function: TensorFlow's ``ConcreteFunction``.
         id: Unique in this process.
         site: Where it was wrapped.
-        recorder: What is known of its calls.
+        recorder: The record of its calls.
     """
 
     def __init__(self, func: Callable[..., Any], given: Given) -> None:
@@ -102,7 +102,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
 
     @property
     def python_function(self) -> Any:
-        """The wrapped Python function; None if it is gone, which does no harm."""
+        """The wrapped Python function; None if garbage-collected, as it is no longer needed."""
         return self._python_function()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,16 +133,16 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
 
     @property
     def variables(self) -> tuple[tf.Variable, ...]:
-        """The variables that the code created, in that order; kept alive by this object."""
+        """The variables that the code created, in order; kept alive by this object."""
         return tuple(self._owned)
 
     @property
     def trainable_variables(self) -> tuple[tf.Variable, ...]:
-        """Those of `variables` that are trainable."""
+        """The trainable ones of `variables`."""
         return tuple(variable for variable in self._owned if variable.trainable)
 
     def carve(self, inputs: Any, outputs: Any, prune: bool = False) -> TracedFunction:
-        """A function of the part of the graph between some tensors; see `Trace.carve`."""
+        """Makes a function of the part of the graph between some tensors; see `Trace.carve`."""
         return self.traces[0].carve(inputs, outputs, prune)
 
     def __repr__(self) -> str:
@@ -151,7 +151,7 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
 
 
 def _wrap(func: Callable[..., Any], given: Given) -> Any:
-    """TensorFlow's wrapped function, which does not keep the Python function alive."""
+    """Calls TensorFlow's ``wrap_function``, without keeping the Python function alive."""
     once = [func]
 
     def traced(*tensors: Any) -> Any:

@@ -19,7 +19,7 @@ from nbfn.text import shorten
 
 @dataclass(frozen=True)
 class Given:
-    """What was given for each parameter.
+    """The specifications and values of the parameters.
 
     Attributes:
         names: Names of the parameters.
@@ -31,7 +31,7 @@ class Given:
 
     @property
     def specs(self) -> list[tf.TensorSpec]:
-        """The specifications of all tensors, one after the other; each has a name of its own."""
+        """The specifications of all tensors, in order, each with a name."""
         found: list[tf.TensorSpec] = []
         for name, item in zip(self.names, self.items, strict=True):
             leaves = tf.nest.flatten(item, expand_composites=True)
@@ -55,7 +55,7 @@ class Given:
         return Key(leaves, {})
 
     def arguments(self, tensors: Sequence[Any]) -> list[Any]:
-        """The arguments for the Python code, with these tensors for the specifications."""
+        """Returns the arguments for the Python code, with tensors in place of specifications."""
         rest = iter(tensors)
         made = []
         for item in self.items:
@@ -67,7 +67,7 @@ class Given:
         return made
 
     def tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tf.Tensor]:
-        """The tensors of a call, converted to what the specifications say.
+        """Converts the tensors of a call to the specifications.
 
         Raises:
             TypeError: If an argument is missing, unknown, or of another structure.
@@ -85,10 +85,10 @@ class Given:
 
 
 def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> Given:
-    """Matches what was given with the parameters of some code.
+    """Matches specifications and values with the parameters of a function.
 
     Raises:
-        TypeError: If there are too few or too many, or a specification is none.
+        TypeError: If there are too few or too many, or a specification is invalid.
     """
     items = [long_form(item) for item in items]
     try:
@@ -106,7 +106,7 @@ def fixed_signature(func: Callable[..., Any], items: Sequence[Any]) -> Given:
 
 
 def _fit(name: str, item: Any, value: Any) -> list[tf.Tensor]:
-    """The tensors of one argument."""
+    """Returns the tensors of one argument."""
     if isinstance(item, tf.TensorSpec):
         return [_converted(name, item, value)]
     if isinstance(item, tf.TypeSpec):

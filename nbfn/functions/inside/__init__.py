@@ -1,1 +1,1 @@
-"""Inside of a graph that runs: where values go wrong, and what they are."""
+"""Looks inside a graph while it runs: where values go wrong, and intermediate values."""

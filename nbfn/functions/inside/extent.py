@@ -1,4 +1,4 @@
-"""What is in an array, in a few numbers: its range, and what in it is not finite."""
+"""Summarizes an array: its range, and its values that are not finite."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from nbfn.text import shorten, tensor_type
 
 MAX_VALUES = 6
 FLOOD = 0.5
-"""The share of subnormal numbers from which on an array is flooded with them."""
+"""The share of subnormal numbers from which an array is reported."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """An array in short.
+    """A summary of an array.
 
     Attributes:
-        name: What the user calls it; empty if that is not known.
+        name: The user's name for it; empty if it is not known.
         dtype: Its dtype.
         shape: Its shape.
-        low: Its lowest finite value; None if it has none.
+        low: Its lowest finite value; None if there is none.
         high: Its highest finite value.
         not_finite: Number of NaN and infinite values.
         values: Its first values, as text.
-        at: Its value where the result is wrong, as text, if it has the result's shape.
+        at: Its value at the position of the wrong result, as text, if it has such a position.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Extent:
 
 
 def extent_of(name: str, array: np.ndarray, at: tuple[int, ...] | None = None) -> Extent:
-    """Returns the extent of an array; `at` is the place of a wrong value in the result."""
+    """Returns the extent of an array; `at` is the position of a wrong value in the result."""
     low = high = None
     not_finite = 0
     if is_float(array) and array.dtype.kind != "c":
@@ -89,13 +89,13 @@ def _fits(at: tuple[int, ...] | None, shape: Sequence[int]) -> bool:
 
 
 def _within(at: Any, shape: Sequence[int]) -> tuple[int, ...]:
-    """The place in an operand that is broadcast."""
+    """Returns the position in an operand that is broadcast."""
     own = at[len(at) - len(shape) :]
     return tuple(min(i, size - 1) for i, size in zip(own, shape, strict=True))
 
 
 def is_float(array: Any) -> bool:
-    """Whether an array holds real or complex floating numbers, those of ``ml_dtypes`` included."""
+    """Returns whether an array has real or complex floating numbers, including ``ml_dtypes``."""
     kind = array.dtype.kind
     return kind in "fc" or (kind == "V" and array.dtype.name.startswith(("bfloat", "float")))
 
@@ -124,7 +124,7 @@ class Health:
 
     @property
     def is_fine(self) -> bool:
-        """Whether every value is finite, and not most of them subnormal."""
+        """Whether every value is finite, and not most of them are subnormal."""
         return not (self.nan or self.inf or self.subnormal)
 
 
@@ -132,9 +132,9 @@ FINE = Health()
 
 
 def health_of(array: np.ndarray) -> Health:
-    """Returns what is wrong in an array of floating numbers.
+    """Counts the bad values of an array of floating numbers.
 
-    A sum that is finite says that every value is: the cheapest test there is.
+    A finite sum shows that every value is finite: the cheapest test.
     """
     if not array.size:
         return FINE
@@ -153,11 +153,11 @@ def health_of(array: np.ndarray) -> Health:
 
 
 _SUBNORMAL = {"float16": (np.uint16, 0x7FFF, 0x3FF), "float32": (np.uint32, 0x7FFFFFFF, 0x7FFFFF)}
-"""How the bits are read, those but the sign, and the highest of a subnormal number."""
+"""By dtype: an integer type for its bits, a mask for the sign, the highest subnormal bits."""
 
 
 def _subnormal(array: np.ndarray) -> int:
-    """The number of subnormal values, by their bits: TensorFlow's threads take them for zero."""
+    """Counts subnormal values by their bits: TensorFlow's threads treat them as zero."""
     known = _SUBNORMAL.get(array.dtype.name)
     if known is None:
         return 0

@@ -1,4 +1,4 @@
-"""What an operation of a graph was given when it failed: the call is made once more to see it."""
+"""Finds the inputs of an operation that failed in a graph, by repeating the call."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 
 @dataclass(frozen=True)
 class Failure:
-    """An operation that failed in a graph, and what it was given.
+    """An operation that failed in a graph, with its inputs.
 
     Attributes:
         function: The name of the function that was called.
-        origin: The operation, and the user's line; None if it was not found again.
-        inputs: What it was given, by the user's names.
-        turn: In which execution of the operation it failed, from 1.
+        origin: The operation, and the user's line; None if it was not found.
+        inputs: Its inputs, by the user's names.
+        turn: The execution of the operation that failed, from 1.
         message: The message of the operation.
-        notes: Why values are missing, or may be others than those of the call that failed.
+        notes: Why values are missing, or may differ from those of the failed call.
     """
 
     function: str
@@ -52,14 +52,14 @@ class Failure:
 
     @property
     def title(self) -> str:
-        """Where it failed."""
+        """Where it failed, as a sentence."""
         if self.origin is None:
             return f"`{self.function}` failed: {self.message}"
         return f"{self.origin.where} failed{self._turn}: {self.message}"
 
     @property
     def sentence(self) -> str:
-        """What it got, as a sentence below the error."""
+        """Its inputs, as a sentence below the error."""
         parts = []
         if self.origin is not None:
             number = self.site.line
@@ -78,7 +78,7 @@ class Failure:
 
 
 class _Recorder:
-    """Keeps what operations of a name were given last, before they are executed."""
+    """Records the last inputs of operations of a name, before each execution."""
 
     def __init__(self, name: str | None, until: CodeType) -> None:
         self._name = name
@@ -92,7 +92,7 @@ class _Recorder:
         if made.operation is None or not self._is_wanted(made.operation):
             return
         named = zip(made.inputs, origin.inputs, strict=True)
-        given = [(each, name) for each, name in named if _is_worth_saying(each, name)]
+        given = [(each, name) for each, name in named if _is_informative(each, name)]
         look = functools.partial(self._look, origin, [name for _, name in given])
         _tensorflow.look_at(look, [each for each, _ in given], before=made.operation)
 
@@ -112,25 +112,25 @@ class _Recorder:
         return False
 
 
-def _is_worth_saying(tensor: Any, name: str) -> bool:
-    """Whether an input is a value, and no number or text that the code itself gives."""
+def _is_informative(tensor: Any, name: str) -> bool:
+    """Returns whether an input is a value, and not an unnamed constant of the code."""
     if tensor.dtype in (tf.resource, tf.variant):
         return False
     return bool(name) or tensor.op.type != "Const"
 
 
 def _base(name: str) -> str:
-    """The last part of an operation's name, without the number that makes it unique."""
+    """Returns the last part of an operation's name, without the number that makes it unique."""
     return re.sub(r"_\d+$", "", name.rpartition("/")[2])
 
 
 def failure_of(
     function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any], error: BaseException
 ) -> Failure:
-    """Makes a call that failed once more, up to what failed, and keeps what that was given.
+    """Repeats a failed call up to the failure, and records the inputs of the failed operation.
 
-    Variables and Python state are put back afterwards, and so are random numbers. Nothing is run
-    if the call would use up what cannot be put back, such as elements of an iterator.
+    Variables, Python state and random numbers are restored afterwards. Nothing is run if the call
+    would consume what cannot be restored, such as elements of an iterator.
     """
     message = reason_of(error)
     reason = _unsafe(function)
@@ -158,7 +158,7 @@ def failure_of(
 
 
 def _found(recorder: _Recorder, error: BaseException) -> tuple[Origin, list[Extent]] | None:
-    """The operation that has failed: of the longest name that the error says, the last executed."""
+    """Returns the failed operation: the last executed one of the longest matching name."""
     node = _NODE.search(str(error))
     path = f"/{node[1]}" if node else ""
     named = [each for each in recorder.seen if path.endswith(f"/{each[0].name}")] or recorder.seen
@@ -166,7 +166,7 @@ def _found(recorder: _Recorder, error: BaseException) -> tuple[Origin, list[Exte
 
 
 def reason_of(error: BaseException) -> str:
-    """What an operation says of its failure, without where it was defined."""
+    """Returns an operation's error message, without where it was defined."""
     text = str(error)
     if _NODE.search(text):
         lines = [each for each in text.split("[[{{node")[0].splitlines() if each.strip()]
@@ -176,7 +176,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _unsafe(function: Any) -> str | None:
-    """Why a call is not made once more; None if it may be."""
+    """Returns why a call must not be repeated; None if it may be."""
     trace = function.last_trace
     concrete = None if trace is None else trace._concrete()
     if concrete is None:

@@ -1,8 +1,8 @@
-"""Functions traced once more, with something attached to the operations that are looked at.
+"""Traces functions again with a listener for each operation.
 
-The second trace is one of a private function with the same Python, so that the user's own traces
-and counts stay as they are. Functions that it calls are traced again as well: those that were
-traced before would bring operations that nothing is attached to.
+The second trace belongs to a private function with the same Python, so that the user's own traces
+and counts do not change. Functions that it calls are traced again, too: existing traces would
+contain operations that the listener did not see.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from nbfn.functions.recording import stance
 
 
 class CannotLookInsideError(NbfnError, NotImplementedError):
-    """This version of TensorFlow does not say which operations are made."""
+    """This version of TensorFlow does not report which operations are made."""
 
 
 class Instrument:
-    """Traces functions again, and calls a listener with each operation that is made."""
+    """Traces functions again, and calls a listener with each new operation."""
 
     def __init__(self, listener: _tensorflow.Listener) -> None:
         if not _tensorflow.CAN_LISTEN:
@@ -34,12 +34,12 @@ class Instrument:
                 f"TensorFlow {tf.__version__} does not say which operations are made, so nbfn "
                 "cannot look inside of a graph; tf.debugging.enable_check_numerics() may help"
             )
-        self._heard_of: set[str] = set()
+        self._heard_graphs: set[str] = set()
         self._listener = listener
         self._clones: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
 
     def function(self, function: Any) -> Any:
-        """A private tf.function with the Python and the options of a function, without XLA."""
+        """Returns a private tf.function with the Python and options of a function, without XLA."""
         state = function.recorder.guards.state
         known = self._clones.setdefault(function, {})
         if state not in known:
@@ -49,7 +49,7 @@ class Instrument:
         return known[state]
 
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """Calls a function with all it calls: eagerly, or in the graph that is being made."""
+        """Calls a function and those it calls: eagerly, or in the graph that is being made."""
         values, given = args, kwargs
         if function.converts:
             values, given = function._converted(args, kwargs)
@@ -62,15 +62,15 @@ class Instrument:
 
     @contextlib.contextmanager
     def attached(self, eagerly: bool = False) -> Iterator[None]:
-        """Listens to what is traced on this thread in the with-block; `eagerly` to all it does."""
+        """Listens to traces on this thread; with `eagerly` to eager operations, too."""
         if _here.instrument is self:
             yield
             return
         before, _here.instrument = _here.instrument, self
         try:
             with (
-                # The stance is taken already where everything is listened to, perhaps by an earlier
-                # cell: in another context, in which nothing of this one could be taken back.
+                # With `eagerly` the stance is taken already. It may have been by an earlier cell,
+                # in another context, where a context variable set here could not be reset.
                 contextlib.nullcontext() if eagerly else stance.within("check_numerics"),
                 _tensorflow.traced_anew(but=_tensorflow.ScopedFunction),
                 self.listening() if eagerly else contextlib.nullcontext(),
@@ -93,19 +93,19 @@ class Instrument:
             _here.listening = before
 
     def hidden_in(self, graph: Any) -> list[str]:
-        """The names of functions that a graph calls, and to which nothing is attached."""
+        """Returns the names of functions that a graph calls and that were not traced again."""
         graphs = (each for each in _tensorflow.graphs_in(graph) if each is not graph)
         called = [str(each.name).removesuffix("_rewritten") for each in graphs]
-        return [name for name in dict.fromkeys(called) if name not in self._heard_of]
+        return [name for name in dict.fromkeys(called) if name not in self._heard_graphs]
 
     def _heard(self, made: _tensorflow.NewOperation) -> Any:
         try:
             if made.operation is not None:
                 if not _tensorflow.trace_without_xla():
                     return None
-                self._heard_of.add(str(getattr(made.operation.graph, "name", "")))
+                self._heard_graphs.add(str(getattr(made.operation.graph, "name", "")))
             return self._listener(made)
-        except NbfnError:  # eagerly, an operation is looked at as it is made
+        except NbfnError:  # the stance stops at an eager operation
             raise
         except Exception as error:
             tell_failure(f"could not look at an operation `{made.type}`", error)
@@ -121,18 +121,18 @@ _here = _Here()
 
 
 def instrument_here() -> Instrument | None:
-    """The instrument that is attached on this thread; None if none is."""
+    """Returns the instrument attached on this thread; None if there is none."""
     return _here.instrument
 
 
 class Instrumented(_tensorflow.UnlistedFunction):
-    """A private function of an `Instrument`, traced as the original would be."""
+    """A private function of an `Instrument`, traced like the original."""
 
     original: Callable[[], Any]
     instrument: Callable[[], Instrument | None]
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
-        """Traces as the original does, and listens."""
+        """Traces like the original, and listens."""
         original, instrument = self.original(), self.instrument()
         if original is None or instrument is None:
             return call()

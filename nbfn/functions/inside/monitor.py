@@ -1,4 +1,4 @@
-"""What a graph computes, looked at operation by operation while it runs."""
+"""Checks the values of a graph's operations while it runs."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _PASSED_OVER = frozenset(
         *("TensorListStack", "TensorListPopBack", "VariableV2"),
     }
 )
-"""Operations that only hand on what they get, and those whose insides are looked at instead."""
+"""Operations that pass values on, and those whose inner operations are checked instead."""
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _SHRINKING = frozenset({"Exp", "Mul", "Pow", "Square", "Prod", "RealDiv", "Sigmoid", "Cast"})
-"""These give zero for numbers that are not, if those are too small or too large."""
+"""Operations that give zero for nonzero inputs that are too small or too large."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An operation that was given finite numbers and gave others.
+    """An operation that got good values and gave bad ones.
 
     Attributes:
-        kind: ``"nan"``, ``"inf"``, ``"subnormal"``: most values lose digits; ``"underflow"``: all
+        kind: ``"nan"``; ``"inf"``; ``"subnormal"``: most values lose digits; ``"underflow"``: all
             became zero; or ``"given"``: a variable or data has values that are not finite.
         origin: The operation, and the user's line.
         value: The first wrong value.
-        index: Its place in the result.
+        index: Its position in the result.
         wrong: Number of wrong values.
         output: The result.
-        inputs: What the operation was given.
-        turn: In which execution of the operation it happened, from 1.
+        inputs: The inputs of the operation.
+        turn: The execution of the operation in which it happened, from 1.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Finding:
 
     @property
     def result(self) -> str:
-        """What came out."""
+        """The bad values as text."""
         size = int(np.prod(self.output.shape, dtype=np.int64))
         place = f" at {list(self.index)}" if self.index else ""
         share = f" ({self.wrong:,} of {size:,} values, the first{place})" if size > 1 else ""
@@ -77,7 +77,7 @@ class Finding:
 
     @property
     def source(self) -> str:
-        """Each operand by the user's name, with the value that is to blame."""
+        """Each operand by the user's name, with the value that caused it."""
         return ", ".join(map(_given, self.inputs))
 
     def __str__(self) -> str:
@@ -107,11 +107,11 @@ class NumericsError(NbfnError, ArithmeticError):
 
 
 class Monitor:
-    """Attaches a look at its values to each operation with floating results.
+    """Attaches a check of its values to each operation with floating results.
 
     Attributes:
-        findings: What was found, in the order in which it happened.
-        operations: Number of operations that are looked at.
+        findings: The findings, in the order in which they happened.
+        operations: Number of operations that are checked.
     """
 
     def __init__(
@@ -129,21 +129,21 @@ class Monitor:
         self._executions: Counter[int] = Counter()
 
     def forget(self) -> None:
-        """Forgets what was found, so that it is found again."""
+        """Discards the findings, so that they are found again."""
         with self._lock:
             self.findings.clear()
             self._seen.clear()
             self._executions.clear()
 
     def __call__(self, made: _tensorflow.NewOperation) -> Sequence[Any] | None:
-        """Is called with each operation that is made."""
+        """Called with each operation that is made."""
         origin = self._origins.of(made)
         if made.operation is not None:
             self._looks.made(made.operation)
         if made.type in _PASSED_OVER or (made.type in _CALLS and not _is_compiled(made)):
             return None
         if any(each.dtype == tf.variant for each in made.inputs):
-            return None  # it hands on what is in a list
+            return None  # it passes on elements of a list
         outputs = [each for each in made.outputs if _is_floating(each)]
         if not outputs:
             return None
@@ -171,7 +171,7 @@ class Monitor:
         constant: Sequence[bool],
         *arrays: np.ndarray,
     ) -> Any:
-        """Looks at what an operation gave; `arrays` are its results and what it was given."""
+        """Checks an execution; `arrays` are its results and inputs."""
         self._executions[id(origin)] += 1
         for array in arrays[:number]:
             health = health_of(array)
@@ -219,7 +219,7 @@ def _is_floating(tensor: Any) -> bool:
 
 
 def _is_compiled(made: _tensorflow.NewOperation) -> bool:
-    """Whether a call runs a function that XLA has compiled, which is not seen into."""
+    """Returns whether a call runs a function compiled by XLA, whose operations are hidden."""
     try:
         return bool(made.operation is not None and made.operation.get_attr("_XlaMustCompile"))
     except ValueError:
@@ -229,7 +229,7 @@ def _is_compiled(made: _tensorflow.NewOperation) -> bool:
 def _kind(
     kind: str, health: Health, given: Sequence[Health], inputs: Sequence[np.ndarray]
 ) -> str | None:
-    """What went wrong in an operation; None if it was wrong before."""
+    """Returns the kind of a finding; None if the inputs were bad already."""
     if health.nan:
         found = "nan" if not any(each.nan for each in given) else None
     elif health.inf:
@@ -243,7 +243,7 @@ def _kind(
 
 
 def _wrong(kind: str, array: np.ndarray) -> Any:
-    """Which values of a result are wrong."""
+    """Returns a mask of the wrong values."""
     if kind == "nan":
         return np.isnan(array)
     if kind in ("inf", "given"):

@@ -1,4 +1,4 @@
-"""`numerics`: which operations of a call gave NaN or infinity, and from what."""
+"""`numerics`: finds the operations of a call that gave NaN or infinity, with their inputs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from nbfn.text import count, join
 
 @dataclass(frozen=True)
 class Numerics:
-    """What `numerics` found.
+    """The result of `numerics`.
 
     Attributes:
         function: The function's name.
         findings: The operations that gave NaN, infinity, or zero by underflow from finite numbers,
-            in the order in which they ran. What comes of those later is left out.
-        operations: Number of operations that were looked at.
-        notes: What could not be looked at, or is worth knowing.
+            in the order in which they ran. Later consequences are left out.
+        operations: Number of operations that were checked.
+        notes: What could not be checked, and other remarks.
     """
 
     function: str
@@ -48,7 +48,7 @@ class Numerics:
 
     @property
     def title(self) -> str:
-        """What was found, in a sentence."""
+        """The findings in a sentence."""
         looked = f"{count(self.operations, 'operation')} looked at"
         if self.ok:
             return f"`{self.function}` gives finite numbers everywhere ({looked})"
@@ -71,11 +71,11 @@ _KINDS = {
 
 
 def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Numerics:
-    """Runs a function with a look at every operation, and finds those that go wrong.
+    """Runs a function with a check of every operation, and returns those that go wrong.
 
     Raises:
         CheckError: If the arguments do not fit the function.
-        CannotLookInsideError: If this TensorFlow does not say which operations are made.
+        CannotLookInsideError: If this TensorFlow does not report which operations are made.
     """
     monitor = Monitor(numerics.__code__)
     instrument = Instrument(monitor)
@@ -89,7 +89,7 @@ def numerics(function: Recorded, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 
 def _given(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[str]:
-    """Arguments that hold NaN or infinity already."""
+    """Yields notes on arguments that already contain NaN or infinity."""
     given = inspect.signature(function.python_function).bind(*args, **kwargs).arguments
     for name, value in given.items():
         leaves = [each for each in tf.nest.flatten(value) if hasattr(each, "dtype")]

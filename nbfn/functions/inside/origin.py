@@ -1,4 +1,4 @@
-"""Which line of the user's an operation belongs to; of a gradient's, the line that it derives."""
+"""Finds the user line of an operation; for a gradient, the line that is differentiated."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from nbfn.functions.inside.words import (
     Spot,
     frames,
     is_of_library,
-    is_users,
+    is_user_frame,
     spot_of,
 )
 
 
 @dataclass
 class Origin:
-    """Where an operation comes from.
+    """The origin of an operation.
 
     Attributes:
         type: The operation's type.
         name: Its name in the graph; empty if it was executed eagerly.
-        spot: Where in the user's code it was made; of a gradient, the line that is differentiated.
-        inputs: What the user calls each of its inputs.
+        spot: The place in user code that made it; for a gradient, the line that is differentiated.
+        inputs: The user's name for each of its inputs.
         is_gradient: Whether it computes a gradient.
-        asked_at: Of a gradient, where it was asked for.
-        is_librarys: Whether a library of layers or the like made it, which the line calls.
+        asked_at: For a gradient, where it was requested.
+        is_librarys: Whether a library such as Keras, which the line calls, made it.
     """
 
     type: str
@@ -43,7 +43,7 @@ class Origin:
 
     @property
     def where(self) -> str:
-        """The line and the expression in words."""
+        """The line and the expression as text."""
         if self.spot.site.file is None and self.name:
             return f"{'gradient in ' if self.is_gradient else ''}`{self.name}`"
         text = f", `{self.spot.text}`" if self.spot.text else ""
@@ -53,13 +53,13 @@ class Origin:
 
 
 class Origins:
-    """The origins of the operations of one trace and of those within it."""
+    """The origins of the operations of one trace and of its nested traces."""
 
     def __init__(self, until: CodeType | None = None) -> None:
-        """Makes it empty.
+        """Creates an empty index.
 
         Args:
-            until: The code of the function of nbfn's that traces: what called it is not looked at.
+            until: The code of the nbfn function that traces; its callers are not examined.
         """
         self._until = until
         self._names = Names()
@@ -68,16 +68,16 @@ class Origins:
         self._by_type: dict[str, list[Origin]] = {}
 
     def of(self, made: _tensorflow.NewOperation) -> Origin:
-        """The origin of an operation that was just made."""
+        """Returns the origin of a new operation."""
         users, derived, is_gradient, is_librarys = None, None, False, False
         for frame in frames(made.frame, self._until):
             if derived is None:
                 derived = _tensorflow.differentiated(frame)
             is_gradient |= _tensorflow.makes_gradients(frame)
-            if is_users(frame):
+            if is_user_frame(frame):
                 users = frame
                 if derived is None and not is_gradient:
-                    # A gradient that the user has written has a line of its own.
+                    # A custom gradient has a user line of its own.
                     is_gradient = any(map(_tensorflow.makes_gradients, frames(frame, self._until)))
                 break
             is_librarys |= derived is None and is_of_library(frame)
@@ -95,16 +95,16 @@ class Origins:
         return origin
 
     def at(self, graph: Any, name: str) -> Origin | None:
-        """The origin of an operation of a graph by its name."""
+        """Returns the origin of an operation of a graph by its name."""
         return self._by_operation.get((id(graph), name))
 
     def known(self, tensor: Any) -> Origin | None:
-        """The origin of a tensor that was made before; None if it is an argument."""
+        """Returns the origin of an earlier tensor; None if it is an argument."""
         found = self._by_tensor.get(id(tensor))
         return found[1] if found is not None and found[0]() is tensor else None
 
     def replaced(self, origin: Origin, tensors: Any) -> None:
-        """Says that tensors have taken the place of an operation's outputs."""
+        """Records that tensors have replaced an operation's outputs."""
         for tensor in tensors:
             self._by_tensor[id(tensor)] = weakref.ref(tensor), origin
             self._names.note(tensor, self._text(origin))
@@ -114,7 +114,7 @@ class Origins:
             self._by_operation[id(made.operation.graph), origin.name] = origin
             if not origin.is_gradient:
                 self._by_type.setdefault(origin.type, []).append(origin)
-        if made.type != "Placeholder":  # which TensorFlow makes where a value is used first
+        if made.type != "Placeholder":  # TensorFlow makes it where a capture is first used
             self.replaced(origin, made.outputs)
 
     @staticmethod
@@ -126,11 +126,11 @@ class Origins:
     def _name(self, tensor: Any, users: FrameType | None, origin: Origin) -> str:
         try:
             return self._names.of(tensor, users, self._text(origin))
-        except Exception:  # a name is not worth a failure
+        except Exception:  # the name is optional
             return ""
 
     def _differentiated(self, derived: _tensorflow.Differentiated) -> Origin | None:
-        """The origin of the operation that is differentiated."""
+        """Returns the origin of the operation that is differentiated."""
         if derived.operation is not None:
             graph = derived.operation.graph
             return self._by_operation.get((id(graph), derived.operation.name))
@@ -138,7 +138,7 @@ class Origins:
             known = self.known(tensor)
             if known is not None and known.type == derived.type:
                 return known
-        for tensor in derived.tensors:  # those that it takes, and so do others perhaps
+        for tensor in derived.tensors:  # its inputs, which other operations may also use
             operation = getattr(tensor, "op", None)
             using = [] if operation is None else tensor.consumers()
             found = [

@@ -17,7 +17,7 @@ _STOPPING = frozenset({"nan", "inf", "given"})
 
 
 class _Stopper:
-    """The instrument of the stance: of a with-block, or of functions that have the stance."""
+    """The instrument of the stance, for a with-block or for functions that have the stance."""
 
     def __init__(self) -> None:
         self.monitor = Monitor(checked_call.__code__, self._stop)
@@ -31,7 +31,7 @@ class _Stopper:
 
     @contextlib.contextmanager
     def stops(self) -> Iterator[None]:
-        """Raises what was found in place of the error that TensorFlow makes of it."""
+        """Raises the finding instead of the error that TensorFlow makes of it."""
         self.finding = None
         self.monitor.forget()
         try:
@@ -49,7 +49,7 @@ _blocks: dict[Instrument, _Stopper] = {}
 
 @contextlib.contextmanager
 def watching_everything() -> Iterator[None]:
-    """Watches what is computed on this thread in the with-block, with nbfn's functions or without.
+    """Checks all operations on this thread in the with-block, eager ones included.
 
     Raises:
         NumericsError: If an operation gives NaN or infinity from finite numbers.
@@ -64,7 +64,7 @@ def watching_everything() -> Iterator[None]:
 
 
 def checked_call(function: Any, args: Any, kwargs: Any) -> Any:
-    """Calls a function with a look at every operation; stops at the first that goes wrong.
+    """Calls a function with a check of every operation; stops at the first that goes wrong.
 
     Raises:
         NumericsError: If an operation gives NaN or infinity from finite numbers.

@@ -25,20 +25,20 @@ from nbfn.functions.inside.extent import Extent, extent_of
 from nbfn.functions.inside.failure import reason_of
 from nbfn.functions.inside.instrument import Instrument
 from nbfn.functions.inside.origin import Origins
-from nbfn.functions.inside.words import is_users, spot_of
+from nbfn.functions.inside.words import is_user_frame, spot_of
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.site import Site, site_of
 from nbfn.text import count, data_size
 
 MAX_TURNS = 100
-"""Number of values that are kept of what is computed more than once: the newest."""
+"""Maximum number of values kept of what is computed repeatedly: the newest."""
 MAX_BYTES = 1 << 28
-"""Bytes that are kept in all; of what comes later, only the extent is kept."""
+"""Maximum number of bytes kept in total; of later values only the extent is kept."""
 _AUTOGRAPHS = re.compile(r"(ag__|fscope|itr|do_return|retval_|get_state|set_state|.*_\d*$|\.)")
 
 
 class UnknownValueError(NbfnError, KeyError):
-    """No value of that name was seen."""
+    """No value of that name was recorded."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -49,11 +49,11 @@ class Value:
     """A value that a line computed.
 
     Attributes:
-        name: The user's name of it; of a value without a name, the expression.
+        name: The user's name for it; else the expression.
         site: The line that computed it.
-        extent: Its dtype, shape and range, the last time that it was computed.
-        arrays: The values, the newest last; those that were kept.
-        turns: How often it was computed.
+        extent: Its dtype, shape and range when it was last computed.
+        arrays: The kept values, the newest last.
+        turns: Number of times that it was computed.
     """
 
     name: str
@@ -72,8 +72,8 @@ class Values(Mapping[str, Any]):
 
     Attributes:
         function: The function's name.
-        all: Every value, by line.
-        notes: What is worth knowing about them.
+        all: All values, by line.
+        notes: Remarks.
     """
 
     def __init__(self, function: str, found: Sequence[Value], notes: Sequence[str]) -> None:
@@ -96,7 +96,7 @@ class Values(Mapping[str, Any]):
 
     @property
     def title(self) -> str:
-        """How many there are."""
+        """The number of values, as a sentence."""
         return f"{count(len(self.all), 'value')} of a call of `{self.function}`"
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ class Values(Mapping[str, Any]):
 
 
 class _Collector:
-    """Attaches a look to each value that gets a name of the user's, or is made on a line."""
+    """Records each value that has a user's name, or that is made on a line."""
 
     def __init__(self, names: Sequence[str], lines: Sequence[int], until: CodeType) -> None:
         self._names, self._lines = frozenset(names), frozenset(lines)
@@ -118,9 +118,9 @@ class _Collector:
     def __call__(self, made: _tensorflow.NewOperation) -> None:
         origin = self._origins.of(made)
         frame: FrameType | None = made.frame
-        while frame is not None and not is_users(frame):
+        while frame is not None and not is_user_frame(frame):
             frame = frame.f_back
-        # In the middle of a loop or a branch, names have what its last part has left.
+        # While AutoGraph builds a loop or branch, names have the values of its last part.
         if frame is not None and not spot_of(frame).is_statement:
             self.look_into(frame)
         site = origin.spot.site
@@ -130,7 +130,7 @@ class _Collector:
                 self._attach(each, origin.spot.text, site)
 
     def look_into(self, frame: FrameType) -> None:
-        """Attaches looks to the values that a frame of the user's has names for."""
+        """Attaches recorders to the named values of a user frame."""
         if self._lines and not self._names:
             return
         graph = tf.compat.v1.get_default_graph()
@@ -169,7 +169,7 @@ class _Collector:
 
 
 def _site_of(tensor: Any) -> Site:
-    """The user's line that made a tensor, as TensorFlow keeps it with each operation."""
+    """Returns the user line that made a tensor, from TensorFlow's traceback of its operation."""
     for frame in reversed(tensor.op.traceback or ()):
         if not is_library(frame.filename):
             return site_of(frame.filename, frame.lineno)
@@ -178,14 +178,14 @@ def _site_of(tensor: Any) -> Site:
 
 @contextlib.contextmanager
 def _looking_at_returns(collector: _Collector) -> Iterator[None]:
-    """Looks into each function of the user's when it returns: the last names are given then."""
+    """Inspects each user function when it returns: by then all names are assigned."""
     before = sys.getprofile()
 
     def returned(frame: FrameType, event: str, _: Any) -> None:
-        if event == "return" and is_users(frame) and tf.inside_function():
+        if event == "return" and is_user_frame(frame) and tf.inside_function():
             try:
                 collector.look_into(frame)
-            except Exception:  # what is only looked at breaks nothing
+            except Exception:  # inspection must not break the trace
                 return
 
     sys.setprofile(returned)
@@ -202,14 +202,14 @@ def values(
     names: Sequence[str] = (),
     lines: Sequence[int] = (),
 ) -> Values:
-    """Makes a call and keeps intermediate values; everything is put back afterwards.
+    """Makes a call and records intermediate values; everything is restored afterwards.
 
     Args:
         function: A traced function.
-        args: The positional arguments of the call; names may follow those that it takes.
+        args: The positional arguments of the call, optionally followed by names.
         kwargs: The keyword arguments.
-        names: The names whose values are kept; all if neither names nor lines are given.
-        lines: The lines whose values are kept, with those of each part of an expression.
+        names: The names whose values are recorded; all if neither names nor lines are given.
+        lines: The lines whose values are recorded, including subexpressions.
 
     Raises:
         CheckError: If the arguments do not fit the function.
@@ -237,7 +237,7 @@ def values(
 def _parted(
     function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Sequence[Any], Sequence[str]]:
-    """The arguments that a function takes, and the names of its variables that follow them."""
+    """Splits a function's arguments from the names of its variables that follow them."""
     signature, taken = inspect.signature(function.python_function), list(args)
     code = getattr(plain_function(function.python_function), "__code__", None)
     local = {*getattr(code, "co_varnames", ()), *getattr(code, "co_cellvars", ())}

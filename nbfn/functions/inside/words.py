@@ -1,7 +1,7 @@
-"""What the user calls things: the expression that made an operation, and names of tensors.
+"""Finds the user's words: the expression that made an operation, and names of tensors.
 
-The frame that makes an operation knows which expression it is in, to the column. Where AutoGraph
-has written the code, its text is read back into the user's.
+The frame that makes an operation has the position of the current expression, including columns.
+Code that AutoGraph generated is translated back to the user's.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _AUTOGRAPH = "ag__"
 
 @dataclass(frozen=True)
 class Spot:
-    """A place in the user's code, and the expression there.
+    """A position in user code, with the expression there.
 
     Attributes:
         site: The line.
-        text: The expression, or the whole line where that is not known.
-        function: The name of the function it is in.
-        is_statement: Whether it is in a statement as a whole, such as a loop that AutoGraph makes.
+        text: The expression, or the whole line if it is not known.
+        function: The name of the enclosing function.
+        is_statement: Whether it is a whole statement, such as a loop that AutoGraph builds.
     """
 
     site: Site
@@ -50,14 +50,14 @@ NOWHERE = Spot(Site(None, None), "")
 
 
 def frames(frame: FrameType | None, until: CodeType | None = None) -> Iterator[FrameType]:
-    """A frame and those around it, innermost first, up to one that runs this code."""
+    """Yields a frame and its callers, innermost first, up to one that runs this code."""
     while frame is not None and frame.f_code is not until:
         yield frame
         frame = frame.f_back
 
 
-def is_users(frame: FrameType) -> bool:
-    """Whether a frame runs code of the user's, converted or not."""
+def is_user_frame(frame: FrameType) -> bool:
+    """Returns whether a frame runs user code, converted or not."""
     file = frame.f_code.co_filename
     if GENERATED in file or not is_library(file):
         return True
@@ -65,7 +65,7 @@ def is_users(frame: FrameType) -> bool:
 
 
 def is_of_library(frame: FrameType) -> bool:
-    """Whether a frame runs code of a package that was built on TensorFlow, such as Keras."""
+    """Returns whether a frame runs code of a package built on TensorFlow, such as Keras."""
     file = frame.f_code.co_filename
     return is_installed(file) and not file.startswith(_BELOW)
 
@@ -74,13 +74,13 @@ _BELOW = tuple(os.path.dirname(str(each.__file__)) + os.sep for each in (tf, np,
 
 
 def spot_of(frame: FrameType) -> Spot:
-    """Where a frame of the user's is now."""
+    """Returns the current position of a user frame."""
     return _spot(frame.f_code, frame.f_lasti, frame.f_code.co_filename)
 
 
 @functools.lru_cache(4096)
 def _spot(code: CodeType, instruction: int, file: str) -> Spot:
-    # Code of two files may be equal: CPython does not compare their names.
+    # `file` is part of the cache key: CPython does not compare file names of code objects.
     positions = list(code.co_positions())[instruction // 2]
     line = positions[0] or code.co_firstlineno
     number, function = line, code.co_name
@@ -97,7 +97,7 @@ def _spot(code: CodeType, instruction: int, file: str) -> Spot:
 
 
 def _expression(file: str, positions: tuple[int | None, ...]) -> ast.expr | None:
-    """The expression at a place, in the user's words; None if it is none, or not known."""
+    """Returns the expression at a position, without AutoGraph's operators; None if unknown."""
     first, last, start, end = positions
     if first is None or last is None or start is None or end is None:
         return None
@@ -116,7 +116,7 @@ def _expression(file: str, positions: tuple[int | None, ...]) -> ast.expr | None
 
 
 class _WithoutAutograph(ast.NodeTransformer):
-    """Takes AutoGraph's operators out of an expression."""
+    """Removes AutoGraph's operators from an expression."""
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
@@ -155,7 +155,7 @@ _OPERATORS: dict[str, Callable[[ast.Call], ast.expr]] = {
     "not_eq": lambda node: ast.Compare(node.args[0], [ast.NotEq()], [node.args[1]]),
     "if_exp": lambda node: ast.IfExp(node.args[0], *[_inner(each) for each in node.args[1:3]]),
 }
-"""What AutoGraph writes instead of plain Python, and how it reads there."""
+"""AutoGraph's operators, and the Python expressions that they replace."""
 
 
 def _text(node: ast.AST) -> str:
@@ -163,24 +163,24 @@ def _text(node: ast.AST) -> str:
 
 
 class Names:
-    """What the user calls the tensors of a graph while it is made.
+    """Names the tensors of a graph while it is made.
 
-    A tensor is called as the variable that holds it where it is used; else as the expression that
-    it is the value of. It keeps no tensor alive.
+    A tensor has the name of a variable in the frame that uses it; else the expression that computed
+    it. Tensors are held weakly.
     """
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[weakref.ReferenceType[Any], str]] = {}
 
     def note(self, tensor: Any, text: str) -> None:
-        """Says of which expression a tensor is the value; the outermost one comes last."""
+        """Records the expression that computed a tensor; the outermost one is recorded last."""
         self._texts[id(tensor)] = weakref.ref(tensor), text
 
     def of(self, tensor: Any, frame: FrameType | None, text: str) -> str:
-        """What a tensor is called in a frame of the user's, in an expression with this text.
+        """Returns the name of a tensor in a user frame, within an expression of this text.
 
         Returns:
-            The name of a variable or an expression; empty if nothing is known.
+            The name of a variable or an expression; empty if neither is known.
         """
         outer = _tensorflow.captured_from(tensor)
         names = [] if frame is None else _names_in(frame, lambda v: v is tensor or v is outer)
@@ -200,7 +200,7 @@ class Names:
 
 
 def _names_in(frame: FrameType, is_wanted: Callable[[Any], bool]) -> list[str]:
-    """The names of the user's that have some value in a frame."""
+    """Returns the user's names for some value in a frame."""
     found = [name for name, value in list(frame.f_locals.items()) if is_wanted(value)]
     if not found:
         known = frame.f_globals
@@ -209,7 +209,7 @@ def _names_in(frame: FrameType, is_wanted: Callable[[Any], bool]) -> list[str]:
 
 
 def _constant(tensor: Any) -> np.ndarray | None:
-    """The value of a constant: TensorFlow makes one of each small tensor that a trace captures."""
+    """Returns the value of a constant: TensorFlow makes one of each small captured tensor."""
     if not tf.is_symbolic_tensor(tensor) or tensor.op.type != "Const":
         return None
     value = tf.get_static_value(tensor)
@@ -225,7 +225,7 @@ def _is_constant(value: Any, constant: np.ndarray) -> bool:
 
 
 def _name_of_source(tensor: Any, frame: FrameType) -> str:
-    """The name of an argument, or of a variable whose value was read; empty if it is neither."""
+    """Returns the name of an argument, or of a variable that was read; else an empty string."""
     operation = tensor.op if tf.is_symbolic_tensor(tensor) else None
     while operation is not None and operation.type == "Identity":
         operation = operation.inputs[0].op

@@ -1,1 +1,1 @@
-"""Counts and policies: the recorder, limits, stances, eviction."""
+"""The recorder of calls and traces, and policies: limits, stances, staleness, eviction."""

@@ -1,4 +1,4 @@
-"""Drops traces, and gives the memory of their graphs back.
+"""Evicts traces, and returns the memory of their graphs to the system.
 
 RFC "Functions, not Sessions", section "CAUTION: Too many traces".
 """
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Freed:
-    """What `free` did.
+    """The result of `free`.
 
     Attributes:
         traces: Traces that were dropped.
-        nbytes: Bytes by which the process's resident memory became smaller; 0 where it cannot be
-            measured. Other threads change it too.
+        nbytes: Bytes by which the process's resident memory shrank; 0 where it cannot be measured.
+            Other threads affect it too.
     """
 
     traces: int
@@ -38,7 +38,7 @@ class Freed:
 
 
 def evict(function: Recorded, trace: Trace) -> None:
-    """Takes a trace out of a function's cache. Raises ValueError if it is not there."""
+    """Removes a trace from a function's cache. Raises ValueError if it is not there."""
     recorder = function.recorder
     concrete = trace._concrete()
     if concrete is None or recorder.traces.get(id(concrete)) is not trace:
@@ -48,14 +48,14 @@ def evict(function: Recorded, trace: Trace) -> None:
 
 
 def evict_least_recently_used(function: Recorded, number: int) -> None:
-    """Evicts this many traces, those first that only created variables and serve no call."""
+    """Evicts `number` traces, first those that only created variables and serve no call."""
     spare = sorted(function.traces, key=lambda trace: (trace.serves_calls, trace.last_used))
     for trace in spare[:number]:
         evict(function, trace)
 
 
 def free(function: Recorded) -> Freed:
-    """Drops every trace of a function and gives the memory back to the system."""
+    """Evicts all traces of a function and returns the memory to the system."""
     before = _resident()
     traces = function.traces
     for trace in traces:
@@ -69,7 +69,7 @@ def free(function: Recorded) -> Freed:
 
 @functools.cache
 def _malloc_trim() -> ctypes._NamedFuncPointer | None:
-    """Glibc keeps freed memory for itself until it is told to give it back."""
+    """Returns glibc's ``malloc_trim``, without which glibc keeps freed memory; None elsewhere."""
     try:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):
@@ -77,7 +77,7 @@ def _malloc_trim() -> ctypes._NamedFuncPointer | None:
 
 
 def _resident() -> int:
-    """Resident memory of this process in bytes; 0 where the system does not tell."""
+    """Returns the resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         import resource
 
@@ -88,11 +88,11 @@ def _resident() -> int:
 
 
 def collect_garbage() -> None:
-    """Frees what nothing refers to any more, if it was not done just before.
+    """Runs Python's garbage collector, at most a twentieth of the time.
 
-    A Keras model is a cycle. When a notebook makes it again, the old one stays until Python's
-    collector next looks at old objects, which with TensorFlow loaded may take hours, and with it
-    stay its traces. To look takes 0.1 s; no more than a twentieth of the time is spent on it.
+    A Keras model is a reference cycle. When a notebook creates it again, the old one and its traces
+    stay until Python collects the oldest generation, which with TensorFlow loaded may take hours.
+    One collection takes 0.1 s.
     """
     global _collect_after
     started = time.perf_counter()

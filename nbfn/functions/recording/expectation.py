@@ -1,4 +1,4 @@
-"""`expect_traces`: a with-block that fails if more is traced in it than expected."""
+"""`expect_traces`: a with-block that fails if more traces are made in it than expected."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class TooManyTracesError(NbfnError, AssertionError):
 
 
 def expect_traces(*functions: Any, at_most: int = 1) -> WithBlock:
-    """A with-block in which some functions may make so many new traces, each.
+    """Returns a with-block in which each function may make at most `at_most` new traces.
 
     Args:
         *functions: Traced functions; traces that are made in order to create variables count.
-        at_most: How many new traces each may make.
+        at_most: Maximum number of new traces of each function.
 
     Raises:
         TooManyTracesError: At the end of the block, with the causes of the traces.

@@ -1,4 +1,4 @@
-"""`explain`: which trace would serve a call, or why none would, without running anything."""
+"""`explain`: which trace would serve a call, or why none would; nothing is run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a call would find.
+    """The trace that a call would find, or the causes of its miss.
 
     Attributes:
         trace: The trace that would serve it; None if it would be traced.
@@ -44,7 +44,7 @@ class Explanation:
 
 
 def explanation(function: Recorded, args: Any, kwargs: Any) -> Explanation:
-    """What a call with these arguments would find. Raises TypeError if they do not fit."""
+    """Looks up a call with these arguments. Raises TypeError if they do not fit."""
     recorder = function.recorder
     looked_up = function.look_up(args, kwargs)
     if looked_up is None or not recorder.traces:

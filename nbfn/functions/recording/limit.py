@@ -1,4 +1,4 @@
-"""How many traces a function may have, and what happens at the limit.
+"""Limits the number of traces of a function, and warns of many retraces.
 
 RFC "Functions, not Sessions", section "Trace Caches" ("too many traces").
 """
@@ -21,7 +21,7 @@ OnLimit = Literal["warn", "raise", "evict", "eager"]
 
 
 RETRACES, CALLS = 5, 10
-"""This many retraces within this many calls are warned of."""
+"""This many retraces within this many calls cause a warning."""
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Limit:
     _warned: bool = field(default=False, repr=False)
     _warned_of_ratio: bool = field(default=False, repr=False)
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
-    _in_vain: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
-    _warned_of_vain: bool = field(default=False, repr=False)
+    _needless: deque[int] = field(default_factory=lambda: deque(maxlen=RETRACES), repr=False)
+    _warned_of_needless: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.max_traces is not None and self.max_traces < 1:
@@ -53,7 +53,7 @@ class Limit:
             raise ValueError(f"on_limit is {self.on_limit!r}, expected one of {expected}")
 
     def check(self, name: Callable[[], str], traces: int) -> None:
-        """Is asked before a trace is made; may raise."""
+        """Checks, before a trace is made, that the limit allows it. May raise."""
         if self.max_traces is None or traces < self.max_traces:
             return
         if self.on_limit in ("warn", "evict"):
@@ -66,7 +66,7 @@ class Limit:
         )
 
     def warn(self, name: str, traces: int, retrace: Retrace) -> None:
-        """Is told of each retrace; warns once when the limit is passed."""
+        """Warns once when a retrace exceeds the limit; called after each retrace."""
         if self.max_traces is None or traces <= self.max_traces or self._warned:
             return
         if self.on_limit != "warn":
@@ -79,16 +79,16 @@ class Limit:
         )
 
     def excess(self, traces: int) -> int:
-        """How many traces to evict."""
+        """Returns the number of traces to evict."""
         if self.max_traces is None or self.on_limit != "evict":
             return 0
         return max(traces - self.max_traces, 0)
 
     def warn_of_ratio(self, name: str, calls: int, retraces: Sequence[Retrace]) -> None:
-        """Is told of each retrace; warns once if they are many.
+        """Warns once if retraces are frequent; called after each retrace.
 
-        That is five in ten calls; or, however many calls there are between, five by one Python
-        number, which will go on.
+        They are frequent if there are five in ten calls, or five caused by one Python number,
+        however many calls are between: these would continue.
         """
         self._recent.append(calls)
         if len(retraces) < RETRACES or self._warned_of_ratio:
@@ -114,21 +114,21 @@ class Limit:
             + (f"\n{remedy}" if remedy else "")
         )
 
-    def warn_of_traces_in_vain(self, name: str, calls: int, causes: Sequence[Cause]) -> None:
+    def warn_of_needless_traces(self, name: str, calls: int, causes: Sequence[Cause]) -> None:
         """Warns once if five of ten calls are traced for changes that make no difference.
 
         Args:
             name: The function's name.
-            calls: How many calls it has had, this one included.
-            causes: What has changed since the trace that serves this call, too.
+            calls: Number of its calls, this one included.
+            causes: What has changed since the trace that also serves this call.
         """
-        self._in_vain.append(calls)
-        is_dense = len(self._in_vain) == RETRACES and calls - self._in_vain[0] < CALLS
-        if not (is_dense and causes) or self._warned_of_vain:
+        self._needless.append(calls)
+        is_dense = len(self._needless) == RETRACES and calls - self._needless[0] < CALLS
+        if not (is_dense and causes) or self._warned_of_needless:
             return
-        self._warned_of_vain = True
+        self._warned_of_needless = True
         warn(
-            f"`{name}` was traced in {RETRACES} of its last {calls - self._in_vain[0] + 1} calls "
+            f"`{name}` was traced in {RETRACES} of its last {calls - self._needless[0] + 1} calls "
             f"only to find that what has changed makes no difference: {reasons(causes)}.\n"
             "Let it be the same in all calls, or do not look for such changes: "
             'nbfn.function(…, on_stale="ignore")'

@@ -1,4 +1,4 @@
-"""What eviction, relaxing and explanation need of a traced function."""
+"""The interface of a traced function that eviction, relaxing and explanation need."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from nbfn.functions.traces.trace import Traces
 
 
 class Recorded(Observed, Protocol):
-    """The part of a `TracedFunction` that eviction, relaxing and explanation use.
+    """The interface of a `TracedFunction` that eviction, relaxing and explanation use.
 
-    It is a protocol so that they need not import the class, which imports them.
+    A protocol avoids importing the class, which imports them.
 
     Attributes:
         relaxed: Signatures that were relaxed, the newest last.
-        converts: Those of them by which Python numbers of a call become tensors.
-        remarked: Whether its side effects have been looked for.
-        untold: What is to be told of them with the first hit.
+        converts: Those of them that convert Python numbers of a call to tensors.
+        checked_effects: Whether its side effects have been looked for.
+        pending_warning: The warning about its prints, to be given with the first hit.
     """
 
     relaxed: tuple[Any, ...]
     converts: tuple[Any, ...]
-    remarked: bool
-    untold: str | None
+    checked_effects: bool
+    pending_warning: str | None
     _pattern: Any
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
@@ -33,7 +33,7 @@ class Recorded(Observed, Protocol):
 
     @property
     def recorder(self) -> Recorder:
-        """What is known of its calls and traces."""
+        """The record of its calls and traces."""
 
     @property
     def label(self) -> str:
@@ -49,16 +49,16 @@ class Recorded(Observed, Protocol):
 
     @property
     def input_signature(self) -> Any:
-        """The signature that it is traced for; None if calls say that."""
+        """The signature that it is traced for; None if it depends on the calls."""
 
     @property
     def name(self) -> str:
         """The name of the Python function."""
 
     def request(self, args: Any, kwargs: Any, reason: Cause | None = None) -> Any:
-        """The concrete function for some arguments, traced if it is not there."""
+        """Returns the concrete function for some arguments; traces it if needed."""
 
     def discard(self, concrete: Any) -> None:
-        """Takes a trace out of the cache."""
+        """Removes a trace from the cache."""
 
     def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]: ...

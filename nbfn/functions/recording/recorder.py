@@ -1,4 +1,4 @@
-"""Counts the calls of one function and records its traces and misses, exactly, under threads."""
+"""Records the calls, traces and misses of one function exactly, also with several threads."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from nbfn.site import Site, call_site
 from nbfn.state.guarded import GuardedState
 
 _UNDER_A_STRATEGY = "pass tensors, and define the function with reduce_retracing=True"
-_TO_MEND = 'Pass it as an argument, make it a tf.Variable, or use on_stale="retrace"'
+_ADVICE = 'Pass it as an argument, make it a tf.Variable, or use on_stale="retrace"'
 Roots = Callable[[], Iterator[tuple[str, Any]]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _harmless(method: _Method) -> _Method:
-    """An error in nbfn's own bookkeeping is warned of once, and the rest of the call not recorded.
+    """Warns once of an error in nbfn's bookkeeping; the call goes on without being recorded.
 
-    The call itself goes on. Refusals, which the user has asked for, pass.
+    Refusals, which the user has asked for, are raised.
     """
 
     @functools.wraps(method)
@@ -62,7 +62,7 @@ def _harmless(method: _Method) -> _Method:
 
 
 def _count_outermost(call: Call, now: float) -> None:
-    """Counts what a call has taken that no other call contains, also of a trace that has failed."""
+    """Adds the time of an outermost call to the thread's totals, also if its trace failed."""
     spent = this_thread.calls.spent
     tracing = call.trace_seconds + (now - call.missed_at if call.is_tracing else 0.0)
     spent.tracing += tracing
@@ -72,29 +72,33 @@ def _count_outermost(call: Call, now: float) -> None:
 
 
 MAX_SELF_CALLS = 8
-"""So often a function may call itself within its own trace with one key. Python values that are no
-arguments may end such a recursion, so the first time proves nothing."""
+"""Maximum depth of recursion with one key within a function's own trace.
+
+The first recursion proves nothing: Python values that are not arguments may end it.
+"""
 
 
 class Recorder(Record):
-    """The record of a function that nbfn has made, which asks and is told by its trace cache.
+    """The record of a function that nbfn has made; its trace cache queries and notifies it.
 
     Attributes:
-        roots: Gives the names and values from which captures are named.
-        limit: How many traces it may have.
-        guards: What the function bakes into its traces besides its arguments.
-        own_stance: The stance of the function itself, if it has one.
-        spread: Runs the function's Python on the replicas of a strategy; None but in a
+        roots: Returns the names and values from which captures are named.
+        limit: The limit on its number of traces.
+        guards: The Python state that its traces depend on.
+        own_stance: The function's own stance, if any.
+        spread: Runs the function's Python on the replicas of a strategy; None except in a
             ``session.run``.
-        first_cause: Why its first trace is made.
-        staleness: What has changed since its traces were made.
-        failures: Calls whose trace failed.
-        failed: Why nothing more is noted of the calls that are open, if something went wrong.
-        reference_expression: Gives the expression by which code can refer to the function.
-        relaxing: The code by which the user lets one trace serve more; None for ``relax()``.
-        warns: Whether it warns of many retraces; not where each is shown anyway.
+        first_cause: The cause of its first trace.
+        staleness: Detects what has changed since its traces were made.
+        failures: Number of calls whose trace failed.
+        failed: The internal error for which the open calls are no longer recorded; None if there is
+            none.
+        reference_expression: Returns the expression by which code can refer to the function.
+        relaxing: The code with which the user can let one trace serve more calls; None for
+            ``relax()``.
+        warns: Whether it warns of many retraces; False where each retrace is shown anyway.
         recursive: Whether it has called itself while it was traced.
-        on_cache_change: Is called whenever a trace enters or leaves the cache.
+        on_cache_change: Called when a trace enters or leaves the cache.
     """
 
     def __init__(self, name: str, roots: Roots, limit: Limit, guards: Guards) -> None:
@@ -112,20 +116,20 @@ class Recorder(Record):
         self.warns = True
         self.recursive = False
         self.on_cache_change: Callable[[], None] = lambda: None
-        self._gone: list[int] = []
+        self._unusable: list[int] = []
         self.staleness = Staleness(guards)
 
     # Calls ------------------------------------------------------------------------------
 
     def begin(self, call: Call) -> None:
-        """Says that a call begins on this thread; it is over when it leaves the open calls."""
+        """Opens a call on this thread; it ends when it leaves the open calls."""
         if self.failed is not None and self.current is None:
             self.failed = None
         this_thread.calls.append(call)
         call.started = time.perf_counter()
 
     def hit(self, trace: Trace, seconds: float) -> None:
-        """Counts a call that was served by a known trace."""
+        """Counts a call that was served by an existing trace."""
         with self.lock:
             self.calls += 1
             self.hits += 1
@@ -138,7 +142,7 @@ class Recorder(Record):
 
     @_harmless
     def end(self, call: Call) -> None:
-        """Counts a call that has ended, well or badly."""
+        """Counts a call that has returned or raised."""
         ended = time.perf_counter()
         seconds = ended - call.started
         trace = call.trace
@@ -154,10 +158,10 @@ class Recorder(Record):
             last = "hit"
             if call.added:
                 last = "retrace" if self._retraced_last(trace) else "trace"
-            if call.explains:  # Python has served it
+            if call.explains:  # Python ran the call
                 self.last, self.last_trace, self.changed = last, trace, now
                 return
-            # What follows calls nothing, so that no interrupt parts it.
+            # No function is called below: an interrupt cannot leave the counts half updated.
             self.last = last
             self.calls += 1
             if last == "hit":
@@ -173,17 +177,17 @@ class Recorder(Record):
 
     @property
     def current(self) -> Call | None:
-        """The innermost call of the function that is open on this thread."""
+        """The innermost open call of the function on this thread."""
         for call in reversed(this_thread.calls):
             if isinstance(call, Call) and call.recorder is self:
                 return call
         return None
 
-    # The trace cache asks and tells ------------------------------------------------------
+    # Called by the trace cache ------------------------------------------------------------
 
     @_harmless
     def context_key(self, function_type: Any) -> Any:
-        """What the key of a trace holds besides the arguments: the call's context."""
+        """Returns the part of a trace's key besides the arguments: the call's context."""
         call, found = self.current, self._context(_tensorflow.objects(function_type))
         if call is not None:
             call.looked_up_in = found
@@ -191,11 +195,11 @@ class Recorder(Record):
 
     @_harmless
     def context_key_after_trace(self, concrete: Any) -> Any:
-        """The same after tracing: the context in which tracing began."""
+        """Returns the context in which tracing began."""
         call = self.current
         if call is None or not call.missed_at or call.wanted is None:
             return self.context_key(concrete.function_type)
-        if not call.creates:  # else it changes what no later trace does, and the next one tells
+        if not call.creates:  # creating variables changes state that later traces do not
             self.guards.after_trace(
                 call.wanted.state,
                 tuple(_tensorflow.objects(concrete.function_type)),
@@ -206,7 +210,7 @@ class Recorder(Record):
         return call.wanted.context
 
     def _context(self, objects: Iterable[tuple[str, Any]]) -> tuple[Context, GuardedState]:
-        with self.guards.looked_at_once():
+        with self.guards.read_once():
             state = self.guards.guarded(tuple(objects))
             summaries = summaries_of(self.guards.attributes)
             spread = self.spread
@@ -217,7 +221,7 @@ class Recorder(Record):
 
     @_harmless
     def found(self, concrete: Any) -> None:
-        """A look-up found this trace."""
+        """Notes that a look-up found this trace."""
         call = self.current
         if call is None:
             return
@@ -226,12 +230,12 @@ class Recorder(Record):
             check_state(self.name, call.trace)
             objects = _tensorflow.objects(concrete.function_type)
             if self.guards.on_stale in ("warn", "raise"):
-                self.staleness.tell(self.name, call.trace, tuple(objects), _TO_MEND)
-            call.runs_next()
+                self.staleness.report(self.name, call.trace, tuple(objects), _ADVICE)
+            call.allow_interrupt()
 
     @_harmless
     def missed(self, function_type: Any) -> None:
-        """A look-up found nothing; a trace is made next."""
+        """Notes that a look-up found nothing: a trace is made next, or the call is refused."""
         call = self.current
         if call is None:
             return
@@ -249,7 +253,7 @@ class Recorder(Record):
         call.missed_at = time.perf_counter()
 
     def _refuse_endless(self, call: Call) -> None:
-        """Ends a recursion that nothing ends while tracing, long before Python's own limit does."""
+        """Raises on recursion that tracing would never end, long before Python's own limit."""
         within = [
             str(each.wanted.key)  # by its text: leaves of tensors have no equality
             for each in this_thread.calls
@@ -268,19 +272,19 @@ class Recorder(Record):
             )
 
     def refuses_retraces(self) -> bool:
-        """Whether its stance is that calls which need another trace fail."""
+        """Returns whether calls that need another trace fail, by its stance."""
         return stance_of(self.function_id, self.own_stance) == "fail_on_retrace"
 
     def wanted(self, function_type: Any) -> Wanted:
-        """What a call of this type needs of a trace."""
+        """Returns what a call of this type needs of a trace."""
         return Wanted(key_of(function_type), *self._context(_tensorflow.objects(function_type)))
 
     @_harmless
     def twin(self, concrete: Any) -> Any | None:
-        """The concrete function of an older trace that does the same as a new one.
+        """Returns the concrete function of an older trace that does the same as a new one.
 
         What has changed in Python since then made no difference: it is no cause of a retrace, and
-        the older trace serves in the new state, too.
+        the older trace also serves in the new state.
         """
         call = self.current
         if call is None or call.wanted is None or call.creates or call.added or not call.counts:
@@ -300,16 +304,16 @@ class Recorder(Record):
                     call.trace_seconds += seconds
                     call.trace, call.is_tracing = trace, False
                     trace.context, trace.state = call.wanted.context, call.wanted.state
-                    trace.watch_guarded(self.guards.references(), self._gone)
+                    trace.watch_guarded(self.guards.references(), self._unusable)
                 self.on_cache_change()
                 if self.warns:
-                    self.limit.warn_of_traces_in_vain(self.name, self.calls + 1, causes)
-                call.runs_next()
+                    self.limit.warn_of_needless_traces(self.name, self.calls + 1, causes)
+                call.allow_interrupt()
                 return known
         return None
 
     def added(self, concrete: Any) -> None:
-        """A new trace is in the cache."""
+        """Notes that a new trace is in the cache."""
         self.on_cache_change()
         self._added(concrete)
 
@@ -321,22 +325,22 @@ class Recorder(Record):
         with self.lock:
             trace, retrace = self._explained(concrete, call, seconds)
             trace.last_used = next(clock)
-            self._take_in(id(concrete), trace, retrace, call)
+            self._count_trace(id(concrete), trace, retrace, call)
             if retrace is not None:
                 self._warn(retrace)
         if call is not None:
-            call.runs_next()
+            call.allow_interrupt()
         for listener in list(self.listeners):
             listener(trace)
 
     def _explained(
         self, concrete: Any, call: Call | None, seconds: float
     ) -> tuple[Trace, Retrace | None]:
-        """A new trace with its cause; and, if traces were there, what is told of a retrace."""
+        """Builds the record of a new trace and, unless it is the first, of the retrace."""
         site, missed = call_site(), call.wanted if call is not None and call.missed_at else None
         if call is None or missed is None:
             wanted = self.wanted(concrete.function_type)
-        else:  # the trace may serve more than was asked for
+        else:  # the trace may be more general than the call
             wanted = replace(missed, key=call.key_of(concrete.function_type))
         causes, nearest = causes_of(
             call, wanted.key, list(self.traces.values()), self.next_first_cause(call)
@@ -344,15 +348,17 @@ class Recorder(Record):
         trace = Trace(self._made + 1, concrete, wanted.key, causes[0], site, seconds, self.roots())
         trace.context, trace.state = wanted.context, wanted.state
         watch_state(trace, self.on_cache_change)
-        trace.watch_objects(self._gone)
-        trace.watch_guarded(self.guards.references(), self._gone)
+        trace.watch_objects(self._unusable)
+        trace.watch_guarded(self.guards.references(), self._unusable)
         if not nearest:
             return trace, None
         remedy = self.remedy(causes, site, wanted)
         return trace, self.next_retrace(causes, nearest, trace, remedy)
 
-    def _take_in(self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None) -> None:
-        """Counts a new trace. Only the last line calls anything, so that no interrupt parts it."""
+    def _count_trace(
+        self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None
+    ) -> None:
+        """Counts a new trace, without calling functions that an interrupt could split."""
         self._made = trace.number
         self.trace_seconds += trace.trace_seconds
         self.changed = trace.last_used
@@ -371,22 +377,22 @@ class Recorder(Record):
     def _warn(self, retrace: Retrace) -> None:
         if self.warns:
             self.limit.warn(self.name, len(self.traces), retrace)
-        if self.warns and not self.recursive:  # those of one recursion are many, and needed
+        if self.warns and not self.recursive:  # a recursion needs many traces
             self.limit.warn_of_ratio(self.name, self.calls + 1, self.retraces)
 
     @property
     def made(self) -> int:
-        """How many traces have been made."""
+        """The number of traces made so far."""
         return self._made
 
     def next_first_cause(self, call: Call | None = None) -> Cause:
-        """Why the first trace would be made that comes into the empty cache."""
+        """Returns the cause of the next trace that enters the empty cache."""
         if self._made > (call.added if call is not None else 0):
             return EMPTY
         return FAILED if self.failures else self.first_cause
 
     def remedy(self, causes: tuple[Cause, ...], site: Site, wanted: Wanted) -> Remedy | None:
-        """What to change so that a call like that at this site does not miss."""
+        """Returns what to change so that such a call at this site does not miss."""
         called = Called(
             self.reference_expression(),
             self.relaxing,
@@ -400,7 +406,7 @@ class Recorder(Record):
 
     @_harmless
     def compiled(self, trace: Trace, shapes: str, seconds: float) -> None:
-        """Says that a trace which XLA compiles has run for these shapes."""
+        """Notes that a trace compiled by XLA has run for these shapes."""
         if shapes in trace.compiled:
             return
         first = not trace.compiled
@@ -419,7 +425,7 @@ class Recorder(Record):
             self.changed = next(clock)
 
     def settle(self, trace: Trace) -> None:
-        """Says that the last retrace has been dealt with, by this trace."""
+        """Notes that the last retrace has been resolved by this trace."""
         with self.lock:
             self.last = "trace"
             self.last_trace = trace
@@ -427,39 +433,41 @@ class Recorder(Record):
 
     # Eviction ---------------------------------------------------------------------------
 
-    def doomed(self, has_traced: bool) -> list[Trace]:
-        """The traces in the cache that no call can find any more; told once.
+    def take_unusable(self, has_traced: bool) -> list[Trace]:
+        """Removes and returns the traces that no call can find any more.
 
-        They were made for an object that is gone, or of code that has been written anew.
+        They were made for an object that was garbage-collected, or for code that was replaced.
 
         Args:
             has_traced: Whether a trace has just been made.
         """
         last = self.last_trace
-        if not (self._gone or has_traced):
+        if not (self._unusable or has_traced):
             return []
         with self.lock:
-            gone, self._gone[:] = set(self._gone), []
+            numbers, self._unusable[:] = set(self._unusable), []
             if has_traced and last is not None:
-                gone |= {n.number for n in self.traces.values() if n.state.is_replaced(last.state)}
-            return [trace for trace in self.traces.values() if trace.number in gone] if gone else []
+                numbers |= {
+                    t.number for t in self.traces.values() if t.state.is_replaced(last.state)
+                }
+            return [trace for trace in self.traces.values() if trace.number in numbers]
 
     def has_other_objects(self) -> bool:
-        """Whether an older trace was made for an object for which the newest one was not."""
+        """Returns whether an older trace was made for an object that the newest was not."""
         with self.lock:
             *older, newest = self.traces.values() or (None,)
             now = {id(each) for each in newest.objects()} if newest is not None else set()
             return any(id(each) not in now for trace in older for each in trace.objects())
 
-    def is_given_up(self, concrete: Any) -> bool:
-        """Whether an interrupt came before a trace was noted.
+    def was_interrupted(self, concrete: Any) -> bool:
+        """Returns whether an interrupt came before a trace was recorded.
 
-        What could not be noted for another reason is not given up.
+        A trace that could not be recorded for another reason does not count.
         """
         return self.failed is None and id(concrete) not in self.traces
 
     def forget(self, concrete: Any) -> None:
-        """Says that a trace has left the cache."""
+        """Removes an evicted trace from the record."""
         with self.lock:
             self.traces.pop(id(concrete), None)
             self.changed = next(clock)

@@ -6,7 +6,7 @@ from nbfn.errors import NbfnError
 
 
 class RefusedError(NbfnError, RuntimeError):
-    """A call was refused, before anything was traced, because the user asked for that."""
+    """A call was refused, before anything was traced, as the user requested."""
 
 
 class TraceLimitError(RefusedError):
@@ -26,4 +26,4 @@ class EndlessTraceError(RefusedError, RecursionError):
 
 
 class RunEagerly(BaseException):
-    """Tells the call that is running to run eagerly instead of tracing; never leaves nbfn."""
+    """Makes the current call run eagerly instead of tracing; never leaves nbfn."""

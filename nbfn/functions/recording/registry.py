@@ -1,4 +1,4 @@
-"""Every traced function that is alive, held weakly; listed from any thread."""
+"""The registry of live traced functions, held weakly; readable from any thread."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _live: weakref.WeakValueDictionary[str, Observed] = weakref.WeakValueDictionary(
 
 
 def enlist(function: Observed) -> None:
-    """Adds a function, for as long as it lives."""
+    """Adds a function; it is removed when it is garbage-collected."""
     with _lock:
         _live[function.id] = function
     tell_enlisted(function)
 
 
 def delist(function: Observed) -> None:
-    """Takes a function off the list that nobody will use, though something may keep it alive."""
+    """Removes a function that will not be used again, though something may keep it alive."""
     with _lock:
         _live.pop(function.id, None)
 
 
 def live_functions() -> list[Observed]:
-    """Every traced function that is alive, in the order of creation."""
+    """Returns the live traced functions, in the order of creation."""
     with _lock:
         found = list(_live.values())
     return sorted(found, key=lambda function: int(function.id.split("-")[1]))

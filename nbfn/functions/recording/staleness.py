@@ -1,4 +1,4 @@
-"""Whether the traces of a function have baked in what has changed since."""
+"""Detects traces that have baked in Python state that has changed since."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nbfn.text import reasons
 
 
 class Staleness:
-    """What has changed since the traces of one function were made.
+    """Detects and reports stale traces of one function.
 
     Args:
         guards: The guards of the function.
@@ -20,21 +20,21 @@ class Staleness:
 
     def __init__(self, guards: Guards) -> None:
         self._guards = guards
-        self._told: set[tuple[int, str]] = set()
+        self._reported: set[tuple[int, str]] = set()
         self._looked_at: set[tuple[int, int]] = set()
 
     def since(self, trace: Trace) -> tuple[Cause, ...]:
-        """What has changed of what a trace has read; not what only a call's arguments lead to."""
+        """Returns what has changed of what a trace has read, except through its arguments."""
         return stale(trace.state.changed_roots(self._guards.fingerprints(), partial=True))
 
-    def tell(self, name: str, trace: Trace, objects: Objects | None, advice: str) -> None:
-        """Warns, once for each change, or raises if a trace that is about to serve is stale.
+    def report(self, name: str, trace: Trace, objects: Objects | None, advice: str) -> None:
+        """Warns once for each change, or raises, if a trace that is about to serve is stale.
 
         Args:
             name: The function's name.
             trace: The trace.
             objects: The objects among the arguments; None if they are not known.
-            advice: What else the user can do.
+            advice: What else to do about it.
 
         Raises:
             StaleTraceError: If it is stale, and the guards say ``on_stale="raise"``.
@@ -53,6 +53,6 @@ class Staleness:
         text = f"trace {trace.number} of `{name}` is stale: {what}"
         if self._guards.on_stale == "raise":
             raise StaleTraceError(f"{text}. {advice}")
-        if (trace.number, what) not in self._told:
-            self._told.add((trace.number, what))
+        if (trace.number, what) not in self._reported:
+            self._reported.add((trace.number, what))
             warn(f"{text}; the call uses the old value. {advice}")

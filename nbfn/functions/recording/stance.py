@@ -1,4 +1,4 @@
-"""Stances: whether calls may trace, for a stretch of code or for a function."""
+"""Stances: whether calls may trace, for a block of code or for a function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _blocks: ContextVar[tuple[tuple[Stance, frozenset[str]], ...]] = ContextVar("sta
 
 
 class _Everywhere:
-    """The stance outside every with-block, and whether any other than the default is taken."""
+    """The stance outside every with-block.
+
+    `used` is False while every call has the default stance, which keeps calls fast.
+    """
 
     stance: Stance = "default"
     used = False
@@ -31,11 +34,11 @@ class _Everywhere:
 
 
 blocks: dict[str, Callable[[], AbstractContextManager[None]]] = {}
-"""What else is entered where a stance is taken by all functions, by the stance's name."""
+"""Context managers to enter while a stance applies to all functions, by the stance's name."""
 
 
 def checked(name: str) -> Stance:
-    """The stance of this name.
+    """Returns the stance of this name.
 
     Raises:
         ValueError: If there is none.
@@ -55,7 +58,7 @@ def stance(name: str, *functions: Any) -> WithBlock:
             can step into them. ``"eager_on_retrace"``: a call that would retrace runs eagerly.
             ``"check_numerics"``: a call stops at the first operation that gives NaN or infinity
             from finite numbers, and raises a `NumericsError` with its line and its inputs.
-        *functions: The functions that it concerns; all, if none is given.
+        *functions: The functions that it applies to; all if none is given.
 
     Raises:
         ValueError: If there is no such stance.
@@ -79,7 +82,7 @@ def _taken(wanted: Stance, functions: frozenset[str]) -> Iterator[None]:
 
 @contextmanager
 def within(wanted: Stance, functions: frozenset[str] = frozenset()) -> Iterator[None]:
-    """A stance for the code in a with-block, of all functions or of those with these ids."""
+    """Takes a stance in a with-block, for all functions or for those with these ids."""
     _count_blocks(1)
     token = _blocks.set((*_blocks.get(), (wanted, functions)))
     try:
@@ -90,7 +93,7 @@ def within(wanted: Stance, functions: frozenset[str] = frozenset()) -> Iterator[
 
 
 def _count_blocks(change: int) -> None:
-    """Says that a block was opened or closed: calls ask for stances only while there are any."""
+    """Updates the number of open blocks; calls look for stances only while there are any."""
     with _Everywhere.lock:
         _Everywhere.open_blocks += change
         _Everywhere.used = bool(_Everywhere.open_blocks) or _Everywhere.stance != "default"
@@ -111,7 +114,7 @@ def set_stance(name: str) -> None:
 
 
 def stance_of(function_id: str, own: Stance | None) -> Stance:
-    """The stance of a function's calls: its own, the innermost block's, or the general one."""
+    """Returns the stance of calls: the function's own, the innermost block's, or the global one."""
     if own is not None:
         return own
     if not _Everywhere.used:
@@ -129,7 +132,7 @@ def enforce(
     traces: Sequence[Trace],
     remedy: Callable[[tuple[Cause, ...]], Remedy | None],
 ) -> None:
-    """Is asked before a retrace is made.
+    """Enforces a stance before a retrace is made.
 
     Raises:
         RetraceError: If it may not be made.

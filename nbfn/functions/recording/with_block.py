@@ -1,4 +1,4 @@
-"""A with-block that says how it is used, if it is called without ``with``."""
+"""A with-block that warns if it is created without ``with``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nbfn.site import warn
 
 
 class WithBlock:
-    """What `stance` and `expect_traces` return.
+    """The with-block that `stance` and `expect_traces` return.
 
-    The text of the call that made it is `call`; `enter` makes what is entered.
+    `call` is the source text of the call that made it; `enter` makes the context manager.
     """
 
     def __init__(self, call: str, enter: Callable[[], AbstractContextManager[None]]) -> None:
@@ -33,7 +33,7 @@ class WithBlock:
         return self._entered.pop().__exit__(*error)
 
     def __call__(self, function: Any) -> Any:
-        """As a decorator: every call of the function is in a block of its own, on its thread."""
+        """Decorates a function: each call runs in a block of its own, on its thread."""
         self._used = True
 
         @functools.wraps(function)
@@ -44,7 +44,7 @@ class WithBlock:
         return inside
 
     def __repr__(self) -> str:
-        self._used = True  # whoever sees this needs no warning
+        self._used = True  # the text shown is the warning
         return f"<{self._advice()}>"
 
     def _advice(self) -> str:

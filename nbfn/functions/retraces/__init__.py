@@ -1,1 +1,1 @@
-"""Why a trace was made, what differs, and the remedy."""
+"""Explains why a trace was made, what differs, and the remedy."""

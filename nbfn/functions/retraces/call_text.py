@@ -1,4 +1,4 @@
-"""The text of a call in the user's source, with some of its arguments changed."""
+"""Rewrites a call in the user's source with some of its arguments changed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MAX_CHARACTERS = 300_000
 def rewritten_call(
     site: Site, name: str, parameters: Sequence[str], changes: Mapping[str, str]
 ) -> str | None:
-    """A call as the user wrote it, with some arguments wrapped.
+    """Returns the text of a call with some arguments wrapped.
 
     Args:
         site: Where the call is.
-        name: What is called there, such as ``step`` or ``model.step``; a dry run of it,
-            ``step.explain(...)``, is read as the call.
+        name: The callee, such as ``step`` or ``model.step``; a call of ``step.explain`` also
+            matches.
         parameters: The names of its parameters, in order.
-        changes: For each parameter, a text with ``{}`` where the argument belongs.
+        changes: For each parameter, a text with ``{}`` for the argument.
 
     Returns:
-        The new call; None if the call, or one of the arguments, is not found there.
+        The new call; None if the call or one of the arguments is not found.
     """
     if site.file is None or site.span is None:
         return None
@@ -45,7 +45,7 @@ def rewritten_call(
 
 
 def _change(call: ast.Call, parameters: Sequence[str], parameter: str, change: str) -> bool:
-    """Changes one argument; False if it is not written there."""
+    """Changes one argument; False if it is not in the call."""
     for keyword in call.keywords:
         if keyword.arg == parameter:
             keyword.value = _changed(keyword.value, change)

@@ -1,4 +1,4 @@
-"""Which functions have been defined before under the same name, and whether their code changed."""
+"""Detects functions that are defined again under the same name, and whether their code changed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from nbfn.site import Cell, Site, current_cell
 from nbfn.state.bytecode.digest import digest
 
 MAX_IN_A_LOOP = 3
-"""Functions of one code that are traced and not called again, before that is told."""
+"""Warns at this number of functions with the same code, each traced and called once."""
 
 
 @dataclass
 class Definition:
-    """A code that functions have been made of.
+    """Code from which functions were made.
 
-    Only a digest of it is kept, so that the old functions and their graphs can be freed.
+    Only a digest of the code is kept, so that old functions and their graphs can be freed.
 
     Attributes:
         code: The digest of the code, and its first line.
-        made: How many functions have been made of it.
+        made: Number of functions made from it.
         cell: The run of a cell in which the newest was made; None outside of cells.
-        traced: How many of those that were made in this run have been traced.
+        traced: Number of those made in this run that have been traced.
         reused: Whether one of those was called again.
         site: Where the newest was traced.
     """
@@ -40,14 +40,14 @@ class Definition:
 
     @property
     def first_cause(self) -> Cause:
-        """Why the newest function's first trace will be needed."""
+        """The cause of the newest function's first trace."""
         times = f" ({self.made} made so far)" if self.made > 2 else ""
         sentence = f"first call of a new function object with the same code{times}"
         return Cause("new_function", sentence)
 
     def note_first_trace(self, site: Site) -> bool:
-        """Counts a function that is traced for the first time; answers whether to warn now."""
-        if site != self.site:  # another line, and so no loop
+        """Counts a function's first trace; returns whether to warn."""
+        if site != self.site:  # another line: not in a loop
             self.site, self.traced = site, 0
         self.traced += 1
         return self.traced == MAX_IN_A_LOOP and not self.reused
@@ -57,7 +57,7 @@ _seen: dict[tuple[str, str], Definition] = {}
 
 
 def define(python_function: Callable[..., Any]) -> tuple[Cause, Definition | None]:
-    """Remembers a definition, and says why its first trace will be needed."""
+    """Records a definition, and returns the cause of its first trace."""
     function = plain_function(python_function)
     code = getattr(function, "__code__", None)
     module = getattr(function, "__module__", None)

@@ -1,4 +1,4 @@
-"""What differs between two traces: what they were made for, what they capture, what they do.
+"""Compares two traces: their keys, captures and operations.
 
 RFC "Functions, not Sessions", section "Derived/Related Graphs": tooling that looks at graphs.
 """
@@ -26,7 +26,7 @@ MAX_LISTED = 10
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that both traces have, and that differs.
+    """One property of an operation of both traces that differs.
 
     Attributes:
         name: The operation's name.
@@ -46,22 +46,22 @@ class Change:
 
 @dataclass(frozen=True)
 class TraceDiff:
-    """How a second trace differs from a first.
+    """The differences of a second trace from a first.
 
     Attributes:
         numbers: The numbers of the two traces.
-        causes: Differences of their keys: why one could not serve the other's calls.
+        causes: Differences of their keys and states: why one could not serve the other's calls.
         removed_captures: What only the first captures.
         added_captures: What only the second captures.
-        types: For each type of operation whose number differs, how many of it each has, called
-            functions included.
+        types: Types of operations whose number differs, with the numbers, called functions
+            included.
         removed: Names of operations that only the first has, with their types.
         added: The same for the second.
         constants: Constants with another value.
         changed: Operations with another type, other inputs or other attributes.
-        operations: Number of operations of each, called functions not counted.
+        operations: Number of operations of each, without called functions.
         nbytes: Size of the GraphDef of each, in bytes.
-        traces: The two; their graphs may be gone by now.
+        traces: The two traces; their graphs may have been freed.
     """
 
     numbers: tuple[int, int]
@@ -79,7 +79,7 @@ class TraceDiff:
 
     @property
     def same(self) -> bool:
-        """Whether both do the same to the same things, for the same arguments."""
+        """Whether both traces compute the same from the same arguments and captures."""
         captures = self.removed_captures or self.added_captures
         graph = self.types or self.removed or self.added or self.constants or self.changed
         return not (self.causes or captures or graph)
@@ -109,7 +109,7 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
 
     Raises:
         EvictedError: If one of them has left the cache.
-        TypeError: If `other` is no trace.
+        TypeError: If `other` is not a trace.
     """
     if not hasattr(other, "graph_def") or not hasattr(other, "captures"):
         raise TypeError(f"expected a trace to compare with, found {type(other).__name__} {other!r}")
@@ -139,15 +139,15 @@ def diff(trace: Trace, other: Trace) -> TraceDiff:
 
 
 def _causes(trace: Trace, other: Trace) -> tuple[Cause, ...]:
-    """Why one could not serve the other's calls; that two functions have two codes is no cause."""
+    """Returns why one could not serve the other's calls, except for different code."""
     wanted = Wanted(other.key, other.context, other.state)
     return tuple(each for each in all_differences(trace, wanted) if each.source != "code")
 
 
 def _types(definition: Any) -> Counter[str]:
-    """How many operations of each type run, in called functions too.
+    """Counts operations by type, in called functions too.
 
-    A gradient is kept as a function beside the graph; it is no part of what the trace does.
+    Gradients are stored as functions beside the graph; they are not counted.
     """
     found = Counter(node.op for node in definition.node)
     for function in _tensorflow.reached(definition.node, definition.library).values():
@@ -161,9 +161,9 @@ def _uneven(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, tuple[i
 
 
 def _changes(old: Any, new: Any) -> Iterator[Change]:
-    """The differences of two operations of one name.
+    """Yields the differences of two operations of one name.
 
-    Functions that are called have a new name in each trace, so their names say nothing.
+    Called functions get a new name in each trace, so their names are not compared.
     """
     if old.op != new.op:
         yield Change(old.name, "type", old.op, new.op)

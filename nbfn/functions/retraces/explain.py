@@ -1,7 +1,7 @@
-"""Why a call found no trace: the causes of a miss, against all nearest traces.
+"""Explains why a call found no trace: the causes of a miss, against all nearest traces.
 
-The causes are taken from the real key, leaf by leaf. Every differing leaf is reported, and every
-trace that is equally near.
+The causes come from the trace cache's key, leaf by leaf. Every differing leaf is reported, and
+every trace that is equally near.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _WEIGHT = {
     "dtype": 3,
     "structure": 4,
 }
-"""How far a difference of these kinds takes a trace away; others count 1."""
+"""The weight of a difference of this kind in the distance of a trace; others count 1."""
 
 _TYPE = Cause("context", "a value that the function captures by reference has another type")
 
 Shape = tuple[int | None, ...]
 
 _MANY = 3
-"""So many shapes in one argument are told as one difference."""
+"""From this number, shapes within one argument are reported as one difference."""
 
 _MAX_SIDE = 200
-"""Characters that a sentence shows of what was, and of what is."""
+"""Maximum number of characters of the old and of the new value in a sentence."""
 
 
 def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
-    """Compares what was not found with every trace in the cache, oldest first.
+    """Compares a miss with every trace in the cache, oldest first.
 
     Returns:
         The causes against the newest of the nearest traces, and all nearest traces.
@@ -72,7 +72,7 @@ def explain(wanted: Wanted, traces: Sequence[Trace]) -> tuple[tuple[Cause, ...],
 
 
 def _score(trace: Trace, wanted: Wanted) -> int:
-    """How far a trace is from what is needed; made without any text, as there may be many."""
+    """Returns the distance of a trace; builds no text, as there may be many traces."""
     score = sum(_WEIGHT.get(code, 1) for _, code in _codes(trace.key, wanted.key))
     if trace.context != wanted.context:
         score += len(list(_of_context(trace.context, wanted.context)))
@@ -81,20 +81,20 @@ def _score(trace: Trace, wanted: Wanted) -> int:
 
 
 def all_differences(trace: Trace, wanted: Wanted) -> tuple[Cause, ...]:
-    """Every difference between what a trace was made for and what is wanted."""
+    """Returns every difference between what a trace was made for and what is wanted."""
     of_arguments = differences(trace.key, wanted.key)
     others = tuple(f"{c.path}." for c in of_arguments if c.code == "object_identity")
     changed = stale(trace.state.differences(wanted.state))
     return (
         *of_arguments,
         *_of_context(trace.context, wanted.context),
-        # What is below another object is no change of its own.
+        # Changes below a different object are not reported separately.
         *(cause for cause in changed if not str(cause.path).startswith(others)),
     )
 
 
 def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
-    """What a trace read that has changed since."""
+    """Returns the causes for Python state that a trace read and that has changed."""
     causes = []
     for source, (old, new) in changed:
         was, now = old.text, new.text
@@ -118,9 +118,9 @@ def stale(changed: Iterable[Change]) -> tuple[Cause, ...]:
 
 
 def _of_owner(source: Source) -> Cause:
-    """A change of what Keras keeps for itself, in the words for the object that keeps it."""
+    """Returns the cause for a change in Keras's private state, naming the object that has it."""
     owner = source.name.rpartition(".")[0] or source.name
-    return Cause("stale", f"`{owner}` is set up otherwise than before", owner, kind="object")
+    return Cause("stale", f"`{owner}` has other settings than before", owner, kind="object")
 
 
 def _of_context(old: Context | None, new: Context | None) -> Iterator[Cause]:
@@ -149,7 +149,7 @@ def _of_strategy(old: Strategy | None, new: Strategy | None) -> Cause:
 
 
 def differences(old: Key, new: Key) -> tuple[Cause, ...]:
-    """Every difference between two keys, outermost first; many sizes of one argument are one."""
+    """Returns every difference between two keys, outermost first; combines many sizes."""
     found = list(_codes(old, new))
     resized: dict[str, list[str]] = {}
     for path, code in found:
@@ -170,14 +170,14 @@ def _argument(path: str) -> str:
 
 
 def _of_sizes(paths: Sequence[str], first: Cause) -> Cause:
-    """The cause for all parts of an argument that have other sizes, such as a model's variables."""
+    """Returns one cause for parts of an argument that differ in size, such as variables."""
     argument = _argument(paths[0])
     sentence = f"{len(paths)} shapes in `{argument}` differ, such as {first.sentence}"
     return replace(first, sentence=sentence, path=argument)
 
 
 def _codes(old: Key, new: Key) -> Iterator[tuple[str, str]]:
-    """The path and the code of every difference between two keys, outermost first."""
+    """Yields the path and the code of every difference between two keys, outermost first."""
     if old.containers == new.containers and old.leaves.keys() == new.leaves.keys():
         for path, leaf in new.leaves.items():
             if old.leaves[path].token != leaf.token:
@@ -200,7 +200,7 @@ def _codes(old: Key, new: Key) -> Iterator[tuple[str, str]]:
 
 
 def _codes_of_leaf(old: Leaf, new: Leaf) -> tuple[str, ...]:
-    """In what two leaves differ that are not the same."""
+    """Returns the codes of the differences of two leaves."""
     if isinstance(old, TensorLeaf) and isinstance(new, TensorLeaf):
         return _codes_of_tensor(old, new)
     if isinstance(old, TensorLeaf) and old.takes(new):
@@ -224,7 +224,7 @@ def _codes_of_tensor(old: TensorLeaf, new: TensorLeaf) -> tuple[str, ...]:
 
 
 def _fits(open_shape: Shape, shape: Shape | None) -> bool:
-    """Whether a shape is one that another, in which sizes may be open, stands for."""
+    """Returns whether a shape is compatible with one that may have open sizes."""
     return (
         shape is not None
         and len(shape) == len(open_shape)
@@ -233,7 +233,7 @@ def _fits(open_shape: Shape, shape: Shape | None) -> bool:
 
 
 def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
-    """A difference in words."""
+    """Returns a difference as a cause, in words."""
     before, after = old.leaves.get(path), new.leaves.get(path)
     if path.startswith(INTERNAL):
         return Cause(code, f"the loop was over {before}, is over {after}")
@@ -276,7 +276,7 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
 
 
 def _number(*leaves: Leaf | None) -> Kind:
-    """``"number"`` if one tensor can take the place of all of them."""
+    """Returns ``"number"`` if one tensor can replace all of them."""
     return "number" if all(map(_is_number, leaves)) else None
 
 
@@ -289,13 +289,13 @@ def _is_number(leaf: Leaf | None) -> bool:
 
 
 def _sequence(old: Key, new: Key, path: str) -> Kind:
-    """``"sequence"`` if both are lists, or both tuples, of different lengths."""
+    """Returns ``"sequence"`` if both are lists, or both tuples, of different lengths."""
     kinds = [each.containers.get(path, "").partition(" of ")[0] for each in (old, new)]
     return "sequence" if kinds in (["list"] * 2, ["tuple"] * 2) else None
 
 
 def _of_specs(old: Any, new: Any) -> tuple[str, str, str]:
-    """The property of two specifications of one kind that differs, and its values."""
+    """Returns the property in which two specifications of one kind differ, and its values."""
     for name in dir(type(old)):
         if not name.startswith("_") and isinstance(getattr(type(old), name), property):
             was, now = (repr(getattr(each, name, None)) for each in (old, new))
@@ -310,7 +310,7 @@ def _cause(code: str, path: str, what: str, old: str, new: str, kind: Kind = Non
 
 
 def _with_history(cause: Cause, key: Key, traces: Sequence[Trace]) -> Cause:
-    """Adds how often this argument has changed, which tells a drift from a single change."""
+    """Adds how often this argument has changed, which distinguishes a drift from one change."""
     if cause.code not in ("python_value", "shape") or cause.path is None:
         return cause
     of_values = cause.code == "python_value"

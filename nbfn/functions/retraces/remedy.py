@@ -1,4 +1,4 @@
-"""What to change so that the same calls do not retrace."""
+"""Advises what to change so that the same calls do not retrace."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from nbfn.text import MAX_CAUSES, count, join
 _MAX_SENTENCES = 2
 _OF_ARGUMENTS = frozenset({"shape", "rank", "dtype", "structure", "python_type"})
 _RELAXED = ("shape", "rank")
-"""Differences that one trace can serve, if `relax` makes it."""
+"""Differences that one trace can serve after `relax`."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """How the user's code calls a function.
+    """How user code calls a function.
 
     Attributes:
-        name: The expression by which code can refer to it; None if there is none.
-        relaxing: The code that lets one trace serve more; None for ``relax()``.
+        name: The expression that refers to it; None if there is none.
+        relaxing: The code that lets one trace serve more calls; None for ``relax()``.
         site: Where the call is.
         parameters: The names of the function's parameters, in order.
-        unnamed: How one trace can serve more, where there is no code for that.
+        unnamed: Advice on how one trace can serve more calls, if there is no code for that.
         recursive: Whether it calls itself while it is traced, so that each number needs a trace.
     """
 
@@ -38,10 +38,10 @@ class Called:
 
 
 def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
-    """The remedy for a miss: what to do about all of its causes together.
+    """Returns the remedy for a miss, for all of its causes together.
 
     Returns:
-        None where there is nothing to change. It has code if the code mends whatever can be mended.
+        None if there is nothing to change. It has code if the code fixes everything that can be.
     """
     widened = {cause.path for cause in causes if cause.code == "widened"}
     causes = [
@@ -66,7 +66,7 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
         code += [rewritten] if rewritten else []
     if relaxed:
         sentences.append(_relaxing(relaxed))
-        if not others:  # what differs otherwise, no signature covers
+        if not others:  # a signature cannot cover other differences
             if called.name is None and called.relaxing is None:
                 sentences[-1] += f": {called.unnamed}"
             elif rewritten or not cast:
@@ -111,13 +111,13 @@ _SEQUENCE = (
 
 
 def _advices(causes: Sequence[Cause], most: int) -> list[str]:
-    """What to do about causes that need no cast and no signature: at most so many sentences."""
+    """Returns advice on causes that need neither cast nor signature: at most `most` sentences."""
     is_another = any(cause.code == "stale" and cause.kind == "object" for cause in causes)
     alike: dict[str, list[Cause]] = {}
     for cause in causes:
         advice = _advice(cause)
         if advice is not None and not (is_another and advice == _ANOTHER_VARIABLE):
-            # One sentence serves all paths where it names nothing else of the cause.
+            # One sentence serves all paths if it uses nothing else of the cause.
             key = f"{advice}{cause.path}{cause.old}" if "{old}" in advice else advice
             alike.setdefault(key, []).append(cause)
     found = [_of_all(str(_advice(group[0])), group) for group in alike.values()]
@@ -147,7 +147,7 @@ def _of_all(advice: str, causes: Sequence[Cause]) -> str:
 
 
 def _advice(cause: Cause) -> str | None:
-    """The advice on one cause; None where there is nothing to mend, as with a model made again."""
+    """Returns the advice on one cause; None if there is none, as for a replaced model."""
     if cause.kind == "sequence":
         return _SEQUENCE
     if cause.code == "stale" and cause.path == "tf.random.set_seed":
@@ -193,7 +193,7 @@ def _with_casts(called: Called, causes: Sequence[Cause]) -> str | None:
 
 
 def _as_variable(called: Called, cause: Cause) -> str | None:
-    """Code that keeps a number in a variable, where the user's code can assign it."""
+    """Returns code that keeps a number in a variable, if user code can assign it."""
     if cause.code != "stale" or cause.source not in ("global", "attribute"):
         return None
     place = str(cause.path)
@@ -202,7 +202,7 @@ def _as_variable(called: Called, cause: Cause) -> str | None:
         if not owner:
             return None
         place = owner + place.removeprefix("self")
-    elif place.split(".")[0] in called.parameters:  # a name that the caller does not have
+    elif place.split(".")[0] in called.parameters:  # the caller does not have this name
         return None
     if cause.kind != "number" or not place.replace(".", "").isidentifier():
         return None
@@ -211,7 +211,7 @@ def _as_variable(called: Called, cause: Cause) -> str | None:
 
 
 def _is_of_code(cause: Cause) -> bool:
-    """Whether code has changed, which needs a new trace and no remedy."""
+    """Returns whether code has changed, which needs a new trace and no remedy."""
     return cause.code == "stale" and cause.kind == "function"
 
 

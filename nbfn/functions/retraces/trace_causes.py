@@ -1,4 +1,4 @@
-"""Why a trace is made."""
+"""Determines the causes of a new trace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPORT = Cause("export", "traced again to be saved")
 def causes_of(
     call: Call | None, key: Key, traces: Sequence[Trace], first: Cause
 ) -> tuple[tuple[Cause, ...], tuple[Trace, ...]]:
-    """The causes of a new trace; `first` if there was none before.
+    """Returns the causes of a new trace; `first` if there was none before.
 
     Returns:
         The causes, and the traces nearest to what was needed; none if it is not a retrace.
@@ -38,7 +38,7 @@ def causes_of(
     if call is not None and call.reason is not None:
         return (call.reason,), ()
     if call is not None and call.added:
-        if call.trace is not None:  # the first of two, which has created variables
+        if call.trace is not None:  # the first of two: it created variables
             first, call.trace.cause = call.trace.cause, VARIABLE_CREATION
         return (first,), ()
     if not traces:
@@ -51,7 +51,7 @@ def causes_of(
 
 
 def _widened(wanted: Key, made: Key) -> list[Cause]:
-    """Says which arguments ``reduce_retracing`` made the trace more general for than was needed."""
+    """Returns a cause for each argument that ``reduce_retracing`` made more general."""
     found = []
     for path, leaf in made.leaves.items():
         needed = wanted.leaves.get(path)

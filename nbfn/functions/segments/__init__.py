@@ -1,1 +1,1 @@
-"""Cells in segments: graph where it is graph, Python where it is Python."""
+"""Runs cells in segments: as graphs where possible, else as Python."""

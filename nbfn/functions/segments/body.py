@@ -1,4 +1,4 @@
-"""The Python function that a segment is traced from; its lines are the cell's."""
+"""Builds the Python function that a segment is traced from; its lines are the cell's."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Keep = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a segment's function is made in.
+    """The environment in which the functions of a cell's segments are made.
 
     Attributes:
-        namespace: The names.
+        namespace: The notebook's namespace.
         compiled: Compiles a module.
         options: Options of ``nbfn.function``.
-        relaxing: The code by which the user lets one trace serve more.
+        relaxing: The code with which the user can let one trace serve more calls.
     """
 
     namespace: dict[str, Any]
@@ -45,17 +45,17 @@ def function_of(
     surroundings: Surroundings,
     closed: Mapping[str, Any],
 ) -> FunctionType:
-    """Makes a function of statements. AutoGraph converts what they call, unless it is off.
+    """Builds a function from statements. AutoGraph converts the functions they call, unless off.
 
     Args:
         statements: The statements.
         name: The function's name.
-        parameters: The names that it takes.
-        writes: The names that it gives to `keep`.
-        begin: Is given the parameters and what stands for them in a trace.
-        keep: Is given the names and their values, and gives what the function returns.
-        surroundings: What it is made in.
-        closed: Names that only the function knows, and their values.
+        parameters: The names of its parameters.
+        writes: The names that it passes to `keep`.
+        begin: Called with the parameters and their values while tracing.
+        keep: Called with the names and their values; returns what the function returns.
+        surroundings: The environment in which it is made.
+        closed: Values of names that only the function can access.
     """
     known = {_GIVEN: begin, _KEEP: _all_of(keep), _CALL: _converted, **closed}
     given, made = (", ".join(f"{n!r}: {n}" for n in names) for names in (parameters, writes))
@@ -99,7 +99,7 @@ def _converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _all_of(keep: Keep) -> Keep:
-    """Has all that was computed run before the results: a value nobody uses may still raise."""
+    """Makes all computed operations run before the results: an unused one may still raise."""
 
     def kept(made: Mapping[str, Any]) -> dict[str, Any]:
         results = keep(made)

@@ -1,4 +1,4 @@
-"""A cell that runs in segments: graph where it is graph, Python where it is Python."""
+"""A cell that runs in segments."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _live: weakref.WeakValueDictionary[str, TracedCell] = weakref.WeakValueDictionar
 
 
 def live_cells() -> list[TracedCell]:
-    """Every cell in segments that is alive, in the order of creation."""
+    """Returns the live cells in segments, in the order of creation."""
     return sorted(_live.values(), key=lambda each: int(each.id.split("-")[1]))
 
 
 class TracedCell(GroupView):
     """A cell that runs in segments.
 
-    Called, it runs again, in the notebook's names.
+    Calling it runs the cell again, in the notebook's namespace.
 
     Attributes:
-        id: Unique in this process; ends with ``-`` and a number that grows.
-        place: Which run of which cell of the notebook it stands for; None outside a notebook.
-        changed: Grows with every run.
+        id: Unique in this process; ends with ``-`` and an increasing number.
+        place: The run of the notebook cell that it represents; None outside a notebook.
+        changed: Increases with every run.
         name: Its name.
-        known_as: What is shown in place of its name.
-        plan: What is known of its statements.
-        runs: How often it ran.
-        seconds: How long the last run took, and how long it would have taken eagerly.
+        known_as: The name to show instead of its name, if any.
+        plan: The state that is kept from run to run.
+        runs: Number of runs.
+        seconds: The time of the last run, and its estimated eager time.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class TracedCell(GroupView):
         return result
 
     def state(self) -> tuple[Any, ...]:
-        """Equal as long as the line under the cell would be the same."""
+        """Returns a value that is equal as long as the line under the cell stays the same."""
         counts = [(f.id, len(f.traces), f.recorder.retraces_made) for f in self.functions]
         return *counts, *self.lines.items()
 
     @property
     def report(self) -> Report:
-        """What of it is graph and what is Python."""
+        """The parts of it that are graph and Python."""
         return report(self.plan)
 
     @property
@@ -106,16 +106,16 @@ class TracedCell(GroupView):
 
     @property
     def lines(self) -> dict[int, str]:
-        """For each line with code, ``"graph"``, or why it is Python."""
+        """For each line with code, ``"graph"``, or the reason why it is Python."""
         return self.report.lines
 
     def observers(self) -> tuple[TracedFunction, ...]:
-        """The functions of the segments, which answer for the cell."""
+        """Returns the functions of the segments, which represent the cell."""
         return self.functions
 
     @property
     def speedup(self) -> float | None:
-        """How many times faster the segments are than eagerly; None before that is known."""
+        """How many times faster the segments are than eager runs; None if unknown."""
         known = [each.times for each in self.segments]
         pairs = [(t.python, t.graph) for t in known if t.python is not None and t.graph]
         if not pairs:

@@ -1,8 +1,8 @@
-"""What a trace promises: that every name comes out as Python gave it, and is put back so.
+"""The output contract of a trace: every name gets the value that Python would give it.
 
-A trace is accepted only if what it would leave is of the kinds that Python has just left: a tensor
-of the same dtype, a nest of the same structure, a Python constant of the same type and value, the
-same object. The recipe that is made on the way puts those values together at each later call.
+A trace is accepted only if its outputs are of the kinds that Python has just produced: a tensor of
+the same dtype, a nest of the same structure, a Python constant of the same type and value, the same
+object. The recipe that is built on the way assembles these values at each later call.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _CONSTANTS = (
 )
 _CONTAINERS = (list, tuple, dict)
 Build = Callable[[Mapping[str, Any], Mapping[str, Any], list[Any]], Any]
-"""Makes a value of what a call returned and was given, and of the values made before it."""
+"""Makes a value from a call's results and arguments, and from the values made before it."""
 
 
 RESULT_NAME = "result"
-"""The name of the cell's last value among what its function returns."""
+"""The name of the cell's last value among the function's results."""
 
 
 class NotKeptError(Exception):
-    """A name that would come out otherwise than Python gave it.
+    """A name would get another value than Python gave it.
 
     Attributes:
-        reason: How.
-        name: The name; empty if it is none.
-        line: The line that is the cause; 0 if it is not known.
+        reason: The difference.
+        name: The name; empty if it is not about a name.
+        line: The line that causes it; 0 if it is not known.
     """
 
     def __init__(self, reason: str, name: str = "", line: int = 0) -> None:
@@ -51,21 +51,21 @@ class NotKeptError(Exception):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the names that a segment writes are put together after a call of its trace.
+    """How to assemble the values of the names that a segment writes, after a call of its trace.
 
     Attributes:
-        builds: What makes the values. One that several names hold, or a nest, is made once.
-        names: The names, each with the number of its value.
+        builds: Make the values. A value that several names or nests share is made once.
+        names: The names, each with the index of its value.
     """
 
     builds: tuple[Build, ...]
     names: tuple[tuple[str, int], ...]
 
     def values(self, results: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of the names.
+        """Returns the values of the names.
 
         Args:
-            results: What the trace returned.
+            results: The results of the trace.
             arguments: The arguments of the call, by name.
         """
         values: list[Any] = []
@@ -75,15 +75,15 @@ class Recipe:
 
 
 class OutputContract:
-    """Compares what a trace would leave with what Python left, while it is traced.
+    """Compares the outputs of a trace with what Python produced, while it is traced.
 
     Args:
         left: The names that Python wrote, and their values.
-        given: The arguments, by name, as Python had them.
+        given: The arguments of Python's run, by name.
 
     Attributes:
         results: The results of the trace, by name.
-        recipe: How the names are made of them; None until they were compared.
+        recipe: How the names are assembled from them; None until they were compared.
     """
 
     def __init__(self, left: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -94,7 +94,7 @@ class OutputContract:
         self._symbols: Mapping[str, Any] = {}
         self._builds: list[Build] = []
         self._numbers: dict[int, tuple[int, Any]] = {}
-        self._alive: list[Any] = []  # an id is another object's as soon as its own is gone
+        self._alive: list[Any] = []  # keeps ids valid
         for name, value in given.items():
             self._note(value, (name,))
 
@@ -108,25 +108,25 @@ class OutputContract:
                 self._note(each, (*path, key), depth + 1)
 
     def begin(self, symbols: Mapping[str, Any]) -> None:
-        """Takes what stands for the arguments while the trace is made, by name."""
+        """Takes the symbolic arguments of the trace, by name."""
         self._symbols = symbols
 
     def keep(self, made: Mapping[str, Any]) -> dict[str, Any]:
-        """The results of the trace, by name; notes how the names are made of them.
+        """Returns the results of the trace, by name; builds the recipe.
 
         Args:
-            made: The names and the values that they have while the trace is made.
+            made: The names and their values while tracing.
 
         Raises:
-            NotKeptError: If one of them would come out otherwise.
+            NotKeptError: If one of them would get another value.
         """
         names = tuple((n, self._number(n, value, self._left[n])) for n, value in made.items())
         self.recipe = Recipe(tuple(self._builds), names)
         return self.results
 
     def _number(self, name: str, made: Any, left: Any) -> int:
-        """The number of a value among those that the recipe makes."""
-        # Two equal constants are often one object to Python, which says nothing of their names.
+        """Returns the index of a value among those that the recipe makes."""
+        # Equal constants are often one object, so identity shows no relation of their names.
         if id(left) not in self._numbers or isinstance(left, _CONSTANTS):
             build = self._build(name, made, left)
             self._numbers[id(left)] = len(self._builds), made
@@ -139,10 +139,10 @@ class OutputContract:
 
     def _build(self, name: str, made: Any, left: Any) -> Build:
         paths = self._paths.get(id(left), ())
-        for path in paths:  # also where a graph made a copy: a name keeps its object
+        for path in paths:  # also if a graph would copy it: the name keeps its object
             if _is_same(made, _found(self._symbols, path)):
                 return _of_argument(path)
-        # Python may have returned what it was given because of a value, as in `if norm < limit`.
+        # Which object Python returned may depend on a value, as in `if norm < limit`.
         if paths and made is not left:
             raise _broken(name, "as an object that was there, which a value has decided")
         if isinstance(left, tf.GradientTape):
@@ -222,7 +222,7 @@ def _found(arguments: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values of a trace are one, whatever the values of its tensors are."""
+    """Returns whether two values of a trace are identical for all values of its tensors."""
     if one is other:
         return True
     if is_tensor(one) and is_tensor(other):

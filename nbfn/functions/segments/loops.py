@@ -1,8 +1,8 @@
-"""A loop whose body is one segment, as one graph with the loop in it.
+"""Runs a loop whose body is one segment as one graph that contains the loop.
 
-The loop runs as Python first, its body as a segment. Where each turn takes little, the graph's own
-loop saves the calls: simulations, solvers, samplers. The first turn is traced outside the loop, so
-that every name has its value, and its kind, when the loop begins.
+The loop first runs as Python, its body as a segment. If an iteration takes little time, the graph's
+own loop saves the calls: simulations, solvers, samplers. The first iteration is traced outside the
+loop, so that every name has its value, and its kind, when the loop begins.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.functions.segments.numbers import stands_beside
+from nbfn.functions.segments.numbers import is_used_with_tensors
 from nbfn.functions.segments.segment import Segment, Surroundings
 from nbfn.functions.segments.text import Statement
 
@@ -32,7 +32,7 @@ class Loop(Segment):
     Args:
         statement: The statement.
         body: The segment of its body.
-        label: What the function is called.
+        label: The name of the function.
     """
 
     def __init__(self, statement: Statement, body: Segment, label: str) -> None:
@@ -52,14 +52,14 @@ class Loop(Segment):
 
     @property
     def nodes(self) -> list[ast.stmt]:
-        """The first turn, and a loop of the graph for the others."""
+        """The first iteration, and a graph loop for the others."""
         return _with_while_loop(self.statements[0].node, self._carried, self._target)
 
     def beginning(self, namespace: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The names as the loop finds them, and how often it turns; None if a graph cannot turn."""
+        """Returns the names and number of iterations at its start; None if it cannot be a graph."""
         try:
             value = eval(self._iterated, dict(namespace))
-        except Exception:  # which Python raises next
+        except Exception:  # Python raises it next
             return None
         if not self._target:
             is_tensor = isinstance(value, tf.Tensor) and value.shape.rank == 0
@@ -78,7 +78,7 @@ class Loop(Segment):
         return ChainMap({_ITEMS: value, _COUNT: tf.constant(count)}, dict(namespace))
 
     def run(self, namespace: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Runs the trace that serves the loop as it is now."""
+        """Runs the trace that serves the loop in its current state."""
         __tracebackhide__ = True
         beginning = None if self.function is None else self.beginning(namespace)
         values = None if beginning is None else super().run(beginning)
@@ -89,10 +89,10 @@ class Loop(Segment):
     def learn(
         self, before: Mapping[str, Any], after: Mapping[str, Any], surroundings: Surroundings
     ) -> None:
-        """Traces the loop for the names as they were before Python ran it."""
+        """Traces the loop for the values of the names before Python ran it."""
         known = {name: value for name, value in after.items() if isinstance(value, tf.Tensor)}
         is_read = self._over_range and self._target in self.body.reads
-        may_be_tensor = self.body.numbers.may_be(self._target, tf.int32) and stands_beside(
+        may_be_tensor = self.body.numbers.may_be(self._target, tf.int32) and is_used_with_tensors(
             self._target, self.body.nodes, {**before, **known}
         )
         if is_read and not may_be_tensor:
@@ -104,7 +104,7 @@ class Loop(Segment):
 
 
 def may_be_loop(statement: Statement) -> bool:
-    """Whether a statement is a loop that a graph could have."""
+    """Returns whether a statement is a loop that a graph could have."""
     node = statement.node
     if not isinstance(node, ast.For | ast.While) or node.orelse:
         return False
@@ -113,7 +113,9 @@ def may_be_loop(statement: Statement) -> bool:
     if not isinstance(node.target, ast.Name):
         return False
     parts = node.iter.args if isinstance(node.iter, ast.Call) else [node.iter]
-    if isinstance(node.iter, ast.Call):  # the target keeps the last number, unless it is bound anew
+    if isinstance(
+        node.iter, ast.Call
+    ):  # the target keeps the last number, unless the body assigns it
         is_bound = any(node.target.id in each.writes for each in statement.blocks[0])
         if is_bound or not _is_call_of(node.iter, "range"):
             return False
@@ -121,7 +123,7 @@ def may_be_loop(statement: Statement) -> bool:
 
 
 def _with_while_loop(node: Any, carried: Sequence[str], target: str) -> list[ast.stmt]:
-    """The statements of the function: the first turn, and a loop of the graph for the others."""
+    """Returns the function's statements: the first iteration, and a graph loop for the others."""
     names = ", ".join(carried)
     count = f"{_TURN} < {_COUNT}" if target else ast.unparse(node.test)
     item = f"{target} = {_ITEM}({_ITEMS}, {{}})" if target else "pass"
@@ -148,7 +150,7 @@ def _item(items: Any, turn: Any) -> Any:
 
 
 def _loop(test: Any, body: Any, *state: Any) -> Any:
-    """The loop; names that a turn leaves with one tensor, as the first did, share the result."""
+    """Runs the loop; names that an iteration leaves with one tensor share the result."""
     following: Sequence[Any] = ()
 
     def kept(*state: Any) -> Any:
@@ -159,11 +161,11 @@ def _loop(test: Any, body: Any, *state: Any) -> Any:
         with tf.control_dependencies(idle):
             return tuple(tf.identity(each) for each in following)
 
-    # A turn may not begin before all of the one before has been done.
+    # An iteration must not begin before the previous one has ended.
     start = (tf.constant(state[0]), *state[1:])
     results = list(tf.while_loop(test, kept, start, parallel_iterations=1))
     for i, one in enumerate(state):
-        if following[i] is one:  # from outside the loop
+        if following[i] is one:  # unchanged by the loop
             results[i] = one
         for j in range(i):
             if one is state[j] and following[i] is following[j]:

@@ -1,9 +1,9 @@
-"""Python numbers among the arguments of a segment that become tensors, because they change.
+"""Passes Python numbers among a segment's arguments as tensors if they change.
 
-So does one whose name holds a tensor at other times, as a sum does after the first turn of a loop.
+This includes names that hold a tensor at other times, such as a sum after the first iteration.
 
-A number is tried as a tensor only where it goes straight into a call of TensorFlow's or stands
-beside a tensor: Python's arithmetic, comparisons and helpers would do something else with one.
+A number becomes a tensor only if it is used directly as an argument of TensorFlow or in an
+operation with a tensor: Python's arithmetic, comparisons and helpers would behave differently.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _DTYPES = {float: (tf.float32, tf.float64), int: (tf.int32, tf.float32, tf.float
 
 
 class Numbers:
-    """Which numbers are passed as tensors, and of which dtype."""
+    """The numbers that are passed as tensors, with their dtypes."""
 
     def __init__(self) -> None:
         self._values: dict[str, list[Any]] = {}
         self._tensors: dict[str, tf.DType] = {}
         self._dtypes: dict[str, list[tf.DType]] = {}
-        """Those that a number may still have as a tensor; none if it is passed by value."""
+        """The dtypes still to be tried for a number; empty if it is passed by value."""
 
     def converted(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments, those numbers as tensors."""
+        """Returns the arguments, with these numbers as tensors."""
         if not self._dtypes:
             return tuple(arguments.values())
         return tuple(
@@ -43,12 +43,12 @@ class Numbers:
     def note(
         self, arguments: Mapping[str, Any], nodes: Collection[ast.stmt], names: Mapping[str, Any]
     ) -> None:
-        """Notes the numbers; one that has taken a second value, or a tensor, is to become a tensor.
+        """Records numbers; one that has had a second value, or was a tensor, becomes a tensor.
 
         Args:
             arguments: The arguments.
             nodes: The segment's statements.
-            names: What the names in them stand for, before and after.
+            names: Values of the names in the statements, before and after the run.
         """
         for name, value in arguments.items():
             if is_tensor(value) and value.shape.rank == 0:
@@ -60,20 +60,20 @@ class Numbers:
         for name, values in self._values.items():
             kind, dtype = type(values[0]), self._tensors.get(name)
             changes = dtype is not None or any(type(each) is kind for each in values[1:])
-            if changes and name not in self._dtypes and stands_beside(name, nodes, names):
+            if changes and name not in self._dtypes and is_used_with_tensors(name, nodes, names):
                 self._dtypes[name] = list(_DTYPES[kind]) if dtype is None else [dtype]
 
     def may_be(self, name: str, dtype: tf.DType) -> bool:
-        """Whether a number can be a tensor of this dtype, as far as is known."""
+        """Returns whether a number can be a tensor of this dtype, as far as known."""
         return name not in self._dtypes or self._dtypes[name][:1] == [dtype]
 
     def most_values(self) -> int:
-        """The largest count of different values of any number that is passed by value."""
+        """Returns the largest number of different values of one number passed by value."""
         counts = (len(v) for name, v in self._values.items() if not self._dtypes.get(name))
         return max(counts, default=0)
 
-    def give_up(self) -> bool:
-        """Tries another dtype for a number that cannot be traced so; False if there is none."""
+    def try_next_dtype(self) -> bool:
+        """Tries another dtype for a number that could not be traced; False if none is left."""
         for dtypes in self._dtypes.values():
             if dtypes:
                 dtypes.pop(0)
@@ -81,8 +81,8 @@ class Numbers:
         return False
 
 
-def stands_beside(name: str, nodes: Iterable[ast.stmt], names: Mapping[str, Any]) -> bool:
-    """Whether a name occurs only as an argument of TensorFlow's, or beside a tensor."""
+def is_used_with_tensors(name: str, nodes: Iterable[ast.stmt], names: Mapping[str, Any]) -> bool:
+    """Returns whether a name is only an argument of TensorFlow's or an operand with a tensor."""
     good: set[int] = set()
     uses: list[int] = []
     for node in (each for statement in nodes for each in ast.walk(statement)):
@@ -102,7 +102,7 @@ def stands_beside(name: str, nodes: Iterable[ast.stmt], names: Mapping[str, Any]
 
 
 def _is_tensor(node: ast.expr, names: Mapping[str, Any]) -> bool:
-    """Whether an expression is surely a tensor."""
+    """Returns whether an expression is certainly a tensor."""
     if isinstance(node, ast.Call):
         return _is_tensorflows(node.func, names)
     if isinstance(node, ast.BinOp):

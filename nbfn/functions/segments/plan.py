@@ -1,4 +1,4 @@
-"""The segments of a cell, and which of them are worth a trace."""
+"""The segments of a cell, and the decision which of them to trace."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from nbfn.functions.traces.cause import Cause
 
 
 class Plan:
-    """What is known of a cell from run to run.
+    """The state of a cell that is kept from run to run.
 
     Attributes:
         cell: The analysed text.
         name: The cell's name.
-        surroundings: What its functions are made in.
+        surroundings: The environment in which its functions are made.
         segments: The segments, by the texts of their statements.
-        beginning: The segment that has a trace, by the statement with which it begins.
-        resting: The segment that is too short for a trace, by the same.
+        beginning: The traced segment that begins with a statement.
+        resting: The segment, too short for a trace, that begins with a statement.
         stance: The stance of the cell.
-        lazily: Whether only what runs often is traced.
+        lazily: Whether only segments that run often are traced.
         checks: Whether each new trace is compared with Python.
-        source: The text that the cell was made of.
-        file: The file under which tracebacks find it now.
-        runs: How often it ran.
-        is_eager: Whether the last run was eager, because the stance asked for it.
-        saved: Seconds that graphs have saved in this run, as far as is known.
+        source: The source text of the cell.
+        file: The file name under which tracebacks find it now.
+        runs: Number of runs.
+        is_eager: Whether the last run was eager because of the stance.
+        saved: Seconds that graphs saved in this run, as far as known.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Plan:
             self._take_over(texts, segment)
 
     def _take_over(self, texts: tuple[str, ...], segment: Segment) -> None:
-        """Keeps a segment whose statements are still there, one after the other."""
+        """Keeps a segment whose statements still follow each other."""
         for block in self.cell.blocks:
             for start in range(len(block) - len(texts) + 1):
                 statements = tuple(block[start : start + len(texts)])
@@ -70,14 +70,14 @@ class Plan:
                     self.beginning[statements[0]] = self.segments[texts] = segment
 
     def begin(self) -> None:
-        """Says that the cell begins to run; now and then looks again at what was too short."""
+        """Begins a run; after 1, 2, 4, 8, ... runs, short segments are measured again."""
         self.saved = 0.0
         self.runs += 1
         if self.runs & (self.runs - 1) == 0:
             self.resting.clear()
 
     def segment(self, statements: Sequence[Statement]) -> Segment:
-        """The segment of some statements."""
+        """Returns the segment of some statements."""
         texts = tuple(each.text for each in statements)
         if texts not in self.segments:
             found = self.segments[texts] = Segment(statements, self._label(statements))
@@ -86,7 +86,7 @@ class Plan:
         return self.segments[texts]
 
     def loop(self, statement: Statement) -> Loop | None:
-        """The loop that a statement is, once its body runs as one segment."""
+        """Returns the loop that a statement is, once its body runs as one segment."""
         texts = (statement.text,)
         if texts not in self.segments and may_be_loop(statement):
             block = statement.blocks[0]
@@ -105,12 +105,12 @@ class Plan:
         return f"{self.name}:{first}" + (f"-{last}" if last != first else "")
 
     def is_all(self, statements: Sequence[Statement]) -> bool:
-        """Whether these are the whole cell, but for imports and names that are displayed."""
+        """Returns whether these are the whole cell, except imports and displayed names."""
         body = {each for each in self.cell.blocks[0] if not _is_trifle(each)}
         return bool(body) and body.issubset(statements)
 
     def is_to_be_traced(self, segment: Segment) -> bool:
-        """Whether a segment is worth a trace after what has been seen of it."""
+        """Returns whether a segment is worth a trace, by its measured times."""
         if segment.times.misses_too_often():
             return False
         if not (self.lazily or isinstance(segment, Loop)) and self.is_all(segment.statements):
@@ -120,12 +120,12 @@ class Plan:
         return segment.times.is_worth_a_trace()
 
     def is_to_stay_python(self, segment: Segment) -> bool:
-        """Whether nothing more is to be learnt of a segment that has no trace, for a while."""
+        """Returns whether an untraced segment need not be examined for a while."""
         if segment.reason is not None or segment.times.misses_too_often():
             return True
         return segment.times.is_known_to_be_short() and not self.is_all(segment.statements)
 
-    def blame(
+    def reject(
         self,
         segment: Segment,
         statements: Sequence[Statement],
@@ -134,17 +134,17 @@ class Plan:
         name: str = "",
         line: int = 0,
     ) -> None:
-        """Has the statement be Python's that wrote a name, or stands on a line; else the segment.
+        """Marks the statement that wrote a name or is on a line as Python's; else the segment.
 
         Args:
             segment: The segment whose trace was not accepted.
             statements: Its statements.
-            namespace: The names.
+            namespace: The namespace of the cell.
             reason: Why.
             name: The name; empty if it is not known.
             line: The line; 0 if it is not known.
         """
-        if isinstance(segment, Loop):  # which is not asked for its statement's reason again
+        if isinstance(segment, Loop):  # its statement's reason is not checked again
             segment.reason = reason
         for each in reversed(statements):
             if len(statements) == 1 or name in each.writes or line in each.lines:
@@ -167,6 +167,6 @@ def _is_trifle(statement: Statement) -> bool:
 
 
 def _may_be_repeated(body: Segment, block: Sequence[Statement]) -> bool:
-    """Whether a segment is a whole block that a loop of a graph could repeat."""
+    """Returns whether a segment is a whole block that a graph loop could repeat."""
     is_simple = not isinstance(body, Loop) and len(body.statements) == len(block)
     return is_simple and body.reason in (None, SLOWER) and not body.draws

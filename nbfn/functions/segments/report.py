@@ -1,4 +1,4 @@
-"""What of a cell is graph and what is Python, and why: by line, and in one sentence."""
+"""Reports which parts of a cell are graph and which are Python, by line and in one sentence."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _EVIDENT = {
 
 @dataclass(frozen=True)
 class Report:
-    """What of a cell is graph and what is Python.
+    """The parts of a cell that are graph and Python.
 
     Attributes:
         segments: The segments that run as graphs, in the order of the text.
-        lines: For each line with code, ``"graph"``, or why it is Python.
-        in_graphs: How many statements run in graphs.
-        statements: How many there are.
+        lines: For each line with code, ``"graph"``, or the reason why it is Python.
+        in_graphs: Number of statements that run in graphs.
+        statements: Number of statements.
     """
 
     segments: tuple[Segment, ...]
@@ -45,10 +45,10 @@ class Report:
         return f"{self.in_graphs} of {self.statements} statements in {graphs} ({lines} {places})"
 
     def python_lines(self) -> list[str]:
-        """What is Python, with the reason, unless it is evident; neighbours share a reason."""
-        told = [(n, why) for n, why in sorted(self.lines.items()) if why not in (GRAPH, *_EVIDENT)]
+        """Returns the lines that are Python with non-obvious reasons; neighbours share one."""
+        shown = [(n, why) for n, why in sorted(self.lines.items()) if why not in (GRAPH, *_EVIDENT)]
         found = []
-        for reason, group in itertools.groupby(told, key=lambda each: each[1]):
+        for reason, group in itertools.groupby(shown, key=lambda each: each[1]):
             lines = [str(number) for number, _ in group]
             one = len(lines) == 1
             found.append(
@@ -58,7 +58,7 @@ class Report:
 
 
 def report(plan: Plan) -> Report:
-    """Reports on a cell as it stands."""
+    """Reports on the current state of a cell."""
     segments: list[Segment] = []
     inside: set[Statement] = set()
     statements = plan.cell.statements()
@@ -75,10 +75,10 @@ def report(plan: Plan) -> Report:
                 each = each.following if each is not None else None
     lines: dict[int, str] = {}
     for statement in statements:
-        said = GRAPH if statement in inside else _reason(statement, plan)
+        reason = GRAPH if statement in inside else _reason(statement, plan)
         for line in statement.head:
-            if lines.get(line, GRAPH) == GRAPH:  # of several on a line, Python's is told
-                lines[line] = said
+            if lines.get(line, GRAPH) == GRAPH:  # of several on a line, Python's reason is shown
+                lines[line] = reason
     return Report(tuple(segments), lines, len(inside), len(statements))
 
 

@@ -21,13 +21,13 @@ _ABSENT = object()
 
 
 class CellRun:
-    """What the code of a cell asks before each statement.
+    """Decides how each statement of a cell runs; the compiled cell calls it.
 
-    A block is in one of three states. *Decided*: the statement is of a segment that has just run as
-    a graph (`_BlockRun.is_python` is False), or of one that Python is to run; nothing is looked at.
-    *Learning*: Python runs statements that may become a segment (`_BlockRun.candidate`); each next
-    one goes on with the candidate or ends it, and the end makes the trace. Otherwise the next
-    statement may begin a segment that has a trace, or a candidate.
+    A block is in one of three states. *Decided*: the statement belongs to a segment that has just
+    run as a graph (`_BlockRun.is_python` is False), or to one that Python runs; nothing is
+    examined. *Learning*: Python runs statements that may become a segment (`_BlockRun.candidate`);
+    each next statement extends the candidate or ends it, and the end makes the trace. Otherwise the
+    next statement may begin a traced segment or a candidate.
 
     Attributes:
         result: The value of the cell's last expression.
@@ -38,14 +38,14 @@ class CellRun:
         self._plan = plan
         self._namespace = plan.surroundings.namespace
         self._blocks = [_BlockRun(each) for each in plan.cell.blocks]
-        self._inside: _BlockRun | None = None  # the block of the tape's `with` that is learnt
+        self._inside: _BlockRun | None = None  # the block with the `with` of the candidate's tape
         self._failed: tuple[Segment, str] | None = None
         is_asked = stance_of("", plan.stance) in ("eager", "check_numerics")
         self._is_eager = is_asked or tf.config.functions_run_eagerly()
         plan.is_eager = self._is_eager
 
-    def may(self, number: int, index: int) -> bool:
-        """Whether a statement is to be executed as it stands; runs its segment if it begins one."""
+    def runs_as_python(self, number: int, index: int) -> bool:
+        """Returns whether Python executes a statement; runs its segment if it begins one."""
         __tracebackhide__ = True
         block = self._blocks[number]
         if index == 0:
@@ -55,29 +55,29 @@ class CellRun:
         return block.is_python
 
     def end(self, number: int) -> None:
-        """A block has come to its end."""
+        """Ends a block."""
         __tracebackhide__ = True
         self._finish(self._blocks[number])
 
     def close(self) -> Any:
         """Ends the run; returns the value of the cell's last expression.
 
-        TensorFlow keeps the code of whatever called an operation for as long as its graph lives,
-        and this is a constant of the cell's code.
+        The run is a constant of the cell's code, and TensorFlow keeps the code of the callers of
+        each operation as long as its graph lives. So the run drops its attributes.
         """
         result = self.result
         self.__dict__.clear()
         return result
 
     def _decide(self, block: _BlockRun, index: int) -> None:
-        """Decides how a statement runs, and those after it that are of its segment."""
+        """Decides how a statement runs, and the following ones of its segment."""
         __tracebackhide__ = True
         statement = block.statements[index]
         block.decided, block.is_python = index + 1, True
         if block.candidate is not None or self._inside is not None:
-            if self._is_learnt(block, statement):
+            if self._extends_any(block, statement):
                 return
-        elif statement.is_left_alone:  # most of a loop's are, and are asked in each round
+        elif statement.is_always_python:  # as most in a loop, on each iteration
             return
         segment = self._plan.beginning.get(statement)
         resting = self._plan.resting.get(statement)
@@ -88,15 +88,15 @@ class CellRun:
         else:
             self._begin(block, statement)
 
-    # Traces that are there ----------------------------------------------------------------
+    # Existing traces ----------------------------------------------------------------------
 
     def _serves(self, segment: Segment) -> bool:
-        """Runs a segment as a graph and puts the names that it leaves; False if Python is to."""
+        """Runs a segment as a graph and assigns its names; False if Python must run it."""
         __tracebackhide__ = True
         started = times.clock()
         if not self._may_serve(segment):
             return False
-        segment.times.in_vain += 1
+        segment.times.failed_lookups += 1
         if not segment.times.may_find_a_trace():
             return False
         try:
@@ -117,7 +117,7 @@ class CellRun:
         return True
 
     def _may_serve(self, segment: Segment) -> bool:
-        """Whether a segment is to be a graph, here and now."""
+        """Returns whether a segment should run as a graph now."""
         is_seen = len(segment.statements) > 1 and self._is_recording()
         if segment.reason is not None or is_seen or not _is_plain():
             return False
@@ -129,10 +129,10 @@ class CellRun:
             segment.reason = SLOWER
         return is_all
 
-    # Lessons ------------------------------------------------------------------------------
+    # Candidates ---------------------------------------------------------------------------
 
     def _begin(self, block: _BlockRun, statement: Statement) -> None:
-        """Begins to learn from what Python does next, if a segment may begin here."""
+        """Begins a candidate if a segment may begin here."""
         if not _is_plain():
             statement.becomes_python("is in a graph of its own, or under a strategy", None)
         elif self._plan.lazily and not statement.has_run:
@@ -146,10 +146,10 @@ class CellRun:
                 self._take(block, candidate, statement)
                 candidate.started = times.clock()
             elif statement.blocks:
-                block.candidate = self._lesson_of_loop(statement)
+                block.candidate = self._candidate_of_loop(statement)
 
-    def _lesson_of_loop(self, statement: Statement) -> _Candidate | None:
-        """Begins to learn a loop that a graph could have, as it begins now."""
+    def _candidate_of_loop(self, statement: Statement) -> _Candidate | None:
+        """Begins a candidate for a loop that a graph could have."""
         loop = None if self._is_recording() else self._plan.loop(statement)
         beginning = None if loop is None else loop.beginning(self._namespace)
         if loop is None or beginning is None:
@@ -161,20 +161,20 @@ class CellRun:
         candidate.started = times.clock()
         return candidate
 
-    def _is_learnt(self, block: _BlockRun, statement: Statement) -> bool:
-        """Whether a statement belongs to what is being learnt, here or around the block."""
+    def _extends_any(self, block: _BlockRun, statement: Statement) -> bool:
+        """Returns whether a statement extends a candidate of this block or around it."""
         if self._inside is block:
             self._inside = None
-        if block.candidate is not None and self._goes_on(block, block.candidate, statement):
+        if block.candidate is not None and self._extends(block, block.candidate, statement):
             return True
         self._finish(block)
         if self._inside is None or self._inside.candidate is None:
             return False
-        self._look_inside(self._inside.candidate, statement)
+        self._judge_inside(self._inside.candidate, statement)
         return True
 
-    def _goes_on(self, block: _BlockRun, candidate: _Candidate, statement: Statement) -> bool:
-        """Whether a statement belongs to what is being learnt."""
+    def _extends(self, block: _BlockRun, candidate: _Candidate, statement: Statement) -> bool:
+        """Extends the candidate with a statement if possible; returns whether it did."""
         if candidate.is_complete or statement is not candidate.statements[-1].following:
             return False
         paused = times.clock()
@@ -190,30 +190,30 @@ class CellRun:
         if statement.tape is not None:
             self._inside = block
 
-    def _look_inside(self, candidate: _Candidate, statement: Statement) -> None:
-        """Judges a statement in the ``with`` of a tape that is being learnt from outside."""
+    def _judge_inside(self, candidate: _Candidate, statement: Statement) -> None:
+        """Judges a statement inside the ``with`` of a tape that belongs to a candidate."""
         verdict = statement.verdict(self._namespace, candidate.tapes)
         if verdict.reason is not None:
-            candidate.spoilt = candidate.spoilt or verdict.reason
+            candidate.rejection = candidate.rejection or verdict.reason
         elif verdict.reads & candidate.writes:
-            candidate.spoilt = "calls a function that reads a name written here"
+            candidate.rejection = "calls a function that reads a name written here"
 
     def _finish(self, block: _BlockRun) -> None:
-        """Traces what a block has learnt, if that is worth it."""
+        """Ends the candidate of a block; traces it if that is worth it."""
         candidate, block.candidate = block.candidate, None
         if candidate is None:
             return
         seconds = times.clock() - candidate.started
         if self._inside is block:
             self._inside = None
-        if candidate.spoilt is not None:
-            candidate.statements[-1].stays_python(candidate.spoilt)
-        if candidate.spoilt is not None or candidate.has_open_tapes():
+        if candidate.rejection is not None:
+            candidate.statements[-1].stays_python(candidate.rejection)
+        if candidate.rejection is not None or candidate.has_open_tapes():
             return
         first, plan = candidate.statements[0], self._plan
         segment = candidate.loop or plan.segment(candidate.statements)
         segment.times.ran_as_python(seconds)
-        if self._failed is not None and self._failed[0] is segment:  # and Python did not
+        if self._failed is not None and self._failed[0] is segment:  # Python did not fail
             segment.reason = self._failed[1]
         if candidate.is_recording and not self._may_run_under_tape(segment):
             if segment.reason is not None or segment.times.is_known_to_be_short(under_tape=True):
@@ -236,12 +236,12 @@ class CellRun:
         except NbfnError:
             raise
         except NotKeptError as broken:
-            plan.blame(
+            plan.reject(
                 segment, statements, self._namespace, broken.reason, broken.name, broken.line
             )
         except Exception as error:
             line = _line_of(error, segment)
-            plan.blame(segment, statements, self._namespace, of_error(error), line=line)
+            plan.reject(segment, statements, self._namespace, of_error(error), line=line)
         else:
             segment.times.traced(times.clock() - started)
             if segment.reason is None:
@@ -250,7 +250,7 @@ class CellRun:
                 print(segment.check(candidate.before))  # noqa: T201
 
     def _may_run_under_tape(self, segment: Segment) -> bool:
-        """Whether a tape of Python's, which sees a graph as one operation, misses nothing."""
+        """Returns whether a graph is safe under a tape, which sees it as one operation."""
         if len(segment.writes) > 1:
             segment.reason = "writes several tensors under a tape"
         elif "jacobian" in self._plan.source:
@@ -262,13 +262,13 @@ class CellRun:
 
 
 class _BlockRun:
-    """A block while it runs.
+    """The state of a block while it runs.
 
     Attributes:
         statements: Its statements.
-        decided: The statement after those of which it is decided how they run.
-        is_python: Whether these run as Python.
-        candidate: What is being learnt.
+        decided: Index of the first undecided statement.
+        is_python: Whether the decided statements run as Python.
+        candidate: The current candidate.
     """
 
     __slots__ = ("candidate", "decided", "is_python", "statements")
@@ -284,17 +284,17 @@ class _BlockRun:
 
 
 class _Candidate:
-    """Statements that Python runs, and that may become a segment.
+    """Statements that Python runs and that may become a segment.
 
     Attributes:
-        statements: Those so far.
-        before: The values of the names that they read, from before they were written.
+        statements: The statements so far.
+        before: The values of the names that they read, before they are written.
         writes: The names that they write.
         tapes: The tapes that they open.
-        started: When they began, less the time that nbfn itself took.
-        spoilt: Why there is no segment after all; None if nothing is against it.
-        is_recording: Whether a tape of Python's sees them.
-        loop: The loop that they are, if they are one.
+        started: Start time, excluding time that nbfn itself took.
+        rejection: Why it cannot be a segment; None if it can.
+        is_recording: Whether an eager tape records them.
+        loop: The loop that they are, if any.
     """
 
     def __init__(self, *, is_recording: bool) -> None:
@@ -303,14 +303,14 @@ class _Candidate:
         self.writes: set[str] = set()
         self.tapes: frozenset[str] = frozenset()
         self.started = 0.0
-        self.spoilt: str | None = None
+        self.rejection: str | None = None
         self.is_recording = is_recording
         self.loop: Loop | None = None
 
     @property
     def is_complete(self) -> bool:
-        """Whether no other statement may follow."""
-        return self.is_recording or self.loop is not None or self.spoilt is not None
+        """Whether no further statement may be added."""
+        return self.is_recording or self.loop is not None or self.rejection is not None
 
     def add(self, statement: Statement, namespace: Mapping[str, Any]) -> None:
         """Adds a statement that Python runs next."""
@@ -323,7 +323,7 @@ class _Candidate:
             self.tapes |= {statement.tape}
 
     def has_open_tapes(self) -> bool:
-        """Whether gradients of one of its tapes are taken further down, which is said of it."""
+        """Returns whether one of its tapes is used later, and marks its ``with`` as Python's."""
         found = False
         for i, each in enumerate(self.statements):
             if each.tape and not any(each.tape in s.reads for s in self.statements[i + 1 :]):
@@ -333,12 +333,12 @@ class _Candidate:
 
 
 def _is_plain() -> bool:
-    """Whether operations run at once, here: in no graph, and under no strategy."""
+    """Returns whether operations run eagerly and under no strategy."""
     return tf.executing_eagerly() and not tf.distribute.has_strategy()
 
 
 def _line_of(error: BaseException, segment: Segment) -> int:
-    """The line of the segment that an error came from; 0 if that is not known."""
+    """Returns the line of the segment that raised an error; 0 if it is not known."""
     code = None if segment.function is None else segment.function.python_function.__code__
     traceback, line = error.__traceback__, 0
     while traceback is not None:

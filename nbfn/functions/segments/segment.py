@@ -1,4 +1,4 @@
-"""A segment: statements that run as one traced function, and what is known of their runs."""
+"""A segment: statements that run as one traced function."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _IDLE = frozenset({"Placeholder", "Const", "Identity", "NoOp", "ReadVariableOp"}
 
 
 class Segment:
-    """Statements of one block that follow each other and run as one function.
+    """Consecutive statements of one block that run as one function.
 
     Attributes:
         statements: The statements.
-        label: What the function is called.
+        label: The name of the function.
         function: The function; None before the segment is traced.
-        times: How long it took, as Python and as a graph.
-        first_cause: Why its first trace is made.
+        times: Its times as Python and as a graph.
+        first_cause: The cause of its first trace.
         draws: Whether functions that it calls draw random numbers.
-        reason: Why it is Python as a whole; None if it is not.
-        closed: Names that only its function knows.
-        numbers: Which numbers its function takes as tensors.
+        reason: Why all of it is Python; None if it is not.
+        closed: Values of names that only its function can access.
+        numbers: The numbers that its function takes as tensors.
     """
 
     def __init__(self, statements: Sequence[Statement], label: str) -> None:
@@ -73,7 +73,7 @@ class Segment:
 
     @property
     def nodes(self) -> list[ast.stmt]:
-        """What its function does."""
+        """The statements of its function."""
         return [each.node for each in self.statements]
 
     @property
@@ -84,17 +84,17 @@ class Segment:
     # Runs ---------------------------------------------------------------------------------
 
     def run(self, namespace: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Runs the trace that serves the names as they are now.
+        """Runs the trace that serves the current values of the names.
 
         Args:
-            namespace: The names.
+            namespace: The namespace of the cell.
 
         Returns:
-            The names that it leaves, and their values; None if there is no trace for them.
+            The names that it writes, with their values; None if no trace serves.
 
         Raises:
-            NotKeptError: If the graph failed, and had written nothing.
-            Exception: What the graph raised.
+            NotKeptError: If the graph failed without having written anything.
+            Exception: The error of a graph that writes.
         """
         __tracebackhide__ = True
         traced = self.function
@@ -125,7 +125,7 @@ class Segment:
     def _trace_for(
         self, traced: TracedFunction, arguments: Mapping[str, Any], given: Sequence[Any]
     ) -> Trace | None:
-        if _arrays(arguments) != self._arrays:  # a tensor's trace would serve an array as well
+        if _arrays(arguments) != self._arrays:  # TensorFlow keys arrays like tensors
             return None
         trace = traced.serving(given)
         if trace is None and traced.traces and traced.recorder.refuses_retraces():
@@ -140,15 +140,15 @@ class Segment:
         after: Mapping[str, Any],
         surroundings: Surroundings,
     ) -> None:
-        """Traces the segment for the names as they were before Python ran it.
+        """Traces the segment for the values of the names before Python ran it.
 
         Args:
-            before: The values of the names that it reads, from before the run.
-            after: Those of the names that it writes, from after it.
-            surroundings: What its function is made in.
+            before: Values of the names that it reads, before the run.
+            after: Values of the names that it writes, after the run.
+            surroundings: The environment in which its function is made.
 
         Raises:
-            NotKeptError: If the trace would not leave what Python left.
+            NotKeptError: If the trace would give a name another value than Python did.
             Exception: Whatever tracing raises.
         """
         arguments = {n: before[n] for n in self.reads if n in before and is_argument(before[n])}
@@ -171,7 +171,7 @@ class Segment:
             for trace in traced.traces:
                 if trace not in self._recipes:
                     traced.evict(trace)
-            traced.let_go(has_traced=True)
+            traced.evict_unusable(has_traced=True)
 
     def _trace(
         self, traced: TracedFunction, arguments: Mapping[str, Any], after: Mapping[str, Any]
@@ -182,19 +182,19 @@ class Segment:
             contract = self._contract = OutputContract(after, arguments)
             given = self.numbers.converted(arguments)
             known = traced.serving(given)
-            if known is not None and known not in self._recipes:  # called or relaxed by its name
+            if known is not None and known not in self._recipes:  # made by a direct call or relax()
                 given = known.concrete_function.structured_input_signature[0]
                 traced.evict(known)
             try:
                 with _quietly() as printed:
-                    trace = traced.trace_served(given, self._of_numbers(traced, given))
+                    trace = traced.trace_eager_call(given, self._of_numbers(traced, given))
                 is_made = True
             except NbfnError:
                 raise
             except Exception:
-                if not self.numbers.give_up():
+                if not self.numbers.try_next_dtype():
                     raise
-        if trace is None or contract.recipe is None:  # it stays eager, or it was there already
+        if trace is None or contract.recipe is None:  # it stays eager, or the trace exists
             return
         graph = trace.graph
         if printed.getvalue():
@@ -213,7 +213,7 @@ class Segment:
         self._recipes[trace] = contract.recipe
 
     def _of_numbers(self, traced: TracedFunction, given: Sequence[Any]) -> Cause | None:
-        """The cause, if a Python number of all traces so far is a tensor in this one."""
+        """Returns a cause if a Python number of all earlier traces is now a tensor."""
         known = [trace.key.leaves for trace in traced.traces]
         names = [
             f"`{name}`"
@@ -227,7 +227,7 @@ class Segment:
         return Cause("first_trace", f"{join(names)} {change}, and this trace {takes} as a tensor")
 
     def check(self, before: Mapping[str, Any]) -> Check:
-        """Compares an eager run with a traced one, for the names as they were before it."""
+        """Compares an eager with a traced run for the values of the names before the run."""
         assert self.function is not None
         arguments = {name: before[name] for name in self._parameters}
         return self.function.check(*self.numbers.converted(arguments))
@@ -242,7 +242,7 @@ class Segment:
 
         def keep(made: Mapping[str, Any]) -> dict[str, Any]:
             segment = own()
-            if segment is None or segment._contract is None:  # called by its name
+            if segment is None or segment._contract is None:  # a direct call
                 return {
                     RESULT_NAME if n == RESULT else n: v for n, v in made.items() if is_tensor(v)
                 }
@@ -255,14 +255,14 @@ class Segment:
         options = {k: v for k, v in surroundings.options.items() if k != "autograph"}
         traced: TracedFunction = function(step, autograph=False, **options)
         traced.recorder.name, traced.recorder.warns = self.label, False
-        traced.known_as, traced.remarked = None, True
+        traced.known_as, traced.checked_effects = None, True
         traced.recorder.first_cause = self.first_cause
         traced.recorder.relaxing = surroundings.relaxing
         return traced
 
 
 def of_error(error: BaseException, what: str = "cannot be traced") -> str:
-    """What an error says of a segment."""
+    """Describes an error as the reason for a segment to be Python."""
     text = " ".join(str(error).split())
     if type(error).__name__ == "OperatorNotAllowedInGraphError":
         return "needs the value of a tensor" if "bool" in text else "iterates over a tensor"
@@ -270,7 +270,7 @@ def of_error(error: BaseException, what: str = "cannot be traced") -> str:
 
 
 def is_argument(value: Any, depth: int = 4) -> bool:
-    """Whether a value is a tensor, an array, a plain value, or a nest of those and no variable."""
+    """Returns whether a value is a tensor, array or plain value, or a nest of these."""
     if isinstance(value, _LITERALS) or type(value) is np.ndarray:
         return True
     if is_tensor(value):
@@ -283,7 +283,7 @@ def is_argument(value: Any, depth: int = 4) -> bool:
 
 
 def _arrays(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the arguments that are arrays of NumPy's, or hold some."""
+    """Returns the names of the arguments that are or contain NumPy arrays."""
     return tuple(name for name, value in arguments.items() if _is_array(value))
 
 
@@ -295,9 +295,9 @@ def _is_array(value: Any) -> bool:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[io.StringIO]:
-    """What tracing prints and warns of is not shown: Python has run, and has said it.
+    """Suppresses what this thread prints and warns of: Python has run and shown it already.
 
-    Other threads print, warn and log meanwhile, as ever.
+    Output of other threads passes.
     """
     thread, printed = threading.get_ident(), io.StringIO()
     stdout, show = sys.stdout, warnings.showwarning
@@ -320,7 +320,7 @@ def _quietly() -> Iterator[io.StringIO]:
 
 
 class _Divided:
-    """A stream of which one thread's part goes elsewhere."""
+    """A stream that diverts the output of one thread."""
 
     def __init__(self, stream: Any, own: io.StringIO, is_other: Callable[[], bool]) -> None:
         self._stream, self._own, self._is_other = stream, own, is_other

@@ -1,11 +1,11 @@
-"""The text of a cell as blocks of statements, and as Python that asks before each statement.
+"""Splits a cell into blocks of statements, and compiles it with a question before each statement.
 
-A cell stays Python. Its code is compiled once, with a question in front of every statement::
+A cell stays Python. Its code is compiled once, with a condition on every statement::
 
-    if run.may(block, number): loss = loss_of(model(x), y)
+    if run.runs_as_python(block, number): loss = loss_of(model(x), y)
 
-which is true where the statement is to be executed as it stands, and false where a segment that
-holds it has just run as a graph. So loops, branches, errors and tracebacks are Python's own.
+It is true if Python is to execute the statement, and false if a segment with it has just run as a
+graph. So loops, branches, errors and tracebacks are Python's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from nbfn.functions.effects.statement import Verdict, judged
 
 RESULT = "nbfn·result"
-"""Stands for the value of the cell's last expression, among the names that a segment writes."""
+"""The name of the cell's last value among the names that a segment writes."""
 
 _RUN = "nbfn·run"
 _BODIES = ("body", "orelse", "finalbody")
@@ -46,24 +46,24 @@ PLAIN = {
     ast.Pass: "does nothing",
     ast.Match: "a decision",
 }
-"""Why a statement of these kinds is Python's, whatever its names stand for."""
+"""Why statements of these types are always Python's."""
 
 
 @dataclass(eq=False)
 class Statement:
-    """A statement of a cell, and how it was judged.
+    """A statement of a cell, and its current verdict.
 
     Attributes:
         node: The statement.
-        fixed: Why it is Python's whatever the names stand for; None if that depends on them.
-        tape: The name of the tape that it opens, if it is a ``with`` that may lie in a segment.
+        fixed: Why it is always Python's; None if that depends on the values of its names.
+        tape: The name of the tape that it opens, if it is a ``with`` that may be in a segment.
         blocks: The blocks in it.
         following: The one after it in its block.
-        has_run: Whether it has run as Python, in a cell in which that is asked.
-        text: Its text, the same for the same code on other lines.
+        has_run: Whether it has run as Python; only recorded in lazily traced cells.
+        text: Its source text, equal for the same code on other lines.
         reads: Names that it reads before it writes them.
         writes: Names that it writes.
-        reason: Why it was Python's when it last ran; None if it was not.
+        reason: Why it was Python's in its last run; None if it was not.
     """
 
     node: ast.stmt
@@ -86,19 +86,19 @@ class Statement:
 
     @property
     def head(self) -> range:
-        """Its lines without those of the blocks in it."""
+        """Its lines without those of its blocks."""
         if not self.blocks:
             return self.lines
         first = self.blocks[0][0].node.lineno
         return range(self.node.lineno, max(first, self.node.lineno + 1))
 
     @property
-    def is_left_alone(self) -> bool:
-        """Whether it is Python whatever there is, and nothing is to be learnt of it."""
+    def is_always_python(self) -> bool:
+        """Whether it is always Python's and cannot become a graph loop."""
         return self.fixed is not None and not isinstance(self.node, ast.For)
 
     def verdict(self, namespace: Mapping[str, Any], tapes: frozenset[str]) -> Verdict:
-        """Whether it may be in a segment now; judged anew when its names stand for other kinds."""
+        """Judges whether it may be in a segment now; cached for the types of its names."""
         if self.fixed is not None:
             return Verdict(self.fixed)
         kinds = self._kinds_now(namespace)
@@ -106,21 +106,21 @@ class Statement:
             return Verdict(self.reason)
         try:
             found = judged(self.node, namespace, tapes)
-        except Exception as error:  # objects of the user's may do anything
+        except Exception as error:  # inspecting user objects may raise anything
             found = Verdict(f"cannot be looked into: {type(error).__name__}")
         self._kinds, self.reason = kinds, found.reason
         return found
 
     def becomes_python(self, reason: str, namespace: Mapping[str, Any] | None) -> None:
-        """Says that it is Python's.
+        """Marks it as Python's.
 
-        With a namespace that lasts until the type of a name changes; with None for this run only.
+        With a namespace this lasts until the type of a name changes; with None for this run only.
         """
         self._kinds = None if namespace is None else self._kinds_now(namespace)
         self.reason = reason
 
     def stays_python(self, reason: str) -> None:
-        """Says that it is Python's for good, because of a statement in its body."""
+        """Marks it as Python's permanently, because of a statement in its body."""
         self.fixed = self.reason = reason
 
     def _kinds_now(self, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -133,8 +133,8 @@ class AnalysedCell:
     """A cell's text, analysed.
 
     Attributes:
-        blocks: Every block, by number; the cell's body is the first.
-        code: The cell, asking before each statement.
+        blocks: All blocks, by number; the cell's body is the first.
+        code: The compiled cell, with a question before each statement.
         accumulates: Whether forward accumulators may be open in it.
     """
 
@@ -143,16 +143,16 @@ class AnalysedCell:
     accumulates: bool
 
     def statements(self) -> list[Statement]:
-        """Every statement, in the order of the text."""
+        """Returns all statements, in the order of the text."""
         every = (statement for block in self.blocks for statement in block)
         return sorted(every, key=lambda each: (each.node.lineno, each.node.col_offset))
 
     def bound_to(self, run: Any, file: str = "") -> CodeType:
-        """The code, with the run that its questions go to.
+        """Returns the code, bound to the run that answers its questions.
 
         Args:
-            run: Has `may` and `end`, and takes `result`.
-            file: The file under which tracebacks find it; empty for that of the first run.
+            run: Has `runs_as_python` and `end`, and accepts `result`.
+            file: The file name for tracebacks; empty for that of the first run.
         """
         return _bound(self.code, run, file or self.code.co_filename)
 
@@ -180,7 +180,7 @@ def analysed(body: Sequence[ast.stmt], compiled: Callable[[ast.Module], CodeType
         target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
         body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     reader = _Reader(body)
-    code = compiled(ast.Module(reader.asking(body), type_ignores=[]))
+    code = compiled(ast.Module(reader.instrumented(body), type_ignores=[]))
     accumulates = any("ForwardAccumulator" in each.text for each in reader.blocks[0])
     return AnalysedCell(reader.blocks, code, accumulates)
 
@@ -189,19 +189,19 @@ class _Reader:
     """Reads the blocks of a cell.
 
     Attributes:
-        blocks: Those that were read.
+        blocks: The blocks read so far.
     """
 
     def __init__(self, cell: Sequence[ast.stmt]) -> None:
         self.blocks: list[list[Statement]] = []
         self._cell = cell
 
-    def asking(self, body: Sequence[ast.stmt], *, guarded: bool = False) -> list[ast.stmt]:
-        """Reads a block; returns its statements, each with the question in front of it.
+    def instrumented(self, body: Sequence[ast.stmt], *, guarded: bool = False) -> list[ast.stmt]:
+        """Reads a block; returns its statements with a question before each.
 
         Args:
             body: The statements.
-            guarded: Whether the cell catches what is raised directly in them.
+            guarded: Whether the cell catches errors raised directly in them.
         """
         block: list[Statement] = []
         number = len(self.blocks)
@@ -215,14 +215,14 @@ class _Reader:
             block.append(statement)
             executed = self._executed(statement)
             if not (isinstance(node, ast.Global) or _is_future(node)):
-                question = _call("may", node, number, index)
+                question = _call("runs_as_python", node, number, index)
                 executed = ast.copy_location(ast.If(question, [executed], []), node)
             asked.append(executed)
         asked.append(ast.copy_location(ast.Expr(_call("end", body[-1], number)), body[-1]))
         return asked
 
     def _executed(self, statement: Statement) -> ast.stmt:
-        """A statement whose own blocks are read and ask, and that gives the run its result."""
+        """Returns a statement with its blocks instrumented and its result passed to the run."""
         node: Any = copy.copy(statement.node)
         if RESULT in statement.writes:
             node.targets = [_attribute("result", node, ast.Store())]
@@ -236,7 +236,7 @@ class _Reader:
                 if getattr(part, name, None):
                     is_caught = part is node and name == "body" and getattr(node, "handlers", None)
                     number = len(self.blocks)
-                    inner = self.asking(getattr(part, name), guarded=bool(is_caught))
+                    inner = self.instrumented(getattr(part, name), guarded=bool(is_caught))
                     setattr(part, name, inner)
                     statement.blocks.append(self.blocks[number])
         executed: ast.stmt = node
@@ -263,7 +263,7 @@ def _call(name: str, at: ast.stmt, *numbers: int) -> ast.expr:
 
 
 def same_scope(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Statements and expressions outside functions and classes."""
+    """Yields statements and expressions outside nested functions and classes."""
     for node in nodes:
         yield node
         if not isinstance(node, _SCOPES):
@@ -275,12 +275,12 @@ def _is_future(node: ast.stmt) -> bool:
 
 
 def _closed_tape(further: Sequence[ast.stmt], cell: Sequence[ast.stmt]) -> str | None:
-    """The name of the tape that a ``with`` opens, if a graph could have all of it.
+    """Returns the name of the tape that a ``with`` opens, if a graph could contain all its uses.
 
-    It is not persistent, and used only further down in its block, and once for gradients.
+    The tape is not persistent, and is only used later in the same block, once for gradients.
 
     Args:
-        further: The statement, and those after it in its block.
+        further: The statement, and the following ones of its block.
         cell: The cell's statements.
     """
     match further[0]:
@@ -304,11 +304,11 @@ def _closed_tape(further: Sequence[ast.stmt], cell: Sequence[ast.stmt]) -> str |
 
 
 def names_of(body: Sequence[ast.stmt]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names that statements read before they write them, and those that they write."""
+    """Returns the names that statements read before writing them, and those that they write."""
     reads: dict[str, None] = {}
     writes: dict[str, None] = {}
     kept = [each for each in body if not _is_future(each)]
-    if kept:  # in a loop, where `break` may stand
+    if kept:  # in a loop, where `break` is valid
         always = ast.copy_location(ast.Constant(value=True), kept[0])
         loop = ast.copy_location(ast.While(always, kept, []), kept[0])
         code = compile(ast.Module([loop], []), "<names>", "exec", dont_inherit=True)
@@ -319,13 +319,13 @@ def names_of(body: Sequence[ast.stmt]) -> tuple[tuple[str, ...], tuple[str, ...]
 def _names(
     code: CodeType, reads: dict[str, None], writes: dict[str, None], own: dict[str, None]
 ) -> None:
-    """Adds the names of compiled code, whose instructions come in the order of evaluation.
+    """Adds the names of compiled code, whose instructions are in the order of evaluation.
 
     Args:
         code: The code.
         reads: The names that were read.
         writes: The names that were written.
-        own: The same, if the code is the statements' own; else those that it finds written.
+        own: Names written so far: `writes` for the statements' own code, else a copy.
     """
     for each in dis.get_instructions(code):
         name = each.argval

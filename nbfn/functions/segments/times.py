@@ -1,7 +1,7 @@
-"""How long a segment takes as Python and as a graph, and which of them it is to be.
+"""Measures a segment as Python and as a graph, and decides which of them runs.
 
-Medians of a few runs say whether a trace repays itself. A graph is found slower by the least of its
-runs against the least of Python's: what else the machine does only ever adds to a time.
+Medians of a few runs decide whether a trace pays off. A graph counts as slower if its fastest run
+is slower than Python's fastest: other load on the machine only adds time.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections import deque
 from statistics import median
 
 clock = time.perf_counter
-"""Tells the time in seconds."""
+"""Returns the time in seconds."""
 
 CALL = 0.25e-3
-"""Seconds that a call of a trace takes at least, with what surrounds it."""
+"""Minimum time in seconds of a call of a trace, with its overhead."""
 
 COLD = 40e-3
-"""Seconds from which a first run, which also loads kernels, is long enough by itself."""
+"""Minimum time in seconds of a first run, which also loads kernels, that justifies a trace."""
 
 _RUNS_FOR_A_TRACE = 10
 """Tracing takes about eight times as long as running eagerly (the median of 35 segments)."""
@@ -26,23 +26,23 @@ _SECONDS_FOR_A_TRACE = 1.0
 _SAMPLES = 5
 _HITS_BEFORE_A_SAMPLE = 4
 _MAX_MISSES = 3
-_LOOKS_IN_VAIN = 8
+_MAX_FAILED_LOOKUPS = 8
 _TRACES_ON_TRIAL = 2
 _SAMPLES_TO_SETTLE = 3
 
 
 class Times:
-    """The times of one segment.
+    """The measured times of one segment.
 
     Attributes:
         runs: Runs as Python so far.
         hits: Runs as a graph so far.
-        misses: Misses in a row, without a hit between.
-        in_vain: Look-ups in a row that have found no trace, and made none.
+        misses: Number of misses since the last hit.
+        failed_lookups: Number of look-ups since a trace was last found or made.
     """
 
     def __init__(self) -> None:
-        self.runs = self.hits = self.misses = self.in_vain = 0
+        self.runs = self.hits = self.misses = self.failed_lookups = 0
         self._python: deque[float] = deque(maxlen=_SAMPLES)
         self._graph: deque[float] = deque(maxlen=_SAMPLES)
         self._cold: float | None = None
@@ -51,7 +51,7 @@ class Times:
         self._spent = self._saved = 0.0
 
     def ran_as_python(self, seconds: float) -> None:
-        """Notes a run as Python; the first is cold, and no measure if there is another."""
+        """Records a run as Python; the first is cold, and is only used until there is another."""
         self.runs += 1
         self._seconds += seconds
         if self._cold is None:
@@ -60,66 +60,69 @@ class Times:
             self._python.append(seconds)
 
     def ran_as_graph(self, seconds: float) -> None:
-        """Notes a hit; the first ones, in which TensorFlow makes the graph ready, are cold too."""
+        """Records a hit; the first two, in which TensorFlow prepares the graph, are cold."""
         self.hits += 1
-        self.misses = self.in_vain = 0
+        self.misses = self.failed_lookups = 0
         self._saved += max((self.python or 0.0) - seconds, 0.0)
         if self.hits > 2:
             self._graph.append(seconds)
 
     @property
     def python(self) -> float | None:
-        """Seconds as Python; None if it has not run so."""
+        """Median seconds as Python; None if it has not run so."""
         return median(self._python) if self._python else self._cold
 
     @property
     def graph(self) -> float | None:
-        """Seconds as a graph; None if it has not run so."""
+        """Median seconds as a graph; None if it has not run so."""
         return median(self._graph) if self._graph else None
 
     def is_worth_a_trace(self) -> bool:
-        """Whether it runs long enough for a trace to save something."""
+        """Returns whether it runs long enough for a trace to save time."""
         if not self._python:
             return self._cold is not None and self._cold > COLD
         return median(self._python) > CALL
 
     def amortizes_tracing(self) -> bool:
-        """Whether it has run so often, or so long, that as many runs to come would repay one."""
+        """Returns whether as many future runs as past ones would repay a trace."""
         return self.runs >= _RUNS_FOR_A_TRACE or self._seconds >= _SECONDS_FOR_A_TRACE
 
     def is_long(self) -> bool:
-        """Whether it takes so long that even its gradient is sure to gain."""
+        """Returns whether it takes so long that even its gradient is certain to gain."""
         return self.python is not None and self.python > 4 * CALL
 
     def is_known_to_be_short(self, *, under_tape: bool = False) -> bool:
-        """Whether enough was seen to say that no trace would save anything."""
+        """Returns whether enough runs were measured to rule out a gain."""
         if len(self._python) < _SAMPLES_TO_SETTLE:
             return False
         return not self.is_long() if under_tape else median(self._python) <= CALL
 
     def may_find_a_trace(self) -> bool:
-        """Whether to look for one: after some look-ups in vain only now and then."""
-        return self.in_vain <= _LOOKS_IN_VAIN or self.in_vain & (self.in_vain - 1) == 0
+        """Returns whether to look for a trace; after failed look-ups only occasionally."""
+        return (
+            self.failed_lookups <= _MAX_FAILED_LOOKUPS
+            or self.failed_lookups & (self.failed_lookups - 1) == 0
+        )
 
     def wants_a_sample(self) -> bool:
-        """Whether one more run as Python is wanted, to compare with."""
+        """Returns whether another run as Python is needed for comparison."""
         taken = len(self._python)
         return taken < _SAMPLES_TO_SETTLE and self.hits >= _HITS_BEFORE_A_SAMPLE << taken
 
     def is_slower_as_graph(self) -> bool:
-        """Whether it is to be Python because its graph was measured to be slower."""
+        """Returns whether its graph was measured to be slower than Python."""
         if len(self._graph) < _SAMPLES_TO_SETTLE or not self._python:
             return False
         return min(self._graph) > min(self._python)
 
     def traced(self, seconds: float) -> None:
-        """Notes a trace, and what it took."""
+        """Records a trace and its time."""
         self.misses += 1
-        self.in_vain = 0
+        self.failed_lookups = 0
         self._traces += 1
         self._spent += seconds
 
     def misses_too_often(self) -> bool:
-        """Whether another trace would not repay itself, to go by those that were made."""
+        """Returns whether another trace would not pay off, judged by earlier ones."""
         costs_more = self._traces >= _TRACES_ON_TRIAL and self._saved < self._spent
         return self.misses >= _MAX_MISSES or costs_more

@@ -1,1 +1,1 @@
-"""Input patterns, signatures that cover calls, and relaxing."""
+"""Patterns of input signatures, signatures that cover several calls, and relaxing."""

@@ -1,4 +1,4 @@
-"""Signatures that cover several traces: what `suggest` proposes and `relax` puts to use."""
+"""Signatures that cover several traces; `suggest` proposes one and `relax` uses it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ class Cover:
     Attributes:
         args: Specifications and Python values for the positional parameters.
         kwargs: The same for the keyword parameters.
-        numbers: Numbers of the traces that it covers, in their order.
-        converted: Positions, in the flat signature, of tensors that take the place of Python
-            numbers.
-        code: Python that puts it to use, where there is such code.
+        numbers: Numbers of the traces that it covers, in order.
+        converted: Positions, in the flat signature, of tensors that replace Python numbers.
+        code: Python code that uses it, if there is any.
         number_paths: The paths of those tensors.
     """
 
@@ -43,10 +42,10 @@ class Cover:
     number_paths: frozenset[str] = frozenset()
 
     def convert(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """The arguments of a call with numbers made tensors where the signature has tensors.
+        """Returns the arguments of a call, with numbers converted where the signature has tensors.
 
-        Arguments of another structure are returned as they are, and so are those among which is a
-        tensor of another dtype: a number goes with tensors of any dtype, a tensor does not.
+        Arguments of another structure, or with a tensor of another dtype, are returned unchanged: a
+        Python number combines with tensors of any dtype, a tensor does not.
         """
         flat = self._flat_like(args, kwargs)
         specs = tf.nest.flatten((self.args, self.kwargs))
@@ -59,14 +58,14 @@ class Cover:
         return packed
 
     def serves(self, args: Any, kwargs: Any) -> bool:
-        """Whether a trace for this signature serves a call with these arguments."""
+        """Returns whether a trace for this signature serves a call with these arguments."""
         flat = self._flat_like(args, kwargs)
         return flat is not None and all(
             map(_serves, tf.nest.flatten((self.args, self.kwargs)), flat)
         )
 
     def _flat_like(self, args: Any, kwargs: Any) -> list[Any] | None:
-        """The arguments one by one; None if their structure is another."""
+        """Returns the flat arguments; None if their structure differs."""
         try:
             tf.nest.assert_same_structure((self.args, self.kwargs), (args, kwargs))
         except (TypeError, ValueError):
@@ -76,29 +75,29 @@ class Cover:
 
     @property
     def arguments(self) -> tuple[Any, Any]:
-        """What to trace for: its items, with the objects themselves."""
+        """The arguments to trace for, with the objects themselves."""
         args, kwargs = with_objects((self.args, self.kwargs))
         return args, kwargs
 
     def among(self, others: Sequence[Cover]) -> tuple[Cover, ...]:
-        """Itself behind others; without those of objects that are gone, and those like itself."""
+        """Returns the other live, different covers, followed by this one."""
         return (*(each for each in others if each != self and each.is_alive), self)
 
     @property
     def is_alive(self) -> bool:
-        """Whether every object in it is still there."""
+        """Whether every object in it is alive."""
         leaves = tf.nest.flatten((self.args, self.kwargs))
         return all(each.target is not None for each in leaves if isinstance(each, ObjectSpec))
 
     def mark(self, trace: Trace) -> None:
-        """Has a trace for this signature know that it serves numbers, too."""
+        """Marks a trace for this signature as one that also serves numbers."""
         for path in self.number_paths:
             leaf = trace.key.leaves.get(path)
             if isinstance(leaf, TensorLeaf):
                 leaf.takes_numbers = True
 
     def others(self) -> Iterator[Cover]:
-        """The same with its numbers in other dtypes, as Python's go with tensors of any."""
+        """Yields the same cover with its numbers in other dtypes."""
         flat = tf.nest.flatten((self.args, self.kwargs))
         for dtypes in (
             {tf.int32: tf.float32, tf.float32: tf.float32},
@@ -118,14 +117,14 @@ class Cover:
 
 
 class ObjectSpec:
-    """An object in a signature: held weakly, and equal to no other."""
+    """An object in a signature, held weakly; equal only to itself."""
 
     def __init__(self, leaf: ObjectLeaf) -> None:
         self._leaf = leaf
 
     @property
     def target(self) -> Any | None:
-        """The object; None if it is gone."""
+        """The object; None if it was garbage-collected."""
         return None if self._leaf.reference is None else self._leaf.reference()
 
     def __eq__(self, other: object) -> bool:
@@ -139,14 +138,14 @@ class ObjectSpec:
 
 
 class NumberSpec(tf.TensorSpec):  # type: ignore[misc]
-    """The specification of a tensor that takes the place of Python numbers."""
+    """The specification of a tensor that replaces Python numbers."""
 
 
 def signature_of(trace: Trace) -> Any:
-    """The ``structured_input_signature`` of a trace, with what TensorFlow keeps nothing of there.
+    """Returns the ``structured_input_signature`` of a trace with more detail than TensorFlow's.
 
-    That is an `ObjectSpec` for each object, which keys a trace of its own, and a `NumberSpec` for
-    each tensor that takes the place of numbers.
+    It has an `ObjectSpec` for each object, which keys a trace of its own, and a `NumberSpec` for
+    each tensor that replaces numbers.
     """
     args, kwargs = trace.concrete_function.structured_input_signature
     known: dict[str, Any] = {}
@@ -178,13 +177,12 @@ def _replaced(path: str, value: Any, known: dict[str, Any]) -> Any:
 
 
 def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
-    """Finds the least general signature that covers the newest signature and its relatives.
+    """Finds the least general signature that covers the newest signature and similar ones.
 
-    Two signatures are relatives if they differ in nothing but the shapes of tensors and the values
-    of Python numbers.
+    Signatures are similar if they only differ in shapes of tensors and values of Python numbers.
 
     Args:
-        signatures: The `signature_of` each trace, oldest first.
+        signatures: The `signature_of` of each trace, oldest first.
         numbers: The number of each trace.
 
     Raises:
@@ -208,7 +206,7 @@ def cover(signatures: Sequence[Any], numbers: Sequence[int]) -> Cover:
 
 
 def _merge(general: list[Any], structure: Any, other: Any) -> list[Any] | None:
-    """One signature that covers both; None if they differ in more than shapes."""
+    """Returns a signature that covers both; None if they differ in more than shapes and numbers."""
     try:
         tf.nest.assert_same_structure(structure, other, expand_composites=False)
     except (TypeError, ValueError):
@@ -236,7 +234,7 @@ def _has_another_dtype(spec: Any, value: Any) -> bool:
 
 
 def _serves(item: Any, value: Any) -> bool:
-    """Whether an item of a signature stands for a value."""
+    """Returns whether an item of a signature accepts a value."""
     if isinstance(item, ObjectSpec):
         return item.target is value and value is not None
     if isinstance(item, tf.TensorSpec):
@@ -249,14 +247,14 @@ def _serves(item: Any, value: Any) -> bool:
 
 
 def with_objects(signature: Any) -> Any:
-    """A signature with the objects themselves, as a trace can be made for it."""
+    """Replaces each `ObjectSpec` of a signature by its object, so that it can be traced."""
     return tf.nest.map_structure(
         lambda item: item.target if isinstance(item, ObjectSpec) else item, signature
     )
 
 
 def _is_number(item: Any) -> bool:
-    """Whether an item is a Python number, or a tensor that takes the place of some."""
+    """Returns whether an item is a Python number, or a tensor that replaces numbers."""
     return isinstance(item, int | float | NumberSpec) and not isinstance(item, bool)
 
 
@@ -289,7 +287,7 @@ def _text(item: Any) -> str:
 
 
 def buckets(traces: Sequence[Any]) -> str:
-    """Advice to pad what differs in size to a few sizes, each of which has its own trace."""
+    """Advises to pad varying sizes to a few sizes, each of which has its own trace."""
     advice = []
     for path, axes in varied_sizes(traces).items():
         for axis, known in enumerate(axes):

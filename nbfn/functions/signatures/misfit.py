@@ -1,4 +1,4 @@
-"""Calls whose arguments do not fit, or key no trace: what is wrong, and what is wanted."""
+"""Clear errors for calls whose arguments do not fit, or cannot be keyed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nbfn.functions.signatures.pattern import SignatureError, match
 from nbfn.text import with_article
 
 _MISFIT = "Binding inputs to tf.function failed"
-"""How TensorFlow says that arguments do not fit."""
+"""The beginning of TensorFlow's error for arguments that do not fit."""
 
 
 def plain_misfit(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
-    """What to raise in place of TensorFlow's error, which quotes every argument whole.
+    """Replaces TensorFlow's error, which quotes every argument in full.
 
     Returns:
-        An error of one line that ends with TensorFlow's reason; None if it is about something else.
+        A one-line error that ends with TensorFlow's reason; None for other errors.
     """
     text = str(error)
     if not text.startswith(_MISFIT):
@@ -33,10 +33,10 @@ _UNHASHABLE = "Could not generate a generic TraceType"
 
 
 def plain_refusal(function: Any, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
-    """What to raise where an argument keys no trace, as TensorFlow's error shows it whole.
+    """Replaces TensorFlow's error for an unhashable argument, which quotes it in full.
 
     Returns:
-        An error that names the argument and what to pass; None if it is about something else.
+        An error that names the argument and what to pass; None for other errors.
     """
     if not str(error).startswith(_UNHASHABLE):
         return None
@@ -84,7 +84,7 @@ def _why(function: Any, args: Any, kwargs: Any) -> str:
         bound = inspect.signature(function.python_function).bind(*args, **kwargs)
     except TypeError as error:
         return str(error)
-    except ValueError:  # a function of C has no signature
+    except ValueError:  # a C function may have no signature
         return "the arguments do not fit"
     bound.apply_defaults()
     for (name, value), spec in zip(

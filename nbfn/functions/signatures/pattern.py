@@ -1,7 +1,7 @@
-"""Patterns of an input signature: more than tf.TensorSpec can say.
+"""Patterns of an input signature that tf.TensorSpec cannot express.
 
 RFC "Functions, not Sessions", section "Input Signatures": the short form ``(dtype, shape)``, lists
-of any length, Python values, and arguments that are traced anew for each new value.
+of any length, Python values, and arguments that are traced again for each new value.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ TRACE_ON_NEW_VALUE = _Marker("TRACE_ON_NEW_VALUE")
 
 @dataclass(frozen=True)
 class ListOf:
-    """In an input signature: a list of tensors that are alike; each length has its own trace.
+    """In an input signature: a list of similar tensors; each length has its own trace.
 
     Attributes:
         element: The specification of each element, or its short form.
-        length: How many there must be; None for any number.
+        length: The required length; None for any.
     """
 
     element: Any
@@ -58,7 +58,7 @@ class _AnyDtype:
 
 
 def is_short(item: Any) -> bool:
-    """Whether this is the short form ``(dtype, shape)`` of a specification."""
+    """Returns whether this is the short form ``(dtype, shape)`` of a specification."""
     if not (isinstance(item, tuple) and len(item) == 2):
         return False
     kind, shape = item
@@ -73,7 +73,7 @@ def is_short(item: Any) -> bool:
 
 
 def long_form(item: Any) -> Any:
-    """A specification, or a nest of them, with each short form written out."""
+    """Expands the short forms in a specification or a nest of them."""
     if is_short(item):
         kind, shape = item
         if kind is TRACE_ON_NEW_VALUE:
@@ -89,10 +89,10 @@ def long_form(item: Any) -> Any:
 
 
 def read_signature(signature: Any) -> tuple[Any, Pattern | None]:
-    """What an ``input_signature`` asks for.
+    """Reads an ``input_signature``.
 
     Returns:
-        The signature for TensorFlow, if TensorFlow can hold it; else None and a pattern.
+        The signature for TensorFlow, if TensorFlow supports it; else None and a pattern.
     """
     if signature is None or not isinstance(signature, (list, tuple)):
         return signature, None
@@ -110,7 +110,7 @@ def _is_pattern(leaf: Any) -> bool:
 
 @dataclass(frozen=True)
 class Pattern:
-    """An input signature that TensorFlow cannot hold: one item for each of the first arguments.
+    """An input signature that TensorFlow does not support, with one item for each argument.
 
     Further arguments are traced as if there were no signature.
     """
@@ -121,8 +121,8 @@ class Pattern:
         """Matches a call.
 
         Returns:
-            What to trace for, the arguments converted to tensors where the pattern says so, and the
-            keyword arguments.
+            What to trace for, the arguments, converted to tensors where the pattern requires it,
+            and the keyword arguments.
 
         Raises:
             SignatureError: If an argument does not match.
@@ -141,7 +141,7 @@ class Pattern:
 
 
 def pattern_of_call(function: Any, args: Any, kwargs: Any) -> Pattern:
-    """The pattern that a call's own arguments are: tensors by specification, the rest by value."""
+    """Returns a call's arguments as a pattern: tensors by specification, others by value."""
     args, _ = _tensorflow.canonical(function, args, kwargs)
     return Pattern(tuple(tf.nest.map_structure(_pattern_of, value) for value in args))
 
@@ -150,16 +150,14 @@ def _pattern_of(value: Any) -> Any:
     if isinstance(value, tf.Variable):
         return TRACE_ON_NEW_VALUE
     if tf.is_tensor(value) or hasattr(value, "__array_interface__"):
-        return tf.type_spec_from_value(tf.convert_to_tensor(value) if _is_array(value) else value)
+        return tf.type_spec_from_value(
+            value if tf.is_tensor(value) else tf.convert_to_tensor(value)
+        )
     return PYTHON_VALUE
 
 
-def _is_array(value: Any) -> bool:
-    return not tf.is_tensor(value)
-
-
 def match(path: str, pattern: Any, value: Any) -> tuple[Any, Any]:
-    """What to trace for and what to call with, for one argument or part of one.
+    """Returns what to trace for and what to call with, for an argument or a part of one.
 
     Raises:
         SignatureError: If the value does not match the pattern.

@@ -1,4 +1,4 @@
-"""Traces in place of others: a general one for those that it covers, a new one for a stale one."""
+"""Replaces traces: several by a general one, a stale one by a new one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def suggest(function: Recorded) -> Cover:
-    """The least general signature that covers the newest trace and its relatives."""
+    """Returns the least general signature that covers the newest trace and similar ones."""
     return replace(_general(function), code=_relaxing(function))
 
 
 def _relaxing(function: Recorded) -> str | None:
-    """The code that has one trace serve more; None where there is no such code."""
+    """Returns the code that lets one trace serve more calls; None if there is none."""
     recorder = function.recorder
     name = recorder.reference_expression()
     if recorder.spread is not None or (name is None and recorder.relaxing is None):
@@ -45,7 +45,7 @@ def _general(function: Recorded) -> Cover:
 
 
 def relax(function: Recorded) -> Trace:
-    """Makes one trace that covers the others, which are evicted."""
+    """Makes one trace that covers the others, and evicts these."""
     general = _general(function)
     covered = [trace for trace in function.traces if trace.number in general.numbers]
     if len(covered) == 1:
@@ -70,7 +70,7 @@ def relax(function: Recorded) -> Trace:
 
 
 def _numbers_in(covered: Sequence[Trace], relaxed: Trace) -> frozenset[str]:
-    """The paths of tensors that have taken the place of numbers."""
+    """Returns the paths of tensors that have replaced numbers."""
     return frozenset(
         path
         for trace in covered
@@ -81,7 +81,7 @@ def _numbers_in(covered: Sequence[Trace], relaxed: Trace) -> frozenset[str]:
 
 
 def renew(function: Recorded) -> tuple[Trace, ...]:
-    """Makes new traces in place of the stale ones."""
+    """Makes new traces in place of stale ones."""
     recorder = function.recorder
     if recorder.guards.on_stale != "retrace":
         return ()
@@ -107,13 +107,13 @@ def _usable(function: Recorded) -> list[Trace]:
 
 
 def _trace(function: Recorded, general: Cover, reason: Cause) -> tuple[Any, Cover]:
-    """Traces for a general signature, with its numbers in other dtypes if theirs do not do."""
+    """Traces for a general signature; tries other dtypes for its numbers if that fails."""
     attempts = [general, *general.others()] if general.converted else [general]
     failure: Exception | None = None
     for attempt in attempts:
         try:
             return function.request(*attempt.arguments, reason), attempt
-        except Exception as error:  # the user's code may raise anything while it is traced
+        except Exception as error:  # user code may raise anything while it is traced
             failure = failure or error
     advice = [advice_on_sizes(function.python_function, function.traces), buckets(function.traces)]
     raise RelaxError(

@@ -1,4 +1,4 @@
-"""Static sizes that code reads, as ``x.shape[0]``, and what to write where a size is left open."""
+"""Finds static sizes that code reads, such as ``x.shape[0]``, and advises on open ones."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class StaticSize:
     """A size that code reads while it is traced.
 
     Attributes:
-        of: Of what it is the size, as the code says it.
-        written: How it is written.
-        axis: Of which dimension it is, where the code says that by a number.
-        instead: What to write for a size that each call may have another of.
+        of: The expression whose size it is.
+        written: The expression for the size.
+        axis: The dimension, if the code gives it as a number.
+        instead: What to write if the size may differ between calls.
     """
 
     of: str
@@ -33,7 +33,7 @@ class StaticSize:
 
 
 def static_sizes(tree: ast.AST) -> Iterator[StaticSize]:
-    """The static sizes that code reads, those of single dimensions first."""
+    """Yields the static sizes that code reads, those of single dimensions first."""
     cast = {id(side) for node in ast.walk(tree) for side in _beside_tensors(node)}
     found: dict[int, StaticSize] = {}
     whole: list[StaticSize] = []
@@ -69,7 +69,7 @@ def _size(
 
 
 def _beside_tensors(node: ast.AST) -> Iterator[ast.expr]:
-    """The sides of an operation that meets tensors, whose dtype is seldom that of sizes, int32."""
+    """Yields operands combined with tensors, which need a cast: sizes are int32."""
     match node:
         case ast.BinOp(left, ast.Div(), right):
             yield from (left, right)
@@ -84,9 +84,9 @@ def _is_computed(node: ast.AST) -> bool:
 
 
 def varied_sizes(traces: Iterable[Any]) -> dict[str, list[list[int]]]:
-    """The sizes that calls have had, in order, by argument and dimension.
+    """Returns the sizes in calls, in order, by argument and dimension.
 
-    It tells of arguments that always had as many dimensions, and in some of them other sizes.
+    Only arguments of constant rank in which some dimension has varied are included.
     """
     shapes: dict[str, list[tuple[int | None, ...]]] = {}
     for trace in traces:
@@ -103,10 +103,10 @@ def varied_sizes(traces: Iterable[Any]) -> dict[str, list[list[int]]]:
 
 
 def advice_on_sizes(python_function: Any, traces: Iterable[Any]) -> str | None:
-    """What to write in place of the static sizes that a function reads, and that have varied.
+    """Advises what to write in place of varying static sizes that a function reads.
 
     Args:
-        python_function: The function; only what it reads of its own parameters is told.
+        python_function: The function; only sizes of its own parameters are considered.
         traces: Its traces.
     """
     plain = plain_function(python_function)
@@ -124,5 +124,5 @@ def advice_on_sizes(python_function: Any, traces: Iterable[Any]) -> str | None:
             found.setdefault(size.written, size.instead)
     if not found:
         return None
-    said = join([f"{new} in place of `{old}`" for old, new in found.items()])
-    return f"Write {said}, which is not known while the function is traced"
+    changes = join([f"{new} in place of `{old}`" for old, new in found.items()])
+    return f"Write {changes}, which is not known while the function is traced"

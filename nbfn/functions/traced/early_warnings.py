@@ -1,4 +1,4 @@
-"""What is told of a function in time: when it is first traced, and before it costs much."""
+"""Warnings at a function's first trace and first hit, before a problem costs much."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from nbfn.functions.traces.trace import Trace
 from nbfn.site import warn
 
 _known: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
-"""Code that was looked through, by ``id``: equal code of a cell that ran again is another."""
+"""Code that was already examined, by ``id``; a cell that runs again has new code objects."""
 
 
 def warn_of_first_trace(function: Recorded, definition: Definition | None, trace: Trace) -> None:
     """Warns of side effects that no later call repeats, and of functions made in a loop."""
     try:
         _warn(function, definition, trace)
-    except NbfnWarning:  # Python's filters make it an error, as the user has asked
+    except NbfnWarning:  # the user's warning filters make it an error
         raise
     except Exception as error:
         tell_failure(f"could not look for what `{function.label}` does only while traced", error)
@@ -35,15 +35,15 @@ def warn_of_first_trace(function: Recorded, definition: Definition | None, trace
 
 def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> None:
     python = plain_function(function.python_function)
-    is_users = is_user_module(getattr(python, "__module__", None))
-    if is_users and definition is not None and definition.note_first_trace(trace.site):
+    is_user_code = is_user_module(getattr(python, "__module__", None))
+    if is_user_code and definition is not None and definition.note_first_trace(trace.site):
         warn(
             f"`{function.label}` ({function.site}) was made {MAX_IN_A_LOOP} times, and each was "
             "traced and called once. Make it once, above the loop or the function that makes it, "
             "and pass what differs as an argument"
         )
-    if not function.remarked:
-        function.remarked = True
+    if not function.checked_effects:
+        function.checked_effects = True
         if is_known(getattr(python, "__code__", None)):
             return
         shown = first_look(function.python_function, trace.graph)
@@ -55,15 +55,15 @@ def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> No
         found = remarks(function.python_function, function.owner, graph_time, tensors)
         if found.lines:
             lines = "\n  ".join(found.lines)
-            said = f"`{function.label}` does this only while it is traced:\n  {lines}"
+            text = f"`{function.label}` does this only while it is traced:\n  {lines}"
             if found.are_prints:
-                function.untold = said
+                function.pending_warning = text
             else:
-                warn(said)
+                warn(text)
 
 
 def warn_before_first_trace(function: Recorded, args: Sequence[Any]) -> None:
-    """Warns of a loop that never ends while it is traced: Python's own, through a data set."""
+    """Warns of a Python loop through a dataset, which never ends while it is traced."""
     try:
         loop = endless_loop(plain_function(function.python_function), args)
     except Exception as error:
@@ -79,14 +79,14 @@ def warn_before_first_trace(function: Recorded, args: Sequence[Any]) -> None:
 
 
 def warn_of_first_hit(function: Recorded) -> None:
-    """Warns of prints: before a call is served without one, nothing is lost."""
-    if function.untold is not None:
-        said, function.untold = function.untold, None
-        warn(said)
+    """Warns of prints with the first call that does not print; before, nothing is lost."""
+    if function.pending_warning is not None:
+        text, function.pending_warning = function.pending_warning, None
+        warn(text)
 
 
 def is_known(code: CodeType | None) -> bool:
-    """Whether functions of this code were looked through: methods and closures share it."""
+    """Returns whether this code was already examined; methods and closures share code."""
     if code is None:
         return False
     is_known = _known.get(id(code)) is code

@@ -1,7 +1,7 @@
-"""What a new trace's graph shows that its author should know in time.
+"""Inspects the graph of a function's first trace for problems that its author should know early.
 
-A large constant, which each trace holds anew; draws that come out equal; devices that are asked for
-and not there. The operations are gone through once, for a function's first trace only.
+These are large constants, which each trace stores again; draws of equal random numbers; and devices
+that do not exist.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from nbfn.state.helpers import named, with_helpers
 from nbfn.text import join
 
 LARGE_CONSTANT = 10_000_000
-"""Bytes from which a constant is told of."""
+"""Minimum size in bytes of a constant that is reported."""
 
 _MAX_LINES = 3
 _BRANCH = re.compile(r"(cond_(true|false)|branch)")
-"""Names of graphs of which only one runs."""
+"""Names of graphs that run conditionally."""
 
 
 def first_look(python_function: Any, graph: Any) -> list[str]:
-    """Sentences on what is in a graph.
+    """Returns a sentence for each problem in a graph.
 
     Args:
         python_function: The function that was traced.
@@ -34,23 +34,23 @@ def first_look(python_function: Any, graph: Any) -> list[str]:
     """
     draws: dict[Any, list[Any]] = {}
     devices: dict[str, Any] = {}
-    said: list[str] = []
+    sentences: list[str] = []
     for each in _tensorflow.graphs_in(graph):
         is_branch = _BRANCH.search(str(getattr(each, "name", ""))) is not None
         for op in each.get_operations():
             kind = op.type
             if kind == "Const":
                 if _nbytes(op) > LARGE_CONSTANT:
-                    said.append(_of_constant(op, python_function))
+                    sentences.append(_of_constant(op, python_function))
             elif kind in _tensorflow.HIDDEN_STATE and not is_branch:
                 seeds = _seeds(op)
                 if any(seeds):
                     draws.setdefault((kind, seeds), []).append(op)
             if op.device:
                 devices.setdefault(op.device, op)
-    said += [_of_draws(ops) for ops in draws.values() if len(ops) > 1]
-    said += _of_devices(devices)
-    return list(dict.fromkeys(said))
+    sentences += [_of_draws(ops) for ops in draws.values() if len(ops) > 1]
+    sentences += _of_devices(devices)
+    return list(dict.fromkeys(sentences))
 
 
 def _nbytes(op: Any) -> int:
@@ -72,15 +72,15 @@ def _of_constant(op: Any, python_function: Any) -> str:
     what = "" if name is None else f"`{name}` as "
     made = "" if name is None else f", {name} = tf.Variable({name})"
     return (
-        f"{_at(op)}{what}a constant of {size / 1e6:.0f} MB, which each trace holds anew, and a "
-        f"graph holds 2 GB at most. Keep it in a tf.Variable{made}, or pass it as an argument"
+        f"{_at(op)}{what}a constant of {size / 1e6:.0f} MB, which each trace copies; a graph "
+        f"holds 2 GB at most. Keep it in a tf.Variable{made}, or pass it as an argument"
     )
 
 
 def _seeds(op: Any) -> tuple[int, ...]:
     try:
         return int(op.get_attr("seed")), int(op.get_attr("seed2"))
-    except ValueError:  # it has none
+    except ValueError:  # the operation has no seeds
         return ()
 
 
@@ -107,8 +107,8 @@ def _of_devices(devices: dict[str, Any]) -> Iterator[str]:
         if not any((e.device_type, e.device_index) == (asked.device_type, index) for e in known):
             listed = join([f"{each.device_type}:{each.device_index}" for each in known])
             yield (
-                f"{_at(op)}the device {asked.device_type}:{index} is asked for and not there, so "
-                f"that this runs elsewhere. There is {listed}"
+                f"{_at(op)}the device {asked.device_type}:{index} is requested but does not exist, "
+                f"so this runs elsewhere. There is {listed}"
             )
 
 

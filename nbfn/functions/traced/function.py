@@ -1,4 +1,4 @@
-"""`function`: makes a traced function of a Python function.
+"""`function`: makes a traced function from a Python function.
 
 RFC "Functions, not Sessions", section "Functions".
 """
@@ -38,25 +38,26 @@ def function(
     local_state: bool = False,
     **options: Any,
 ) -> Any:
-    """Makes a traced function: a ``tf.function`` whose traces, hits and retraces can be seen.
+    """Makes a traced function: a ``tf.function`` with visible traces, hits and retraces.
 
-    It takes what ``tf.function`` takes, so ``tf.function = nbfn.function`` in the first cell makes
-    every function of a notebook one of these.
+    It accepts the arguments of ``tf.function``, so ``tf.function = nbfn.function`` in the first
+    cell makes every function of a notebook a traced function.
 
     Args:
         func: The Python function; without it, a decorator is returned.
         *args: Parameters of ``tf.function`` by position, the input signature first.
-        max_traces: Traces that it may have before `on_limit` applies; None for no limit.
+        max_traces: Maximum number of traces before `on_limit` applies; None for no limit.
         on_limit: ``"warn"`` once, ``"raise"`` a `TraceLimitError` before the trace is made,
             ``"evict"`` the least recently used trace, or run the call that would need it
             ``"eager"``.
         on_stale: What a call does when a global, closure, attribute or helper that its trace has
             baked in has changed: ``"retrace"``, ``"warn"`` and use the old value, ``"raise"`` a
             `StaleTraceError`, or ``"ignore"`` it, as TensorFlow does.
-        infer_signature_from_first_call: Whether the arguments of the first call are the input
-            signature of later ones.
-        local_state: Whether variables that it creates live for one call only, as in Python.
-        **options: Every parameter of ``tf.function``. In `input_signature`, ``(dtype, shape)`` is
+        infer_signature_from_first_call: Whether the arguments of the first call become the input
+            signature.
+        local_state: Whether variables that it creates live for one call only, like local variables
+            in Python.
+        **options: All parameters of ``tf.function``. In `input_signature`, ``(dtype, shape)`` is
             short for ``tf.TensorSpec(shape, dtype)``, and `nbfn.PYTHON_VALUE`,
             `nbfn.TRACE_ON_NEW_VALUE` and `nbfn.ListOf` are patterns for other arguments.
 
@@ -106,7 +107,7 @@ def function(
 
 
 def _by_name(args: tuple[Any, ...]) -> dict[str, Any]:
-    """Parameters of ``tf.function`` after the first, which were given by position."""
+    """Returns parameters of ``tf.function`` after the first, given by position, as keywords."""
     if not args:
         return {}
     _, *names = inspect.signature(_tensorflow.tf_function).parameters

@@ -21,10 +21,10 @@ class LocalStateError(NbfnError, ValueError):
 
 
 def with_local_variables(name: str, call: Callable[[], Any]) -> Any:
-    """Makes a call in which each variable that is created lives for one execution of the graph.
+    """Makes a call whose variables live for one execution of the graph.
 
     Returns:
-        What it returns, with the values of such variables in place of the variables.
+        The result of the call, with values in place of such variables.
 
     Raises:
         LocalStateError: If a variable is kept beyond the trace.

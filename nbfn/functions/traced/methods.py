@@ -1,7 +1,7 @@
-"""The traced functions of a method, one for each instance, found by identity.
+"""Maps instances to the traced functions of a method, by identity.
 
-TensorFlow keeps them in a dictionary that compares instances with ``==``: equal instances would
-share traces, and instances that cannot be hashed would have none.
+TensorFlow's dictionary compares instances with ``==``: equal instances would share traces, and
+unhashable instances would have none.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 
 class Instances:
-    """Values by instance; an entry ends with its instance."""
+    """Values by instance; an entry is removed with its instance."""
 
     def __init__(self) -> None:
         self._entries: dict[int, tuple[weakref.ReferenceType[Any], Any]] = {}
 
     def find(self, instance: Any) -> Any:
-        """The value of an instance; None if it has none."""
+        """Returns the value of an instance; None if it has none."""
         entry = self._entries.get(id(instance))
         return entry[1] if entry is not None and entry[0]() is instance else None
 

@@ -12,7 +12,7 @@ from nbfn.functions.signatures.pattern import Pattern
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one function; `nbfn.function` says what they mean.
+    """The options of one function; see `nbfn.function`.
 
     Raises:
         ValueError: If one is out of range.
@@ -32,5 +32,5 @@ class Options:
             raise ValueError(f"on_stale is {self.on_stale!r}, expected one of {expected}")
 
     def limit(self) -> Limit:
-        """A limit of its own for one function."""
+        """Returns a new limit for one function."""
         return Limit(self.max_traces, self.on_limit)

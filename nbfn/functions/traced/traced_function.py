@@ -1,4 +1,4 @@
-"""`TracedFunction`: a ``tf.function`` that can be seen into.
+"""`TracedFunction`: a ``tf.function`` whose calls and traces are recorded.
 
 RFC "Functions, not Sessions", sections "Functions" and "Trace Caches".
 """
@@ -65,36 +65,45 @@ _Base: Any = _tensorflow.ScopedFunction
 _OF_THIS_PROCESS = (
     *("recorder", "id", "site", "relaxed", "converts"),
     *("_dispatch", "_function_cache", "_observed", "_owner", "known_as", "_descriptor_cache"),
-    *("_creations", "remarked", "untold", "_definition", "_clones", "_states"),
+    *("_creations", "checked_effects", "pending_warning", "_definition", "_clones", "_states"),
 )
 _OF_ALL_CLONES = frozenset(
     {
-        *("recorder", "id", "site", "options", "relaxed", "converts", "known_as", "remarked"),
+        *(
+            "recorder",
+            "id",
+            "site",
+            "options",
+            "relaxed",
+            "converts",
+            "known_as",
+            "checked_effects",
+        ),
         *("_owner", "_settings", "_pattern", "_creations", "_definition"),
     }
 )
 
 
 class TracedFunction(RecordView, _Base):  # type: ignore[misc]
-    """What `function` returns: a tf.function that counts its calls and explains its traces.
+    """A tf.function that counts its calls and explains its traces; made by `function`.
 
-    It is one for everything in TensorFlow that recognises one, and returns the same values,
-    gradients, errors and side effects, except that ``f(1)``, ``f(1.0)`` and ``f(True)`` do not
-    share a trace, and that a call traces again when what its trace baked in has changed.
+    TensorFlow treats it as a tf.function, and it returns the same values, gradients, errors and
+    side effects, except that ``f(1)``, ``f(1.0)`` and ``f(True)`` do not share a trace, and that a
+    call traces again when what its trace baked in has changed.
 
     Attributes:
         id: Unique in this process.
-        recorder: What is known of its calls and traces.
+        recorder: The record of its calls and traces.
         site: Where it was defined.
         options: The options it was made with.
         relaxed: Signatures that were relaxed, the newest last.
-        converts: Those of them by which Python numbers of a call become tensors.
-        remarked: Whether its side effects have been looked for.
-        untold: What is to be told of them with the first hit.
-        known_as: The name it is supposed to have, where no name is found that leads to it.
+        converts: Those of them that convert Python numbers of a call to tensors.
+        checked_effects: Whether its side effects have been looked for.
+        pending_warning: The warning about its prints, to be given with the first hit.
+        known_as: The name to show if no name is found that refers to it.
     """
 
-    untold: str | None = None
+    pending_warning: str | None = None
     recorder: Recorder  # type: ignore[assignment]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -102,9 +111,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.start_recording()
 
     def start_recording(self, options: Options | None = None) -> None:
-        """Forgets what was recorded, and records what happens from now on."""
+        """Starts a new record."""
         options = options or Options()
-        # Else those of this class are found: `typing.get_type_hints` takes them for the user's.
+        # `typing.get_type_hints` would otherwise find the annotations of this class.
         self.__annotations__ = getattr(self.python_function, "__annotations__", {})
         self.id = next_id("function")
         self.options: dict[str, Any] = {}
@@ -128,8 +137,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         )
         self.recorder.function_id = self.id
         self.recorder.first_cause, self._definition = define(self.python_function)
-        self.remarked = False
-        self.untold = None
+        self.checked_effects = False
+        self.pending_warning = None
         self._dispatch = Dispatch()
         self._creations = Creations()
         self._clones: list[weakref.ReferenceType[TracedFunction]] = []
@@ -146,11 +155,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         _tensorflow.mute_tracing_warning(self)
         enlist(self)
 
-    # What is known of it ----------------------------------------------------------------
+    # Properties -------------------------------------------------------------------------
 
     @property
     def owner(self) -> Any | None:
-        """The instance whose method it is; None if it is no method, or the instance is gone."""
+        """The instance whose method it is; None for a function or a garbage-collected instance."""
         return self._owner() if self._owner is not None else None
 
     @property
@@ -159,10 +168,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return parameters_text(self.python_function)
 
     def reference_expression(self) -> str | None:
-        """The expression by which code can refer to it, such as ``train_step`` or ``model.step``.
+        """Returns the expression that refers to it, such as ``train_step`` or ``model.step``.
 
         Returns:
-            None if no name leads to it.
+            None if no name refers to it.
         """
         owner = self.owner
         variables = getattr(plain_function(self.python_function), "__globals__", {})
@@ -176,14 +185,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return None if owner is not None else self.known_as
 
     def stale_traces(self) -> frozenset[int]:
-        """The numbers of the traces that no call finds, as things are now."""
+        """Returns the numbers of the traces that no call finds in the current state."""
         found, recorder = super().stale_traces(), self.recorder
         if recorder.guards.on_stale != "retrace":
             return found
         return found | {each.number for each in self.traces if recorder.staleness.since(each)}
 
     def changed_globals(self) -> list[str]:
-        """Names of what traces in the cache have baked in and that has changed since."""
+        """Returns the names of what traces have baked in and that has changed since."""
         serving = [each for each in self.traces if each.serves_calls]
         found = [cause.path for each in serving for cause in self.recorder.staleness.since(each)]
         return list(dict.fromkeys(path for path in found if path is not None))
@@ -202,7 +211,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     # Calls ------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function: as ``tf.function``'s, and recorded."""
+        """Calls the function as ``tf.function`` does, and records the call."""
         __tracebackhide__ = True
         recorder = self.recorder
         stance = stance_of(self.id, recorder.own_stance)
@@ -226,7 +235,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return result
 
     def _call_known(self, entry: Entry, tensors: list[Any]) -> Any:
-        """Makes a call whose trace was found by its cheap key."""
+        """Makes a call whose trace dispatch has found."""
         __tracebackhide__ = True
         calls = this_thread.calls
         depth, started = len(calls), time.perf_counter()
@@ -269,8 +278,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             calls.eager_depth += depth == calls.eager_depth
             return self._run_python(self.python_function, args, kwargs), None
         except TypeError as error:
-            looked_up = call.trace is not None or call.missed_at  # and so its arguments did fit
-            plain = None if looked_up else self._plainly(args, kwargs, error)
+            looked_up = call.trace is not None or call.missed_at  # then the arguments did fit
+            plain = None if looked_up else self._clearer_error(args, kwargs, error)
             if plain is None:
                 raise
             raise plain from None
@@ -280,26 +289,26 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 raise
             raise VariableCreationError(refusal) from None
         finally:
-            del calls[depth:]  # first of all, and by no call, so that no interrupt comes before it
+            del calls[depth:]  # first, and without a call, so that no interrupt can come before
             calls.eager_depth = min(calls.eager_depth, depth)
             if fresh is not None and not call.added:  # the first call of its state has failed
                 _tensorflow.restore_initialization(host, fresh)
-            if not locked:  # TensorFlow keeps its lock when the arguments do not fit
+            if not locked:  # TensorFlow does not release its lock if the arguments do not fit
                 _tensorflow.release_lock(host)
             recorder.end(call)
             if call.added and call.trace is not None and call.trace.context is not None:
                 self._states[call.trace.context.state] = None if host is self else host
-            self._tidy(call)
+            self._after_call(call)
             if self._settings.infer_signature_from_first_call and call.trace is not None:
                 self._pattern = self._pattern or pattern_of_call(self, args, kwargs)
 
-    def _plainly(self, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
-        """An error about arguments in plain words; None if it is about something else."""
+    def _clearer_error(self, args: Any, kwargs: Any, error: TypeError) -> SignatureError | None:
+        """Returns a clearer error about arguments; None if the error is about something else."""
         misfit = plain_misfit(self, args, kwargs, error)
         return misfit or plain_refusal(self, args, kwargs, error)
 
-    def _tidy(self, call: Call) -> None:
-        """Warns in time; evicts traces whose objects have died, and those beyond the limit."""
+    def _after_call(self, call: Call) -> None:
+        """Gives warnings that are due; evicts unusable traces and those beyond the limit."""
         if call.added and self.recorder.made == call.added and call.trace is not None:
             warn_of_first_trace(self, self._definition, call.trace)
         elif call.trace is not None:
@@ -307,22 +316,22 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 self._definition.reused = True
             if not call.added:
                 warn_of_first_hit(self)
-        self.let_go(bool(call.added))
+        self.evict_unusable(bool(call.added))
         self._evict_excess(call)
 
-    def let_go(self, has_traced: bool) -> None:
-        """Drops the traces that no call can find any more, and what is told of them.
+    def evict_unusable(self, has_traced: bool) -> None:
+        """Evicts the traces that no call can find any more, and removes their retraces.
 
         Args:
             has_traced: Whether a trace has just been made.
         """
         if has_traced and not tf.inside_function() and self.recorder.has_other_objects():
             eviction.collect_garbage()
-        doomed = self.recorder.doomed(has_traced)
-        for trace in doomed:
+        unusable = self.recorder.take_unusable(has_traced)
+        for trace in unusable:
             eviction.evict(self, trace)
-        if doomed:
-            self.recorder.drop_retraces(doomed)
+        if unusable:
+            self.recorder.drop_retraces(unusable)
             self._drop_states()
 
     def _evict_excess(self, call: Call) -> None:
@@ -330,15 +339,15 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         if excess:
             eviction.evict_least_recently_used(self, excess)
 
-    # A function for each state of what its code reads -----------------------------------------
+    # A tf.function for each Python state --------------------------------------------------------
 
     def _of_state(self, args: Any, kwargs: Any, state: int) -> Any:
-        """The tf.function that traces and serves calls in the state in which things are now.
+        """Returns the tf.function that traces and serves calls in the current Python state.
 
-        TensorFlow lets a function create variables on its first call only. A model that the
-        notebook has made again, or its optimizer, creates its own on the next call: so each state
-        has a tf.function of its own, which shares the trace cache and the record. The function
-        itself is that of the first state.
+        TensorFlow allows a function to create variables on its first call only. A model that the
+        notebook has made again, or its optimizer, creates variables on the next call: so each state
+        has its own tf.function, and all share the trace cache and the record. The first state uses
+        this function itself.
         """
         recorder = self.recorder
         if recorder.guards.on_stale != "retrace" or not self._observed:
@@ -351,11 +360,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         with recorder.lock:
             if state not in self._states:
                 is_first = _tensorflow.initialization(self) is not None
-                self._states[state] = None if is_first else self._another()
+                self._states[state] = None if is_first else self._new_host()
             return self._states[state] or self
 
-    def _another(self) -> TracedFunction:
-        """A tf.function for one more state."""
+    def _new_host(self) -> TracedFunction:
+        """Makes the tf.function for a new state."""
         made = _tensorflow.unlisted(self, TracedFunction)
         shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
         made.__dict__.update(shared, _function_cache=self._function_cache, _states={}, _clones=[])
@@ -363,7 +372,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return made  # type: ignore[no-any-return]
 
     def _drop_states(self) -> None:
-        """Frees the functions of states that have no trace left, and so never come back."""
+        """Removes the functions of states without traces, which cannot occur again."""
         with self.recorder.lock:
             left = {trace.context.state for trace in self.traces if trace.context is not None}
             self._states = {n: each for n, each in self._states.items() if n in left}
@@ -376,7 +385,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def _look_up(host: Any, args: Any, kwargs: Any) -> Any:
         try:
             return _tensorflow.look_up(host, args, kwargs)
-        except TypeError:  # the call itself says what is wrong
+        except TypeError:  # the call itself raises
             return None
 
     def _call_matched(self, host: Any, args: Any, kwargs: Any) -> Any:
@@ -388,14 +397,14 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return concrete(*values, **kwargs)
 
     def _trace_relaxed(self, host: Any, args: Any, kwargs: Any) -> None:
-        """Traces for a signature that was relaxed, where a call that it serves would trace.
+        """Traces for a relaxed signature if a call that it serves would trace.
 
-        So it is in every state of what the code reads. The call itself finds the trace then.
+        This applies in each Python state. The call then finds the trace.
         """
         try:
             looked_up = self.look_up(args, kwargs)
             args, kwargs = _tensorflow.canonical(self, args, kwargs)
-        except TypeError:  # the call itself says what is wrong
+        except TypeError:  # the call itself raises
             return
         if looked_up is not None and looked_up.concrete is not None:
             return
@@ -406,7 +415,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             general.mark(self.recorder.traces[id(concrete)])
 
     def _call_unobserved(self, args: Any, kwargs: Any) -> Any:
-        """Tells the recorder by public API only: the tracing count, before and after."""
+        """Records a call with public API only: the tracing count before and after."""
         before = self.experimental_get_tracing_count()
         result = super().__call__(*args, **kwargs)
         traced = self.experimental_get_tracing_count() > before
@@ -417,20 +426,20 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def _converted(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         try:
             args, kwargs = _tensorflow.canonical(self, args, kwargs)
-        except TypeError:  # the call itself says what is wrong
+        except TypeError:  # the call itself raises
             return args, kwargs
         for general in reversed(self.converts):
             args, kwargs = general.convert(args, kwargs)
         return args, kwargs
 
     def _compiled(self, args: Any, kwargs: Any, seconds: float) -> None:
-        """Tells the recorder for which shapes XLA has just compiled, if it has."""
+        """Records the shapes of a call that XLA has just compiled, if it has."""
         trace = self.recorder.last_trace
         if trace is not None and _tensorflow.plain_eager_device() is not None:
             self.recorder.compiled(trace, _tensorflow.shapes_text(args, kwargs), seconds)
 
     def _run_eagerly(self, args: Any, kwargs: Any) -> Any:
-        """Runs the user's Python and nothing else, as the stance asks."""
+        """Runs only the Python function, for the stance ``"eager"``."""
         __tracebackhide__ = True
         calls = this_thread.calls
         depth = len(calls)
@@ -443,7 +452,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             calls.eager_depth = min(calls.eager_depth, depth)
 
     def _run_python(self, python: Any, args: Any, kwargs: Any) -> Any:
-        """Runs the user's Python, converted or not: here, or on the replicas of a strategy."""
+        """Calls the Python function, converted or not, here or on the replicas of a strategy."""
         __tracebackhide__ = True
         if self.recorder.spread is None:
             return python(*args, **kwargs)
@@ -451,7 +460,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
     @contextmanager
     def spread_by(self, spread: Any) -> Iterator[None]:
-        """Has calls inside run on the replicas of a strategy, and have traces of their own.
+        """Makes calls inside run on the replicas of a strategy, with traces of their own.
 
         Args:
             spread: Its `run` calls a function on the replicas; its `label` names the strategy.
@@ -465,10 +474,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self._dispatch.invalidate()
 
     def within_trace(self, call: functools.partial[Any]) -> Any:
-        """Calls the user's Python while it is traced: on the caller's device, if one is asked for.
+        """Calls the Python function while it is traced, on the caller's explicit device if any.
 
         With ``local_state=True`` the variables that it creates live for one call. After an
-        operation that fails, no write below it in the program is done.
+        operation that fails, no later write of the program happens.
         """
         __tracebackhide__ = True
         running = self.recorder.current
@@ -480,16 +489,16 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             run = functools.partial(self._run_python, call.func, call.args, call.keywords)
             if self._settings.local_state:
                 return with_local_variables(self.label, run)
-            if not self.remarked:
+            if not self.checked_effects:
                 warn_before_first_trace(self, call.args)
             may_create = _tensorflow.may_create_variables(self)
             with self._creations.watched(self.label, may_create) as created:
                 result = run()
             if running is not None:
                 running.creates = bool(created)
-            # A trace that creates variables is thrown away once their initial values are known,
-            # which TensorFlow takes from it only if they wait for nothing. And replicas wait for
-            # each other: an order across them would never end.
+            # TensorFlow discards a trace that creates variables, and can lift their initial values
+            # out of it only if these have no control inputs. Replicas wait for each other: an
+            # order across them would deadlock.
             if not created and not tf.distribute.has_strategy():
                 _tensorflow.keep_order(tf.compat.v1.get_default_graph())
             return result
@@ -497,19 +506,19 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     # Traces on request ------------------------------------------------------------------
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
-        """As ``tf.function``'s: the concrete function for these values or specifications."""
+        """Returns the concrete function for values or specifications, as ``tf.function`` does."""
         return self.request(args, kwargs, counts=_tensorflow.schedules())
 
     def request(
         self, args: Any, kwargs: Any, reason: Cause | None = None, counts: bool = False
     ) -> Any:
-        """The concrete function for these values or specifications, traced if it must be.
+        """Returns the concrete function for values or specifications; traces it if needed.
 
         Args:
             args: Positional values or specifications.
             kwargs: The same by keyword.
             reason: Why it is requested, for the trace's cause.
-            counts: Whether it stands for a call, which somebody else will make.
+            counts: Whether it represents a call, which the requester will make.
         """
         return self._requested(Call(self.recorder, counts=counts, reason=reason), args, kwargs)
 
@@ -525,15 +534,15 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             del calls[depth:]
             self.recorder.end(call)
 
-    def trace_served(self, args: Sequence[Any], reason: Cause | None = None) -> Trace | None:
-        """Makes the trace of a call that Python has served, as the call would have made it.
+    def trace_eager_call(self, args: Sequence[Any], reason: Cause | None = None) -> Trace | None:
+        """Makes the trace of a call that Python has run, as the call would have made it.
 
         Args:
             args: The call's arguments.
-            reason: Why it is made, if that is none of the user's doing.
+            reason: The cause, if the user did not provoke the trace.
 
         Returns:
-            The trace; None if the stance or the limit says that such calls stay eager.
+            The trace; None if the stance or the limit requires such calls to stay eager.
         """
         call = Call(self.recorder, counts=False, explains=True, reason=reason)
         try:
@@ -544,7 +553,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             self._evict_excess(call)
 
     def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
-        """The trace for these values or specifications, made now if it is not there.
+        """Returns the trace for these values or specifications, made now if needed.
 
         RFC "Functions, not Sessions", section "Serialization". A specification may have its short
         form, ``(tf.float32, [None, 10])``.
@@ -557,7 +566,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return self.recorder.traces[id(concrete)]
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """Says which trace would serve a call, or why none would; traces and runs nothing.
+        """Reports which trace would serve a call, or why none would, without running anything.
 
         Raises:
             TypeError: If the arguments do not fit the function.
@@ -570,12 +579,12 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             inspect.signature(self.python_function).bind(*args, **kwargs)
         except TypeError as error:
             raise SignatureError(f"`{self.label}`: {error}") from None
-        except ValueError:  # a function of C has no signature
+        except ValueError:  # a C function may have no signature
             pass
         try:
             return explanation(self, args, kwargs)
         except TypeError as error:
-            raise self._plainly(args, kwargs, error) or error from None
+            raise self._clearer_error(args, kwargs, error) or error from None
 
     def look_up(self, args: Any, kwargs: Any) -> Any:
         """Looks a call up without tracing or running anything; see `_tensorflow.look_up`."""
@@ -585,7 +594,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return _tensorflow.look_up(host, args, kwargs)
 
     def serving(self, args: Sequence[Any]) -> Trace | None:
-        """The trace that serves a call with these positional arguments; None if it must trace."""
+        """Returns the trace that serves a call with these arguments; None if it must trace."""
         guards = self.recorder.guards
         known = self._dispatch.find(args, {}, guards.state, guards)
         if known is not None:
@@ -604,19 +613,20 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     ) -> Run:
         """Makes a call and records on which device each operation ran.
 
-        RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``. The call traces if it
-        must; it is a real call, but it is not counted.
+        RFC "Functions, not Sessions", ``RunOptions`` and ``RunMetadata``. The call traces if
+        needed; it really runs, but it is not counted.
 
         Args:
-            *args: Positional arguments of the call; those that are called as an option have to be.
+            *args: Positional arguments of the call. Those with the name of an option must be
+                positional.
             metadata: Whether TensorFlow's profiler measures how long each operation takes:
                 ``times``, and the step statistics of the ``RunMetadata``.
-            numerics: Whether to look before the call for NaN and infinity, as `numerics` does.
-            values: Whether to keep its intermediate values before the call, as `values` does.
+            numerics: Whether to search for NaN and infinity before the call, as `numerics` does.
+            values: Whether to record intermediate values before the call, as `values` does.
             **kwargs: The other arguments of the call.
 
         Returns:
-            The call's value, ``RunMetadata``, placement, and times if they were asked for.
+            The call's value, ``RunMetadata``, placement, and times if requested.
 
         Raises:
             ProfilerBusyError: If times are asked for while another profiler is running.
@@ -631,11 +641,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def check(self, *args: Any, numerics: bool = False, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
 
-        Nothing stays changed: variables and Python state get back what they held.
+        Variables and Python state are restored.
 
         Args:
             *args: Positional arguments of the call.
-            numerics: Whether to look for NaN and infinity, too, as `numerics` does.
+            numerics: Whether to also search for NaN and infinity, as `numerics` does.
             **kwargs: The other arguments of the call.
 
         Raises:
@@ -647,8 +657,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
         """Finds the operations of a call that give NaN or infinity from finite numbers.
 
-        The function is traced once more and run; operations in loops, in branches, in functions
-        that it calls and in gradients are looked at, too. Nothing stays changed, as after `check`.
+        The function is traced once more and run; operations in loops, in branches, in called
+        functions and in gradients are included. Everything is restored, as by `check`.
 
         Raises:
             CheckError: If the arguments do not fit the function.
@@ -658,17 +668,17 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
     def values(
         self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
     ) -> Values:
-        """Keeps intermediate values of a call, from its graph. Nothing stays changed.
+        """Records intermediate values of a call from its graph. Everything is restored.
 
         Args:
             *args: The arguments of the call; names may follow those that it takes, as in
                 ``f.values(x, "hidden")``.
-            names: The names whose values are kept; without names and lines, all are.
-            line: The line, or lines, whose values are kept, with those of each part of it.
+            names: The names whose values are recorded; all without names and lines.
+            line: The line, or lines, whose values are recorded, including subexpressions.
             **kwargs: The other arguments of the call.
 
         Returns:
-            The values, by name: arrays as they were computed last; ``.all`` has each of them.
+            The values by name: the last computed array of each; ``.all`` has all of them.
 
         Raises:
             CheckError: If the arguments do not fit the function.
@@ -676,11 +686,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         lines = (line,) if isinstance(line, int) else tuple(line)
         return values(self, args, kwargs, names, lines)
 
-    # What keeps it small ----------------------------------------------------------------
+    # Policies and eviction --------------------------------------------------------------
 
     @property
     def stance(self) -> Stance | None:
-        """Its own stance, which goes before `nbfn.stance`; None if it has none."""
+        """Its own stance, which takes precedence over `nbfn.stance`; None if it has none."""
         return self.recorder.own_stance
 
     @stance.setter
@@ -688,10 +698,10 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         self.recorder.own_stance = None if name is None else checked(name)
 
     def suggest(self) -> Cover:
-        """The least general signature that covers the newest trace and its relatives.
+        """Returns the least general signature that covers the newest trace and similar ones.
 
         Returns:
-            The signature; ``str`` of it can be read and pasted.
+            The signature; its ``str`` is source text.
 
         Raises:
             RelaxError: If there is no trace yet.
@@ -699,7 +709,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return relaxing.suggest(self)
 
     def relax(self) -> Trace:
-        """Puts `suggest` to use: one trace instead of those that it covers.
+        """Replaces the traces that `suggest` covers by one trace.
 
         The new trace is made at once, and serves every size that differed; Python numbers that
         differed become tensors, now and in later calls. The covered traces are evicted, and so is
@@ -715,18 +725,17 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return relaxing.relax(self)
 
     def evict(self, trace: Trace) -> None:
-        """Takes a trace out of the cache; a call that needs it traces again.
+        """Removes a trace from the cache; a call that needs it traces again.
 
         Raises:
-            ValueError: If the trace is none of this function's.
+            ValueError: If the trace is not in this function's cache.
         """
         eviction.evict(self, trace)
 
     def renew(self) -> tuple[Trace, ...]:
-        """Traces anew, for the same arguments, what has baked in something that has changed since.
+        """Evicts stale traces and traces again for the same arguments.
 
-        The stale traces are evicted. With another `on_stale` than ``"retrace"`` nothing is done, as
-        the old values are wanted.
+        Unless `on_stale` is ``"retrace"`` this does nothing, as the old values are wanted.
 
         Returns:
             The new traces.
@@ -734,20 +743,20 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         return relaxing.renew(self)
 
     def free(self) -> Freed:
-        """Drops every trace and gives the memory back; the next call traces again."""
+        """Evicts all traces and returns their memory; the next call traces again."""
         freed = eviction.free(self)
         self._drop_states()
         return freed
 
     def discard(self, concrete: Any) -> None:
-        """Takes a trace out of the cache, its own or that of one of its clones."""
+        """Removes a trace from the cache, this function's own or that of one of its clones."""
         states = [each for each in self._states.values() if each is not None]
         clones = [clone for own in self._clones if (clone := own()) is not None]
         for each in (self, *states, *clones):
             _tensorflow.discard(each, concrete)
 
     def adopt_clone(self, clone: Any) -> None:
-        """Records what a strategy's replicas call in its place as calls of its own."""
+        """Records calls of a clone, which a strategy's replicas call, as calls of this function."""
         clone.__class__ = TracedFunction
         shared = {k: v for k, v in vars(self).items() if k in _OF_ALL_CLONES}
         clone.__dict__.update(shared, _dispatch=Dispatch(), _clones=[], _states={})
@@ -776,7 +785,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         recorder.limit = unbound.recorder.limit
         recorder.own_stance = unbound.recorder.own_stance
         recorder.first_cause = Cause("new_instance", "first call on this instance")
-        self._definition, self.remarked = None, unbound.remarked
+        self._definition, self.checked_effects = None, unbound.checked_effects
         recorder.roots = lambda: roots(python_function, owner())
         self.site, self.known_as = unbound.site, known_as
 
@@ -792,7 +801,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
 
 
 def _is_object(value: Any) -> bool:
-    """Whether an argument is an object whose attributes a trace may read."""
+    """Returns whether an argument is an object whose attributes a trace may read."""
     if type(value) in PLAIN or isinstance(value, tf.Tensor | tf.Variable | np.ndarray):
         return False
     if _tensorflow.is_composite(value):

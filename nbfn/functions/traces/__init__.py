@@ -1,1 +1,1 @@
-"""What a trace is: its key, its context, its captures, its cause."""
+"""A trace: its key, context, captures and cause."""

@@ -1,4 +1,4 @@
-"""What a trace captured: outside variables and tensors, by reference, under the user's names.
+"""The captures of a trace: outside variables and tensors, by reference, under the user's names.
 
 RFC "Functions, not Sessions", section "Captured state".
 """
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 _numbered: dict[int, tuple[weakref.ReferenceType[Any], int]] = {}
 
 _MAX_LISTED = 50
-"""So many captures a ``repr`` lists."""
+"""Maximum number of captures in a ``repr``."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,16 @@ class Capture:
     """One captured variable, tensor or other resource.
 
     Attributes:
-        name: The user's name for it, such as ``model/hidden/kernel``; TensorFlow's own name where
-            no name of the user's leads to it.
+        name: The user's name for it, such as ``model/hidden/kernel``; else TensorFlow's name.
         kind: ``"variable"``, ``"tensor"`` (its value is baked into the graph's inputs), or
             ``"resource"`` (a table, an iterator, ...).
-        shape: Static shape; None where the rank is unknown.
+        shape: Static shape; None if the rank is unknown.
         dtype: Name of the dtype.
         device: Device that holds it, in short form such as ``CPU:0``.
-        nbytes: Size in bytes; None where it is not known.
-        trainable: Whether gradients are taken for it by default.
-        id: The captured thing's own: it has one in all traces, and no other has it later.
-        is_current: Whether a trace captures it that calls can still find, as things are now.
+        nbytes: Size in bytes; None if it is not known.
+        trainable: Whether gradient tapes watch it by default.
+        id: Identifies the captured object in all traces; it is never reused.
+        is_current: Whether calls can still find a trace that captures it.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Capture:
         """The captured variable or tensor itself.
 
         Raises:
-            ReferenceError: If it is gone.
+            ReferenceError: If it was garbage-collected.
         """
         target = self._target() if self._target is not None else None
         if target is None:
@@ -81,7 +80,7 @@ class Capture:
 
 
 class Captures(tuple[Capture, ...]):
-    """What traces captured, one `Capture` each."""
+    """The captures of traces, each thing once."""
 
     __slots__ = ()
 
@@ -92,10 +91,10 @@ class Captures(tuple[Capture, ...]):
 
 
 def captures_in(traces: Iterable[Any], stale: Collection[int] = ()) -> Captures:
-    """Returns what some traces captured, each thing once, under the name that it has now.
+    """Returns the captures of some traces, each thing once, under its current name.
 
-    What no name of the notebook leads to any more keeps the name under which it was traced. What
-    only stale traces captured, given by their numbers, comes last and is marked.
+    What the notebook no longer names keeps the name under which it was traced. Captures of stale
+    traces only, given by their numbers, come last and are marked.
     """
     found: dict[str, Capture] = {}
     past: dict[str, Capture] = {}
@@ -109,7 +108,7 @@ def captures_in(traces: Iterable[Any], stale: Collection[int] = ()) -> Captures:
 
 
 def _named_now(captures: Collection[Capture]) -> Iterator[Capture]:
-    """Gives captures the names by which the notebook reaches them now, where there are any."""
+    """Replaces the names of captures by those that the notebook has for them now."""
     targets = {id(each.value): each for each in captures if each.is_alive}
     names = names_for({key: each.value for key, each in targets.items()}, ()) if targets else {}
     now = {targets[key].id: name for key, name in names.items()}
@@ -117,7 +116,7 @@ def _named_now(captures: Collection[Capture]) -> Iterator[Capture]:
 
 
 def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:
-    """The captures of a trace in the order of first use, under the names that `roots` lead to."""
+    """Returns the captures of a trace in order of first use, named from `roots`."""
     found = _tensorflow.captured(concrete)
     targets = [each.handle if each.variable is None else each.variable for each in found]
     wanted = {id(target): target for target in targets}
@@ -126,7 +125,7 @@ def captures_of(concrete: Any, roots: Iterator[tuple[str, Any]]) -> Captures:
 
 
 def short_device(device: str | None) -> str:
-    """``CPU:0`` for ``/job:localhost/replica:0/task:0/device:CPU:0``; with the task if not 0."""
+    """Returns ``CPU:0`` for ``/job:localhost/.../device:CPU:0``; with the task if it is not 0."""
     if not device:
         return "unplaced"
     spec = tf.DeviceSpec.from_string(device)
@@ -137,7 +136,7 @@ def short_device(device: str | None) -> str:
 
 
 def capture_of(target: Any, name: str | None) -> Capture:
-    """A variable, tensor or resource as a capture, under a name of the user's or its own."""
+    """Builds the capture of a variable, tensor or resource, under the given or its own name."""
     variable = isinstance(target, tf.Variable)
     dtype = target.dtype
     kind = "variable" if variable else "resource" if dtype == tf.resource else "tensor"
@@ -157,12 +156,12 @@ def capture_of(target: Any, name: str | None) -> Capture:
 
 
 def capture_id(target: Any, kind: str = "variable") -> str:
-    """The id of a variable, tensor or resource, which it has in all captures."""
+    """Returns the id of a variable, tensor or resource, the same in all captures."""
     return f"{kind}-{_number_of(target)}"
 
 
 def _number_of(target: Any) -> int:
-    """A number that no other object has had: one that is made later may have the address."""
+    """Returns a number for an object that is never reused, unlike its address."""
     known = _numbered.get(id(target))
     if known is None or known[0]() is not target:
         known = _numbered[id(target)] = weakref.ref(target, _forget(id(target))), next(_numbers)
@@ -184,7 +183,7 @@ def _own_name(target: Any, kind: str) -> str:
 
 
 def nbytes_of(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
-    """Returns the bytes of a tensor; None if its shape is not static, or its dtype has no size."""
+    """Returns the size in bytes; None if the shape is not static, or the dtype has no size."""
     if not shape.is_fully_defined() or dtype in (tf.string, tf.resource, tf.variant):
         return None
     return int(math.prod(shape) * dtype.size)

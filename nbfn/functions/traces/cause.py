@@ -1,4 +1,4 @@
-"""Records of why a trace was made, and of what to change."""
+"""Records why a trace was made and what to change."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Kind = KindOfState | Literal["sequence", "field"]
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to change.
+    """A change that avoids a retrace.
 
     Attributes:
         sentence: The advice.
-        code: Python that works when pasted into a cell, where there is such code.
+        code: Python that works when pasted into a cell, if there is such code.
     """
 
     sentence: str
@@ -44,12 +44,12 @@ class Cause:
         sentence: The cause in words, with the user's own names.
         path: Path of the argument that differs, if one does.
         old: What the nearest trace was made for.
-        new: What the call brought.
+        new: What the call passed.
         source: For Python state that has changed, where it was read: ``global``, ``attribute``, ...
         kind: What differs, where the remedy depends on it: a Python ``"number"``, the length of a
-            ``"sequence"``, the code of a ``"function"``, the ``"field"`` of an ExtensionType,
-            which ``"object"``, ``"variable"`` or ``"tensor"`` it is.
-        module: The module whose global it is, or leads to it.
+            ``"sequence"``, the code of a ``"function"``, the ``"field"`` of an ExtensionType, or
+            the identity of an ``"object"``, ``"variable"`` or ``"tensor"``.
+        module: The module of the global that it is, or is reached from.
     """
 
     code: str
@@ -63,7 +63,7 @@ class Cause:
 
     @property
     def page(self) -> str | None:
-        """The address of the page on how such a cause comes about; None if it is not known."""
+        """The address of the documentation of such causes; None if it is not known."""
         return page_of_cause(self.code)
 
     def __str__(self) -> str:
@@ -77,12 +77,12 @@ class Retrace:
     Attributes:
         number: Its number among the function's retraces, from 1.
         causes: Every difference from the nearest trace.
-        nearest: The numbers of all nearest traces.
+        nearest: The numbers of the nearest traces.
         trace: The number of the trace that the call made.
         site: The calling cell and line.
-        trace_seconds: What tracing cost.
-        remedy: What to change, where something can be.
-        time: When it was, in seconds since 1970.
+        trace_seconds: The time that tracing took.
+        remedy: What to change, if anything.
+        time: When it happened, in seconds since 1970.
     """
 
     number: int
@@ -115,8 +115,8 @@ class Wanted:
 
     Attributes:
         key: The key of its arguments.
-        context: Its context; None where it is not known.
-        state: The Python state in which it is made.
+        context: Its context; None if it is not known.
+        state: The Python state of the call.
     """
 
     key: Key

@@ -1,10 +1,9 @@
 """The context of a call: what its trace depends on besides its arguments.
 
-RFC "Functions, not Sessions", section "Trace Caches": the key holds the context in which the
-function is called, such as the device that ``tf.device`` asks for. Section "Summaries": TensorFlow
-bakes the writer that was the default when the trace was made into it. Here the writer and the
-condition are part of the key of functions that write summaries, so that each call writes where its
-caller says.
+RFC "Functions, not Sessions", section "Trace Caches": the key contains the context in which the
+function is called, such as the device that ``tf.device`` requests. Section "Summaries": TensorFlow
+bakes the default writer into the trace. Here the writer and the condition are part of the key of
+functions that write summaries, so that each call writes to its caller's writer.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ class Strategy(NamedTuple):
     """The ``tf.distribute`` strategy of a call.
 
     Attributes:
-        label: The name of its class, or what is shown for it.
-        number: Tells strategies of one class apart.
-        is_replica: Whether the call is one of its replicas'.
+        label: The name of its class, or the name to show.
+        number: Distinguishes strategies of one class.
+        is_replica: Whether the call is made in a replica.
         is_spread: Whether the call is spread over the replicas, by ``session.run``.
     """
 
@@ -37,12 +36,12 @@ class Strategy(NamedTuple):
 
 
 class Context(NamedTuple):
-    """The context of a call, as the trace cache keys it.
+    """The context of a call, as part of the trace cache's key.
 
     Attributes:
-        device: The device that ``tf.device`` asks for; empty if none does.
-        state: The number that stands for what the guards see.
-        summaries: The writer and condition of summaries; None where the function writes none.
+        device: The device that ``tf.device`` requests; empty if none.
+        state: The number of the Python state that the guards found.
+        summaries: The writer and condition of summaries; None if the function writes none.
         strategy: The ``tf.distribute`` strategy, if there is one.
         graph: The number of the ``tf.Graph``; 0 for eager calls and inside of other traces.
     """
@@ -55,7 +54,7 @@ class Context(NamedTuple):
 
 
 def here(state: int, summaries: object | None = None, strategy: Strategy | None = None) -> Context:
-    """The context of a call that begins now; `strategy` is the function's own, if it has one."""
+    """Returns the context of a call that begins now; `strategy` is the function's own, if any."""
     plain = tf.executing_eagerly() or tf.inside_function()
     graph = 0 if plain else serial(tf.compat.v1.get_default_graph())
     around = strategy or _strategy()
@@ -63,10 +62,10 @@ def here(state: int, summaries: object | None = None, strategy: Strategy | None 
 
 
 def _strategy() -> Strategy | None:
-    """The strategy under which the call is.
+    """Returns the current strategy.
 
-    TensorFlow's own key does not tell two strategies of one class apart, and so would run a trace
-    with the replicas, or the workers, of another.
+    TensorFlow's own key does not distinguish two strategies of one class, and would run a trace
+    with the replicas or workers of the other.
     """
     if not tf.distribute.has_strategy():
         return None
@@ -76,7 +75,7 @@ def _strategy() -> Strategy | None:
 
 
 def summaries_of(attributes: Collection[Any]) -> object | None:
-    """What a function's key holds of the caller's summaries; None if its code names none."""
+    """Returns the caller's summary writer and condition; None if the code names no summaries."""
     if _SUMMARIES not in attributes:
         return None
     writer, condition = _tensorflow.summary_state()

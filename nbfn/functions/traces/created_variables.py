@@ -1,4 +1,4 @@
-"""Variables that a function creates: on its first trace only, and alive as long as it needs them.
+"""Checks variables that a function creates: on its first trace only, kept alive by the user.
 
 RFC "Functions, not Sessions", section "Functions that create state".
 """
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class VariableCreationError(NbfnError, ValueError):
-    """A function creates variables on a trace that is not its first."""
+    """A function created variables on a trace that is not its first."""
 
 
 class DeadStateError(NbfnError, ReferenceError):
     """A call needs a trace whose variable no longer exists."""
 
 
-_MAX_TOLD = 3
-"""So many of the variables that were created before are named in an error."""
+_MAX_NAMED = 3
+"""Maximum number of earlier variables that an error names."""
 
 
 class Creations:
@@ -39,8 +39,8 @@ class Creations:
 
     Attributes:
         first: Name and place of the first variables that the first trace created.
-        refusal: What is wrong with the newest variable that TensorFlow will refuse when its trace
-            has run; None if there is none.
+        refusal: The error for a variable that TensorFlow will refuse when the trace has run; None
+            if none.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Creations:
 
     @contextmanager
     def watched(self, name: str, is_first: bool) -> Iterator[list[str]]:
-        """Notes what the first trace of a state creates inside; refuses what a later one does.
+        """Records the variables created on the first trace of a state; refuses later ones.
 
         Yields:
             The names of the variables that are created inside.
@@ -62,7 +62,7 @@ class Creations:
         def create(next_creator: Callable[..., Any], **options: Any) -> Any:
             label = str(options.get("name") or "Variable")
             if is_first:
-                if len(self.first) < _MAX_TOLD:  # to look for the place takes a millisecond
+                if len(self.first) < _MAX_NAMED:  # finding the place takes a millisecond
                     self.first.append((label, _place()))
                 created.append(label)
                 return next_creator(**options)
@@ -99,15 +99,15 @@ def _advice(name: str) -> str:
 
 
 def _place() -> str:
-    """Where the user's code runs now, in words."""
+    """Returns the position in user code that runs now, as text."""
     found = _tensorflow.user_line()
     return "an unknown place" if found is None else str(site_of(*found))
 
 
 def watch_state(trace: Trace, invalidate: Callable[[], None]) -> None:
-    """Lets a trace know when a variable that it captured dies.
+    """Marks a trace, and calls `invalidate`, when a variable that it captured is garbage-collected.
 
-    `invalidate` is called then, so that the next call is looked up anew.
+    The next call is then looked up in the trace cache again.
     """
     own = weakref.ref(trace)
     for capture in trace.captures:

@@ -1,4 +1,4 @@
-"""The key of a trace: what the trace cache tells calls apart by.
+"""The key of a trace: what distinguishes calls in the trace cache.
 
 RFC "Functions, not Sessions", section "Trace Caches": dtype and shape of each tensor, structure of
 nested arguments, value of each Python argument, and identity of other objects. Python values are
@@ -23,17 +23,17 @@ class TensorLeaf:
     Attributes:
         spec: The specification.
         kind: The specification's name without ``Spec``: Tensor, RaggedTensor, Variable, ...
-        dtype: Name of the dtype, where the specification has one.
-        shape: Static shape; None where the rank is unknown or the specification has no shape.
+        dtype: Name of the dtype, if the specification has one.
+        shape: Static shape; None if the rank is unknown or the specification has no shape.
         token: Equal for leaves that key the same trace.
-        takes_numbers: Whether numbers of calls become tensors of this, as `relax` has it.
+        takes_numbers: Whether Python numbers are converted to such tensors, because of `relax`.
     """
 
     __slots__ = ("dtype", "kind", "shape", "spec", "takes_numbers", "token")
 
     def __init__(self, spec: Any) -> None:
-        # Read once: TensorFlow's properties and comparisons cost microseconds, and a miss is
-        # compared with every trace.
+        # Read once: TensorFlow's properties take microseconds, and a miss is compared with every
+        # trace.
         shape = getattr(spec, "shape", None)
         self.spec = spec
         self.kind = type(spec).__name__.removesuffix("Spec").removeprefix("_")
@@ -46,11 +46,11 @@ class TensorLeaf:
         self.takes_numbers = False
 
     def serves(self, other: TensorLeaf) -> bool:
-        """Whether a trace made for this serves a call that brings the other."""
+        """Returns whether a trace made for this serves a call that passes the other."""
         return self.token == other.token or bool(other.spec.is_subtype_of(self.spec))
 
     def takes(self, leaf: Leaf) -> bool:
-        """Whether a call that brings this number would be given a tensor in its place."""
+        """Returns whether this number would be converted to a tensor."""
         return (
             self.takes_numbers
             and isinstance(leaf, ValueLeaf)
@@ -103,7 +103,7 @@ class ObjectLeaf:
 
     @property
     def token(self) -> object:
-        """Equal for leaves that key the same trace; no object that is gone equals another."""
+        """Equal for leaves that key the same trace; a garbage-collected object equals no other."""
         return self.identity if self.alive else self
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ Leaf = TensorLeaf | ValueLeaf | ObjectLeaf
 
 
 def number_fits(value: Any, dtype: Any) -> bool:
-    """Whether a value is a number that a tensor of this dtype holds as Python does."""
+    """Returns whether a value is a number that this dtype represents as Python does."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     if dtype.is_integer:
@@ -141,15 +141,15 @@ class Key:
 
     @property
     def shown(self) -> dict[str, Leaf]:
-        """The leaves that the user's code passes."""
+        """The leaves that user code passes."""
         if not any(name.startswith(INTERNAL) for name in self.parameters):
             return self.leaves
         return {path: leaf for path, leaf in self.leaves.items() if not path.startswith(INTERNAL)}
 
     def text(self, most: int | None = None) -> str:
-        """Each leaf with its path, such as ``images: float32[64, 10], training: True``.
+        """Formats each leaf with its path, such as ``images: float32[64, 10], training: True``.
 
-        Of more than `most` leaves it is said how many there are.
+        Beyond `most` leaves, only their number is shown.
         """
         shown = self.shown
         listed = [f"{path}: {leaf}" for path, leaf in islice(shown.items(), most)]
@@ -158,7 +158,7 @@ class Key:
 
 
 def key_of(function_type: Any) -> Key:
-    """The key of a trace, from its function type."""
+    """Returns the key of a trace, from its function type."""
     leaves: dict[str, Leaf] = {}
     containers: dict[str, str] = {}
     for path, node in _nodes(function_type):
@@ -176,7 +176,7 @@ def key_of(function_type: Any) -> Key:
 
 
 def _nodes(function_type: Any) -> Iterator[tuple[str, Any]]:
-    """Each node of the function type, and what is in specifications that hold others."""
+    """Yields each node of the function type, with the parts of composite specifications."""
     for path, node in _tensorflow.nodes(function_type):
         if isinstance(node, _tensorflow.Tensor):
             yield from _tensorflow.below(path, _tensorflow.unfold_spec(node.spec))

@@ -1,7 +1,7 @@
-"""Variables that Keras makes while a function is traced: whose, and how to make them before.
+"""Finds the Keras object that creates variables during a trace, and advises how to build it before.
 
-An optimizer makes its slots in its first step, a layer its weights in its first call. Nobody makes
-those by hand, but both can be had before the function is called.
+An optimizer creates its slots in its first step, a layer its weights in its first call. Both can be
+built before the function is called.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _MAX_FRAMES = 400
 _KERAS = ("keras.", "tf_keras.")
 _OPTIMIZERS = frozenset({"BaseOptimizer", "_BaseOptimizer"})
 _VARIABLES = ("trainable_variables", "var_list", "variables")
-"""What optimizers call the variables that they are given."""
+"""Names of the optimizers' parameters for variables."""
 
 
 @dataclass(frozen=True)
 class LateBuild:
-    """A Keras object that makes its variables now.
+    """A Keras object that is creating its variables.
 
     Attributes:
         value: The object.
-        name: How the user's code calls it; None if it has no name there.
-        arguments: How the user's code calls the variables that it is built for, if it is an
-            optimizer.
+        name: The name that user code has for it; None if there is none.
+        arguments: For an optimizer: the expression in user code for the variables that it is built
+            for.
     """
 
     value: Any
@@ -40,7 +40,7 @@ class LateBuild:
 
     @property
     def advice(self) -> str:
-        """What to do so that its variables are there before."""
+        """How to create its variables before."""
         if not _is_optimizer(self.value):
             called = "the layer" if self.name is None else f"`{self.name}`"
             return f"Call {called} once before, so that its variables are there"
@@ -52,9 +52,9 @@ class LateBuild:
 
 
 def late_build() -> LateBuild | None:
-    """What Keras object makes a variable on this thread now, as the user's code calls it.
+    """Returns the Keras object that creates a variable on this thread now.
 
-    It is the outermost that the user's code calls: a model, and not the layer in it.
+    It is the outermost object that user code calls: the model, not the layer in it.
     """
     found: LateBuild | None = None
     candidate: Any = None
@@ -62,7 +62,7 @@ def late_build() -> LateBuild | None:
     for frame in _frames():
         module = frame.f_globals.get("__name__", "")
         if not (module.startswith(_KERAS) or (candidate is not None and is_user_module(module))):
-            continue  # Python keeps a copy of the names of a frame that is asked for them
+            continue  # reading `f_locals` makes the frame keep a copy
         own = frame.f_locals.get("self")
         if module.startswith(_KERAS):
             if _is_builder(own):
@@ -81,9 +81,9 @@ def late_build() -> LateBuild | None:
 
 
 def undo_builds() -> None:
-    """Has optimizers that make their variables now, and cannot, do it again another time.
+    """Lets optimizers whose build fails now be built again later.
 
-    Keras notes that an optimizer is built before its variables are there.
+    Keras marks an optimizer as built before its variables are created.
     """
     for frame in _frames():
         if frame.f_code.co_name == "build":
@@ -114,12 +114,12 @@ def _is_builder(value: Any) -> bool:
 
 
 def _name_of(value: Any, frame: FrameType) -> str | None:
-    """The name by which cells can refer to an object; else the one that it has in the function."""
+    """Returns an object's global name, else its name in the function."""
     return next((name for name, each in _named(frame) if each is value), None)
 
 
 def _name_of_variables(variables: list[Any], frame: FrameType) -> str | None:
-    """The expression for the trainable variables of the model that has these."""
+    """Returns the expression for the trainable variables of the model that has these."""
     wanted = set(map(_identity, variables))
     for name, each in _named(frame):
         own = getattr(each, "trainable_variables", None) if _is_builder(each) else None
@@ -129,7 +129,7 @@ def _name_of_variables(variables: list[Any], frame: FrameType) -> str | None:
 
 
 def _identity(variable: Any) -> int:
-    """The identity of a variable of TensorFlow, or of the one that a Keras variable holds."""
+    """Returns the identity of a TensorFlow variable, or of the one that a Keras variable holds."""
     inner = getattr(variable, "value", None)
     return id(inner if isinstance(inner, tf.Variable) else variable)
 

@@ -1,4 +1,4 @@
-"""A copy of what one real call gave to a trace, kept to prove an export with it."""
+"""Copies the inputs of one real call of a trace, to prove an export with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sample = tuple[np.ndarray, ...]
 
 
 def sample_of(function: Any, concrete: Any, args: Any, kwargs: Any) -> Sample | None:
-    """Copies the tensors of a call; none of one in a graph, or with more than a megabyte."""
+    """Copies the tensors of a call; None in a graph, or for more than a megabyte."""
     if not tf.executing_eagerly():
         return None
     try:
@@ -28,7 +28,7 @@ def sample_of(function: Any, concrete: Any, args: Any, kwargs: Any) -> Sample | 
             return None
         tensors = _tensorflow.flat_inputs(function, concrete, args, kwargs)
         return None if tensors is None else _copies(tensors)
-    except Exception:  # the user's classes may do anything, and a call must not fail for this
+    except Exception:  # user classes may raise anything, and the call must not fail
         return None
 
 

@@ -1,4 +1,4 @@
-"""A trace: one graph in the trace cache of a function, and what may be asked of it."""
+"""A trace: one graph in the trace cache of a function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MAX_LEAVES = 100
 
 
 class EvictedError(NbfnError, ReferenceError):
-    """A trace was asked for its graph after it left the cache."""
+    """The graph of a trace was requested after the trace left the cache."""
 
 
 class Trace:
@@ -43,23 +43,23 @@ class Trace:
     Attributes:
         id: Unique in this process.
         number: Its number among the function's traces, from 1; never used again.
-        key: What the trace cache keys it by.
+        key: Its key in the trace cache.
         cause: Why it was made.
         site: The call that made it.
-        trace_seconds: What tracing cost.
+        trace_seconds: The time that tracing took.
         time: When it was made, in seconds since 1970.
         hits: Calls that it served without tracing.
-        relaxed_at: How many these were when ``relax()`` last returned it; None if it never did.
+        relaxed_at: The value of `hits` when ``relax()`` last returned it; None if it never did.
         run_seconds: Time spent in its calls, tracing excluded.
-        captures: What it captured, in the order of first use.
-        operations: Number of operations in its graph, nested functions not counted.
+        captures: The captures, in order of first use.
+        operations: Number of operations in its graph, without nested functions.
         context: The context that it was made in.
         state: The Python state that it bakes in.
-        last_used: Grows with each use of any trace; the least recently used has the lowest.
-        compiled: The shapes for which XLA has compiled it, if it does.
+        last_used: Increases with each use of any trace; the least recently used has the lowest.
+        compiled: The shapes for which XLA has compiled it.
         lost: Names of captured variables that no longer exist.
-        sample: A copy of what the call gave that made it, if that is small.
-        watched: Weak references to the captured variables, which tell when one dies.
+        sample: A copy of the inputs of the call that made it, if small.
+        watched: Weak references with callbacks to what it depends on.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class Trace:
         self._guarded: list[weakref.ReferenceType[Any]] = []
         self._concrete = weakref.ref(concrete)
 
-    def watch_objects(self, gone: list[int]) -> None:
-        """Has its number added to `gone` when an object dies that it was made for.
+    def watch_objects(self, unusable: list[int]) -> None:
+        """Appends its number to `unusable` when an object that it was made for dies.
 
         No call can find it any more then.
         """
@@ -103,10 +103,10 @@ class Trace:
         for leaf in self.key.leaves.values():
             target = leaf.reference() if isinstance(leaf, ObjectLeaf) and leaf.reference else None
             if target is not None:
-                self.watched.append(weakref.ref(target, lambda _: gone.append(number)))
+                self.watched.append(weakref.ref(target, lambda _: unusable.append(number)))
 
     def differs_in_state_alone(self, key: Key, context: Context | None) -> bool:
-        """Whether only the Python state keeps it from serving calls of this key and context."""
+        """Returns whether it fits calls of this key and context but for the Python state."""
         if context is None or self.context is None or not self.serves_calls:
             return False
         own = {path: leaf.token for path, leaf in self.key.leaves.items()}
@@ -116,27 +116,27 @@ class Trace:
             and self.context == context._replace(state=self.context.state)
         )
 
-    def watch_guarded(self, references: Iterable[Callable[[], Any]], gone: list[int]) -> None:
-        """The same for the objects that its code has read: with one of them its state has died.
+    def watch_guarded(self, references: Iterable[Callable[[], Any]], unusable: list[int]) -> None:
+        """Does the same for the objects that its code has read: its state needs them.
 
-        Those of an earlier state in which it served no longer count.
+        Objects of an earlier state in which it served no longer count.
 
         Args:
-            references: Weak references to the objects that are guarded now.
-            gone: As for `watch_objects`.
+            references: Weak references to the currently guarded objects.
+            unusable: As for `watch_objects`.
         """
         number = self.number
-        gone[:] = [each for each in gone if each != number]
+        unusable[:] = [each for each in unusable if each != number]
         self._guarded.clear()
         read = self.state.fingerprints.values()
         known = {found for each in read for found in objects_in(each.content)}
         for reference in references:
             target = reference()
             if target is not None and content_of(target) in known:
-                self._guarded.append(weakref.ref(target, lambda _: gone.append(number)))
+                self._guarded.append(weakref.ref(target, lambda _: unusable.append(number)))
 
     def objects(self) -> Iterator[Any]:
-        """The objects that it was made for, arguments and others, if they are still there."""
+        """Yields the objects that it was made for, arguments and others, if still alive."""
         leaves = self.key.leaves.values()
         given = [e.reference for e in leaves if isinstance(e, ObjectLeaf) and e.reference]
         for reference in (*given, *self._guarded):
@@ -156,7 +156,7 @@ class Trace:
 
     @property
     def serves_calls(self) -> bool:
-        """Whether calls may find it; the one that only created variables serves none."""
+        """Whether calls can find it; the trace that only created variables serves none."""
         return self.cause.code != "variable_creation"
 
     @property
@@ -190,23 +190,23 @@ class Trace:
 
     @functools.cached_property
     def nbytes(self) -> int:
-        """Size of its GraphDef in bytes, nested functions included; 0 if the graph is gone."""
+        """Size of its GraphDef in bytes, with nested functions; 0 if the graph was freed."""
         return 0 if self._concrete() is None else int(self.graph_def().ByteSize())
 
     @functools.cached_property
     def can_be_stopped(self) -> bool:
-        """Whether an interrupt may stop its graph while that runs."""
+        """Whether an interrupt may cancel its graph."""
         concrete = self._concrete()
         return concrete is not None and _tensorflow.can_be_stopped(concrete)
 
     def diff(self, other: Trace) -> TraceDiff:
-        """What differs between this trace and another; see `nbfn.functions.retraces.diff.diff`."""
+        """Compares this trace with another; see `nbfn.functions.retraces.diff.diff`."""
         return diff(self, other)
 
     def carve(self, inputs: Any, outputs: Any, prune: bool = False) -> TracedFunction:
-        """A function of the part of the graph between some tensors.
+        """Makes a function of the part of the graph between some tensors.
 
-        See `nbfn.functions.graphs.carve.carve`, which says what may be given and what is raised.
+        See `nbfn.functions.graphs.carve.carve` for the arguments and errors.
         """
         return carve(self, inputs, outputs, prune)
 

@@ -1,4 +1,4 @@
-"""The user's names for variables and tensors: ``model/hidden/kernel``, not a handle's number."""
+"""Names variables and tensors as the user does: ``model/hidden/kernel``, not a handle's number."""
 
 from __future__ import annotations
 
@@ -22,53 +22,53 @@ from nbfn.state.values.introspection import own_attributes
 
 MAX_DEPTH = 50
 MAX_CONTAINERS = 10_000
-"""How many containers are looked into to find the names of captures, which delays a trace."""
+"""Maximum number of containers searched for names of captures, which delays a trace."""
 
 MAX_CONTAINERS_OF_SESSION = 2_000
-"""How many of the session's, of which a trace may capture nothing; 10 ms."""
+"""Maximum number of the session's, which the trace may not use; takes 10 ms."""
 
 MAX_FUNCTIONS = 50
 _MAPPINGS = (dict, UserDict, MappingProxyType, ChainMap)
 _TRACKING = "_self_"
-"""TensorFlow's own attributes of what it tracks begin so."""
+"""Prefix of TensorFlow's attributes on tracked objects."""
 
 IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
-"""Names that IPython keeps in a notebook, none of them the user's."""
+"""Names that IPython defines in a notebook."""
 
 
 def notebook() -> dict[str, Any]:
-    """The namespace whose names the session has: that of the cell that runs, or else a script's.
+    """Returns the namespace of the session: that of the running cell, or else a script's.
 
-    A cell's is not ``__main__`` in a shell that is embedded in a function.
+    In a shell that is embedded in a function, the cell's namespace is not ``__main__``.
     """
     namespace = cells_namespace()
     return sys.modules["__main__"].__dict__ if namespace is None else namespace
 
 
 def roots(python_function: Callable[..., Any], owner: Any = None) -> Iterator[tuple[str, Any]]:
-    """What a function can name: what its code refers to, its owner, its module's other globals."""
+    """Yields what a function can name: what its code refers to, its owner, its module's globals."""
     function = plain_function(python_function)
     code = getattr(function, "__code__", None)
     variables = dict(getattr(function, "__globals__", {}))
     if code is not None:
         yield from _referred(function, set())
-    public = users_names(variables)
+    public = public_names(variables)
     if code is None and not isinstance(function, type):
-        yield "", function  # an object that is called, such as a bound module
+        yield "", function  # a callable object, such as a bound module
     if owner is not None:
         yield next((name for name, value in public if value is owner), "self"), owner
     yield from public
 
 
 def _referred(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """What a function's code refers to, and then what functions among that refer to."""
+    """Yields what a function's code refers to, then what functions among that refer to."""
     seen.add(id(function))
     variables = getattr(function, "__globals__", {})
     names = [name for name in function.__code__.co_names if name in variables]
     found = closure(function) | {name: variables[name] for name in names}
     yield from found.items()
     for value in found.values():
-        # By type alone: the user's objects may do anything when they are looked at.
+        # By type alone: attribute access on user objects may run any code.
         traced = issubclass(type(value), _tensorflow.Function)
         inner = plain_function(value.python_function) if traced else value
         if (
@@ -80,16 +80,16 @@ def _referred(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
             yield from _referred(inner, seen)
 
 
-def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The public names of a namespace, and what they stand for, in the order of the user's.
+def public_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Returns the public names of a namespace with their values.
 
-    Functions come after what they work on. What IPython keeps of a notebook comes last: it names
-    what has no name of the user's.
+    Functions come after the values that they use. IPython's names come last: they only serve for
+    values without another name.
     """
     public = [
         (name, value)
         for name, value in list(namespace.items())
-        if name[:1] != "_" and value is not namespace and _can_be_looked_at(value)
+        if name[:1] != "_" and value is not namespace and _is_inspectable(value)
     ]
     return sorted(public, key=lambda item: (item[0] in IPYTHONS, _is_function(item[1])))
 
@@ -97,11 +97,11 @@ def users_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def _is_function(value: Any) -> bool:
     if isinstance(value, _tensorflow.Function | FunctionType):
         return True
-    return "concrete_function" in getattr(value, "__dict__", {})  # of code of TensorFlow 1
+    return "concrete_function" in getattr(value, "__dict__", {})  # wrapped TensorFlow 1 code
 
 
-def _can_be_looked_at(value: Any) -> bool:
-    """Whether ``isinstance`` works: a proxy that makes its object late may fail to make it."""
+def _is_inspectable(value: Any) -> bool:
+    """Returns whether ``isinstance`` works; it raises for lazy proxies that fail."""
     try:
         return isinstance(value.__class__, type)
     except Exception:
@@ -109,13 +109,13 @@ def _can_be_looked_at(value: Any) -> bool:
 
 
 def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> dict[int, str]:
-    """Finds names for some variables or tensors, by ``id``: no two have one name.
+    """Returns unique names for some variables or tensors, by ``id``.
 
-    What the notebook names is called what its session calls it, as far as that is found soon; the
-    rest by the first of the given names that leads to it.
+    Names of the notebook's session take precedence, within a limited search; the rest is named by
+    the first of the given names from which it is reached.
     """
     names: dict[int, str] = {}
-    session = [item for item in users_names(notebook()) if item[0] not in IPYTHONS]
+    session = [item for item in public_names(notebook()) if item[0] not in IPYTHONS]
     used: set[str] = set()
     for some, limit in ((session, MAX_CONTAINERS_OF_SESSION), (named, MAX_CONTAINERS)):
         left = {key: value for key, value in wanted.items() if key not in names}
@@ -133,13 +133,13 @@ def _found(
     by_handle.pop(None, None)
     for name, leaf, _ in named_once(named, limit):
         for part_name, part in _parts(name, leaf):
-            # A strategy's variable dresses the one that a trace captures.
+            # A strategy's variable wraps the one that a trace captures.
             key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
             if key is not None:
                 names.setdefault(key, part_name)
         if len(names) == len(wanted):
             return names
-    for name, _, owner in walk(named, limit=limit):  # what libraries keep, as a table its default
+    for name, _, owner in walk(named, limit=limit):  # private attributes, such as a table's default
         for attribute, value in own_attributes(owner).items():
             if id(value) in wanted:
                 names.setdefault(id(value), f"{name}/{attribute.lstrip('_')}")
@@ -147,15 +147,15 @@ def _found(
 
 
 def _handle(value: Any) -> int | None:
-    """The ``id`` of a variable's handle; None if it has none of its own."""
+    """Returns the ``id`` of a variable's handle; None if it has none of its own."""
     try:
         return id(value.handle) if isinstance(value, tf.Variable) else None
-    except Exception:  # it is on several replicas, or a class of the user's
+    except Exception:  # a variable on several replicas, or a user class
         return None
 
 
 def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
-    """A variable; of one that a strategy has on several replicas, what is on each of them."""
+    """Yields a variable, and its components if a strategy has it on several replicas."""
     yield name, leaf
     replicas = getattr(leaf, "values", None) if isinstance(leaf, tf.Variable) else None
     if isinstance(replicas, tuple):
@@ -163,14 +163,14 @@ def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
 
 
 def named_leaves(named: Iterable[tuple[str, Any]], limit: int | None = None) -> dict[str, Any]:
-    """Every variable and tensor that some names lead to, each under the first name found."""
+    """Returns all variables and tensors reached from some names, under their first names."""
     return {name: leaf for name, leaf, _ in named_once(named, limit)}
 
 
 def named_once(
     named: Iterable[tuple[str, Any]], limit: int | None = None
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Each variable and tensor once, under a name that no other has, and its owner; see `walk`."""
+    """Yields each variable and tensor once, with a unique name and its owner; see `walk`."""
     found: dict[int, Any] = {}
     used: set[str] = set()
     for name, leaf, owner in walk(named, limit=limit):
@@ -180,7 +180,7 @@ def named_once(
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """The name, or with the first number that makes it another; it is used from then on."""
+    """Returns the name, with a number if it is used already; marks it as used."""
     unique, number = name, 0
     while unique in used:
         number += 1
@@ -190,7 +190,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 def resource_owners(named: Iterable[tuple[str, Any]]) -> dict[int, Any]:
-    """The objects, such as lookup tables, that own a resource, by ``id`` of its handle."""
+    """Returns the objects that own a resource, such as lookup tables, by ``id`` of its handle."""
     return {
         id(leaf): owner
         for _, leaf, owner in walk(named, whole=True)
@@ -199,32 +199,31 @@ def resource_owners(named: Iterable[tuple[str, Any]]) -> dict[int, Any]:
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is a variable or a tensor."""
+    """Returns whether a value is a variable or a tensor."""
     return isinstance(value, tf.Tensor | tf.Variable)
 
 
 def walk(
     named: Iterable[tuple[str, Any]], *, whole: bool = False, limit: int | None = None
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Each value that may hold variables, and each variable and tensor, depth first.
+    """Yields values that may hold variables, and variables and tensors, depth first.
 
     Args:
         named: Names and values to start from.
-        whole: Whether to look for more than the variables in modules and Keras layers.
-        limit: How many containers to look into at most; None for all.
+        whole: Whether to also search modules and Keras layers for more than variables.
+        limit: Maximum number of containers to search; None for all.
 
     Yields:
         The path, the value, and the object that owns it: for the handle of a lookup table, the
         table; for the variable that a Keras variable holds, that.
     """
-    # The values are kept while this goes on: the id of one that was made only to be looked at, and
-    # is gone, would soon be another's.
+    # The values are kept alive: the id of a temporary one would be reused.
     seen: dict[int, Any] = {}
     for root, at_root in named:
         waiting = [(root, at_root, 0)]
         while waiting:
             name, value, depth = waiting.pop()
-            if type(value) in PLAIN or id(value) in seen or not _can_be_looked_at(value):
+            if type(value) in PLAIN or id(value) in seen or not _is_inspectable(value):
                 continue
             if inspect.ismodule(value):
                 continue
@@ -232,7 +231,7 @@ def walk(
                 yield name, value, value
                 continue
             if limit is not None and len(seen) > limit:
-                break  # what the names themselves stand for is still found
+                break  # the remaining roots are still visited
             seen[id(value)] = value
             if is_keras_variable(value):
                 yield name, value.value, value
@@ -244,16 +243,16 @@ def walk(
             yield name, value, value
             if depth < MAX_DEPTH:
                 below = []
-                with contextlib.suppress(Exception):  # an object of the user's may do anything
+                with contextlib.suppress(Exception):  # user objects may raise anything
                     for part, child in children(value, whole):
                         below.append(("/".join(filter(None, (name, part))), child, depth + 1))
                 waiting.extend(reversed(below))
 
 
 def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
-    """What is directly below a value, by the part that it adds to the path; see `walk`.
+    """Yields the values directly below a value, with the part that each adds to the path.
 
-    No two have one part.
+    The parts are unique. See `walk`.
     """
     if isinstance(value, type):
         return
@@ -287,15 +286,15 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, SimpleNamespace | Namespace) or is_user_module(type(value).__module__):
         yield from _public_first(own_attributes(value))
     elif type(value).__module__.startswith("keras.") and type(value).__dictoffset__:
-        # No further: what `keras.Input` gives leads to all layers, under other names than theirs.
+        # No further: a `keras.Input` leads to all layers, under names other than their own.
         held = {name: each for name, each in vars(value).items() if is_keras_variable(each)}
         yield from _public_first(held)
 
 
 def _distinct(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The same, each value once, and each under a name that no other has.
+    """Removes duplicate values, and makes names unique.
 
-    The first of a name keeps it, whatever names the others are given.
+    The first value of a name keeps it, whatever names the others get.
     """
     found: dict[int, tuple[str, Any]] = {}
     for name, value in named:
@@ -312,7 +311,7 @@ def _distinct(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _are_plain(values: Iterable[Any]) -> bool:
-    """Whether there is nothing but numbers and text in a container, however large it is."""
+    """Returns whether a container, however large, has only plain values such as numbers."""
     return set(map(type, values)) <= PLAIN
 
 

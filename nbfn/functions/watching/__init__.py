@@ -1,1 +1,1 @@
-"""Functions that nbfn did not make, and what a thread is doing."""
+"""Observes functions that nbfn did not make, and what a thread is doing."""

@@ -1,8 +1,8 @@
-"""What a thread is doing right now: which function it traces or runs, and how far that is.
+"""Reports what a thread is doing: which function it traces or runs, and its progress.
 
-It is read from what calls note of themselves, from another thread. Of functions that note nothing,
-because nbfn did not make them, a trace is seen in the thread's stack; how long one of their calls
-runs cannot be told, because many short calls look like one long one.
+It is read from the open calls that another thread has recorded. For functions that nbfn did not
+make, a trace is visible in the thread's stack; the duration of a call is not known, because many
+short calls look like one long call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CALLING = TracedFunction._call_unknown.__code__
 
 
 def _nothing() -> None:
-    """Stands for a reference to nothing."""
+    """Represents a reference to nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Activity:
     Attributes:
         kind: ``"trace"`` or ``"run"``.
         name: Name of the function.
-        identity: The same for the same trace or call only.
-        inner: Name of the innermost function that is traced for it, if that is another.
+        identity: Equal only for the same trace or call.
+        inner: Name of the innermost function that is traced for it, if it is another.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Activity:
         return self._recorder()
 
     def operations(self) -> Extent | None:
-        """Operations that have been traced, and how many the newest trace has, if there is one."""
+        """Returns the traced operations so far, and those of the newest trace; None if unknown."""
         graph, recorder = self._graph(), self.recorder
         if graph is None:
             return None
@@ -65,7 +65,7 @@ class Activity:
         return done, max(done, trace.operations) if trace is not None else None
 
     def counters(self) -> Iterator[tuple[str, int]]:
-        """The captured integers that a run may count in, such as an optimizer's iterations."""
+        """Yields captured integers that a run may count in, such as an optimizer's iterations."""
         recorder = self.recorder
         traces = [] if recorder is None else list(recorder.traces.values())
         captures = {capture.id: capture for trace in traces for capture in trace.captures}
@@ -76,9 +76,9 @@ class Activity:
 
 
 def doing(thread: int) -> Activity | None:
-    """What a thread, which may be another one, does with traced functions; None if it is in none.
+    """Returns what a thread, which may be another one, does with traced functions; None if nothing.
 
-    A trace counts before the call that makes it, and the outermost before those inside it.
+    A trace has priority over the call that makes it, and outer ones over inner ones.
     """
     calls = open_on(thread)
     traced = [call for call in calls if isinstance(call, Call) and call.is_tracing]
@@ -102,18 +102,18 @@ def doing(thread: int) -> Activity | None:
 
 
 def _tracing_elsewhere(thread: int) -> Activity | None:
-    """The trace that a thread makes of a function which nbfn did not make."""
+    """Returns the trace of a function that nbfn did not make."""
     found = _tensorflow.traced_in(stack_of(thread))
     return None if found is None else Activity("trace", found[0], found)
 
 
-def runs_unnoted(thread: int) -> bool:
-    """Whether a thread, which may be another one, runs a graph of a function that notes nothing."""
+def runs_unrecorded(thread: int) -> bool:
+    """Returns whether a thread runs a graph of a function without a record."""
     return not open_on(thread) and _tensorflow.runs_in(stack_of(thread))
 
 
 def doing_in(stack: Iterable[FrameType]) -> Activity | None:
-    """What was done in the frames of an error's traceback, outermost first, as `doing`."""
+    """Returns what was done in the frames of a traceback, outermost first, as `doing`."""
     found = list(_tensorflow.samples(stack))
     traced = [sample for sample in found if sample.graph is not None]
     if not found:
@@ -132,10 +132,10 @@ def doing_in(stack: Iterable[FrameType]) -> Activity | None:
 
 
 def tracing_since(stack: Iterable[FrameType]) -> float | None:
-    """When the outermost function of nbfn's that was traced in these frames began to be.
+    """Returns when tracing of nbfn's outermost function in these frames began.
 
     Returns:
-        The time on the performance counter; None if there is no such function.
+        The time of ``time.perf_counter``; None if there is no such function.
     """
     for frame in stack:
         if frame.f_code is _CALLING:
@@ -146,6 +146,6 @@ def tracing_since(stack: Iterable[FrameType]) -> float | None:
 
 
 def lines(thread: int) -> Iterator[tuple[str, int]]:
-    """Files and lines at which a thread is, innermost first, those that AutoGraph was given."""
+    """Yields the files and lines at which a thread is, innermost first, before AutoGraph."""
     for at in map(_tensorflow.original, stack_of(thread)):
         yield at.file, at.line

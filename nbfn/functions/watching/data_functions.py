@@ -1,4 +1,4 @@
-"""What functions that data sets are given, as by ``Dataset.map``, do once and not each time."""
+"""Warns of what functions passed to datasets, as by ``Dataset.map``, do only once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nbfn.site import warn
 
 
 def warn_of_data_function(concrete: Any) -> None:
-    """Warns of what a user's function does only while a data set's trace of it is made.
+    """Warns of what a function does only while its dataset's trace is made.
 
     Args:
-        concrete: A new trace; nothing is said of one that is no data set's.
+        concrete: A new trace; ignored unless it belongs to a dataset.
     """
-    if tf.inside_function():  # it is told with the function around it
+    if tf.inside_function():  # the outer function's warning includes it
         return
     found = _tensorflow.data_function()
     if found is None:
@@ -27,8 +27,8 @@ def warn_of_data_function(concrete: Any) -> None:
     function, given_to = found
     if is_known(getattr(plain_function(function), "__code__", None)):
         return
-    said = remarks(function, None, _tensorflow.graph_time_functions(concrete.graph)).lines
-    if said:
+    found_lines = remarks(function, None, _tensorflow.graph_time_functions(concrete.graph)).lines
+    if found_lines:
         name = getattr(function, "__name__", "a function")
-        lines = "\n  ".join(said)
+        lines = "\n  ".join(found_lines)
         warn(f"`{name}` does this once, and not for each element of {given_to}:\n  {lines}")

@@ -1,4 +1,4 @@
-"""Whose a tf.function is: the user's, a Keras model's, or a library's own."""
+"""Finds the origin of a tf.function: the user, a Keras model, or a library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OUTER = ("multi_step_on_iterator", "multi_step_on_data", "one_step_on_data_dist
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a tf.function comes from.
+    """The origin of a tf.function.
 
     Attributes:
         name: The name to show; None for its own.
@@ -27,7 +27,7 @@ class Origin:
 
 
 def origin_of(function: Any) -> Origin | None:
-    """The origin of a tf.function; None if it is a library's own and nobody asked for it."""
+    """Returns the origin of a tf.function; None if it belongs to a library."""
     python_function = plain_function(function.python_function)
     module = f"{getattr(python_function, '__module__', None) or ''}."
     if module == f"{_TRAINER}.":
@@ -38,7 +38,7 @@ def origin_of(function: Any) -> Origin | None:
 
 
 def _of_model(python_function: Any) -> Origin:
-    """A part of a Keras model's train, test or predict function."""
+    """Returns the origin of a part of a Keras model's train, test or predict function."""
     model, step = model_and_step(python_function)
     kind = step.removesuffix("_step")
     part = "function" if python_function.__name__ in _OUTER else "step"
@@ -46,7 +46,7 @@ def _of_model(python_function: Any) -> Origin:
 
 
 def model_and_step(python_function: Any) -> tuple[Any, str]:
-    """The model that one of Keras's functions closes over, and its step: ``"train_step"``, ..."""
+    """Returns the model that a Keras function closes over, and its step: ``"train_step"``, ..."""
     model, step = None, None
     for value in closure(python_function).values():
         name = getattr(value, "__name__", "")

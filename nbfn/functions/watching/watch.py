@@ -1,7 +1,7 @@
 """`watch`: observes tf.functions, Keras models and modules made elsewhere, unchanged.
 
-`discover` sees every tf.function that traces. Nothing in TensorFlow is replaced: it calls a list of
-callbacks with each new concrete function.
+`discover` observes every tf.function that traces. Nothing in TensorFlow is replaced: it calls a
+list of callbacks with each new concrete function.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from nbfn.text import shorten
 
 
 class WatchError(NbfnError, TypeError):
-    """An object has no tf.function that could be watched."""
+    """An object has no tf.function to watch."""
 
 
 _lock = threading.RLock()
 _observers: weakref.WeakKeyDictionary[Any, Fetch] = weakref.WeakKeyDictionary()
-"""Fetches the observer of each function. One that keeps its function is held weakly here: else
-neither would ever be freed."""
+"""Maps each function to a reference to its observer.
+
+An observer that keeps its function alive is held weakly here: otherwise neither would be freed.
+"""
 _groups: weakref.WeakSet[WatchedObject] = weakref.WeakSet()
 _discovering = False
 
 
 def watch(obj: Any) -> Any:
-    """Observes a tf.function, a Keras model or a module made elsewhere, which stays as it is.
+    """Observes a tf.function, a Keras model or a module made elsewhere, without changing it.
 
     Args:
         obj: A ``tf.function``; a Keras model, whose train, test and predict functions are found
@@ -47,11 +49,11 @@ def watch(obj: Any) -> Any:
             or attributes.
 
     Returns:
-        An observer that answers ``.traces``, ``.retraces``, ``.calls``, ``.hits``, ``.captures``
-        and ``.explain`` as a `TracedFunction` does. The observer of a tf.function is called as the
-        function is, and keeps it alive, so that ``f = nbfn.watch(f)`` works. For an object with
-        several tf.functions, ``.functions`` holds an observer of each by name. What nbfn itself
-        observes is returned as it is.
+        An observer with ``.traces``, ``.retraces``, ``.calls``, ``.hits``, ``.captures`` and
+        ``.explain`` like a `TracedFunction`. The observer of a tf.function is called like the
+        function, and keeps it alive, so that ``f = nbfn.watch(f)`` works. For an object with
+        several tf.functions, ``.functions`` holds an observer of each by name. Observers and traced
+        functions are returned as they are.
 
     Raises:
         WatchError: If there is no tf.function in it.
@@ -89,9 +91,9 @@ def _observer_of(obj: Any) -> Any:
 
 
 def watched(obj: Any) -> Any | None:
-    """What observes an object: itself, if nbfn made it; None if nothing does.
+    """Returns the observer of an object, or the object itself if nbfn made it; None if it has none.
 
-    A tf.function, Keras model or module that is only now asked for is watched from now on.
+    A tf.function, Keras model or module without an observer is watched from now on.
     """
     with _lock:
         for group in list(_groups):
@@ -106,7 +108,7 @@ def watched(obj: Any) -> Any | None:
 def observe(
     function: Any, name: str | None = None, owner: Any = None, *, hits: bool
 ) -> WatchedFunction:
-    """The observer of a tf.function, one for each."""
+    """Returns the observer of a tf.function; each has one."""
     with _lock:
         observer = _known(function)
         if observer is None:
@@ -128,13 +130,13 @@ def _observe_hits(function: Any, name: str, owner: Any) -> WatchedFunction:
 
 
 def discover() -> bool:
-    """Sees every tf.function of the user's, and of Keras models, that traces from now on.
+    """Observes every user tf.function, and those of Keras models, that traces from now on.
 
-    Their traces, causes and costs are recorded; calls that are hits only once `watch` is asked.
-    Functions of TensorFlow, of other parts of Keras and of nbfn itself are left out.
+    Their traces, causes and costs are recorded; hits only after `watch` was called. Functions of
+    TensorFlow, of other parts of Keras and of nbfn itself are excluded.
 
     Returns:
-        Whether TensorFlow tells of new traces; if not, only watched functions are seen.
+        Whether TensorFlow notifies of new traces; if not, only watched functions are observed.
     """
     global _discovering
     _discovering = True
@@ -142,7 +144,7 @@ def discover() -> bool:
 
 
 def stop_discovering() -> None:
-    """Takes back `discover`. What has been seen stays listed."""
+    """Reverts `discover`. Functions found so far stay listed."""
     global _discovering
     _discovering = False
     with _lock:
@@ -151,12 +153,12 @@ def stop_discovering() -> None:
 
 
 def _traced(concrete: Any) -> None:
-    """Is called by TensorFlow with each new concrete function."""
-    if instrument_here() is not None:  # the trace is gone with what looks into it
+    """Called by TensorFlow with each new concrete function."""
+    if instrument_here() is not None:  # a trace for looking inside is temporary
         return
     try:
         _see(concrete)
-    except NbfnWarning:  # Python's filters make it an error, as the user has asked
+    except NbfnWarning:  # the user's warning filters make it an error
         raise
     except Exception as error:
         tell_failure("could not look at a new trace, whose function goes on as usual", error)

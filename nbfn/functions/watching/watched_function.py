@@ -28,6 +28,7 @@ from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import FIRST, causes_of
 from nbfn.functions.signatures.cover import Cover, cover, signature_of
 from nbfn.functions.traced.function import function
+from nbfn.functions.traced.traced_function import TracedFunction
 from nbfn.functions.traces.cause import Cause, Wanted
 from nbfn.functions.traces.context import here
 from nbfn.functions.traces.key import Key, key_of
@@ -52,15 +53,15 @@ _NO_RETRACE = (
 
 
 class WatchedFunction(RecordView):
-    """What `watch` returns for a tf.function: what a `TracedFunction` answers, from outside.
+    """The observer that `watch` returns for a tf.function; has a `TracedFunction`'s properties.
 
-    It changes nothing that a call does, and holds the function weakly until `keep`. Traces that
-    were there before are listed with an unknown cause.
+    It does not change calls, and holds the function weakly until `keep`. Traces that already
+    existed are listed with an unknown cause.
 
     Attributes:
         id: Unique in this process.
         site: Where the function was defined, or where it was first seen.
-        counts_hits: Whether calls are counted; if not, only calls that traced are.
+        counts_hits: Whether all calls are counted; if not, only calls that traced are.
     """
 
     def __init__(self, function: Any, name: str | None = None, owner: Any = None) -> None:
@@ -69,11 +70,11 @@ class WatchedFunction(RecordView):
         self.site = _site(function.python_function)
         self.counts_hits = False
         self.parameters = parameters_text(function.python_function)
-        self._tally = WatchedRecord(name or _label(function, owner))
-        self._tally.function_id = self.id
+        self._record = WatchedRecord(name or _label(function, owner))
+        self._record.function_id = self.id
         self._owner = reference_to(owner) or (lambda: None)
         self._guards = Guards(plain_function(function.python_function), self._owner, "warn")
-        self._tally.staleness = Staleness(self._guards)
+        self._record.staleness = Staleness(self._guards)
         self._function = weakref.ref(function)
         self._kept: Any = None
         self._pending: tuple[Trace, float] | None = None
@@ -82,28 +83,28 @@ class WatchedFunction(RecordView):
 
     @property
     def recorder(self) -> WatchedRecord:  # type: ignore[override]
-        """What is known of its calls and traces."""
+        """The record of its calls and traces."""
         self._settle()
-        return self._tally
+        return self._record
 
     @property
     def owner(self) -> Any | None:
-        """The object whose method it is; None for a plain function, or if it is gone."""
+        """The instance whose method it is; None for a function or a garbage-collected instance."""
         return self._owner()
 
     @property
     def function(self) -> Any | None:
-        """The tf.function; None if it is gone."""
+        """The tf.function; None if it was garbage-collected."""
         return self._function()
 
     @property
     def python_function(self) -> Any | None:
-        """Its Python function; None if it is gone."""
+        """Its Python function; None if it was garbage-collected."""
         function = self._function()
         return None if function is None else function.python_function
 
     def keep(self) -> None:
-        """Keeps the function alive from now on, as a user who has the observer may call it."""
+        """Keeps the function alive from now on, because a user of the observer may call it."""
         self._kept = self._function()
 
     def count_hits(self) -> None:
@@ -113,10 +114,10 @@ class WatchedFunction(RecordView):
             self.counts_hits = _tensorflow.watch_cache(function, self)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """Says which trace would serve a call, or why none would; traces and runs nothing.
+        """Reports which trace would serve a call, or why none would, without running anything.
 
         Raises:
-            ReferenceError: If the function is gone.
+            ReferenceError: If the function was garbage-collected.
             TypeError: If the arguments do not fit the function.
         """
         function = self._alive()
@@ -128,30 +129,30 @@ class WatchedFunction(RecordView):
             return Explanation(None, (FIRST,))
         if looked_up.concrete is not None:
             self._take_earlier()
-            return Explanation(self._tally.traces.get(id(looked_up.concrete)))
+            return Explanation(self._record.traces.get(id(looked_up.concrete)))
         wanted = self._wanted(looked_up.function_type)
         causes, nearest = explain(wanted, traces)
         remedy = remedy_for(self._called(call_site(), wanted.key), causes)
         return Explanation(None, causes, nearest, remedy)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls the function. Raises ReferenceError if it is gone."""
+        """Calls the function. Raises ReferenceError if it was garbage-collected."""
         return self._alive()(*args, **kwargs)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
-        """As the function's own. Raises ReferenceError if it is gone."""
+        """Calls the function's own. Raises ReferenceError if it was garbage-collected."""
         return self._alive().get_concrete_function(*args, **kwargs)
 
     def graph_function(self, *args: Any, **kwargs: Any) -> Trace:
-        """The trace for these values or specifications; see `TracedFunction.graph_function`."""
+        """Returns the trace for values or specifications; see `TracedFunction.graph_function`."""
         concrete = self.get_concrete_function(*args, **kwargs)
         self._take_earlier()
-        return self._tally.traces[id(concrete)]
+        return self._record.traces[id(concrete)]
 
     def run(self, *args: Any, metadata: bool = False, **kwargs: Any) -> Run:
         """Makes a call that is not counted, and records where operations ran.
 
-        With ``metadata=True``, how long each took as well; see `TracedFunction.run`.
+        With ``metadata=True``, also how long each took; see `TracedFunction.run`.
         """
         concrete = self.get_concrete_function(*args, **kwargs)
         watched = run(concrete, args, kwargs, timed=metadata)
@@ -160,27 +161,24 @@ class WatchedFunction(RecordView):
 
     def check(self, *args: Any, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one; see `TracedFunction.check`."""
-        again = function(plain_function(self._alive().python_function))
-        owner = () if self.owner is None else (self.owner,)
+        again, owner = self._traced_again()
         return check(again, (*owner, *args), kwargs)
 
     def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
         """Finds where a call gives NaN or infinity; see `TracedFunction.numerics`."""
-        again = function(plain_function(self._alive().python_function))
-        owner = () if self.owner is None else (self.owner,)
+        again, owner = self._traced_again()
         return replace(numerics(again, (*owner, *args), kwargs), function=self.label)
 
     def values(
         self, *args: Any, names: Sequence[str] = (), line: int | Sequence[int] = (), **kwargs: Any
     ) -> Values:
-        """Keeps intermediate values of a call; see `TracedFunction.values`."""
-        again = function(plain_function(self._alive().python_function))
-        owner = () if self.owner is None else (self.owner,)
+        """Records intermediate values of a call; see `TracedFunction.values`."""
+        again, owner = self._traced_again()
         lines = (line,) if isinstance(line, int) else tuple(line)
         return values(again, (*owner, *args), kwargs, names, lines)
 
     def suggest(self) -> Cover:
-        """The least general signature that covers the newest trace and its relatives.
+        """Returns the least general signature that covers the newest trace and similar ones.
 
         Raises:
             RelaxError: If there is no trace yet.
@@ -196,6 +194,11 @@ class WatchedFunction(RecordView):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def _traced_again(self) -> tuple[TracedFunction, tuple[Any, ...]]:
+        """Makes a traced function of the same Python, and the arguments that its owner adds."""
+        made = function(plain_function(self._alive().python_function))
+        return made, () if self.owner is None else (self.owner,)
+
     def _alive(self) -> Any:
         function = self._function()
         if function is None:
@@ -204,30 +207,30 @@ class WatchedFunction(RecordView):
             )
         return function
 
-    # TensorFlow tells ---------------------------------------------------------------------
+    # Called by the trace cache --------------------------------------------------------------
 
     def found(self, concrete: Any, call: bool) -> None:
-        """A look-up found this trace."""
+        """Notes that a look-up found this trace."""
         if not call:
             return
-        if id(concrete) not in self._tally.traces:
+        if id(concrete) not in self._record.traces:
             self._take_earlier()
         _count_outermost()
-        trace = self._tally.traces.get(id(concrete))
-        self._tally.called(trace, 0.0, hit=True)
+        trace = self._record.traces.get(id(concrete))
+        self._record.called(trace, 0.0, hit=True)
         if trace is not None and trace.state.fingerprints:
-            self._tally.staleness.tell(self.label, trace, None, _NO_RETRACE)
+            self._record.staleness.report(self.label, trace, None, _NO_RETRACE)
 
     def missed(self, function_type: Any, call: bool) -> None:
-        """A look-up found nothing."""
+        """Notes that a look-up found nothing."""
         stack = self._running.__dict__.setdefault("stack", [])
         if not tf.inside_function():
             stack.clear()
         wanted = self._wanted(function_type)
-        stack.append(Call(self._tally, call, wanted=wanted, started=time.perf_counter()))
+        stack.append(Call(self._record, call, wanted=wanted, started=time.perf_counter()))
 
     def added(self, concrete: Any) -> None:
-        """A new trace is in the cache."""
+        """Notes that a new trace is in the cache."""
         stack = self._running.__dict__.setdefault("stack", [])
         if stack:
             call = stack.pop()
@@ -236,10 +239,10 @@ class WatchedFunction(RecordView):
             self.traced(concrete)
 
     def traced(self, concrete: Any) -> None:
-        """A trace was made by a call that was not seen to begin."""
+        """Records a trace of a call whose beginning was not observed."""
         self._settle()
         self._take_earlier(but=concrete)
-        trace = self._add(concrete, Call(self._tally), 0.0)
+        trace = self._add(concrete, Call(self._record), 0.0)
         before = _tensorflow.building_seconds()
         if before is not None and not tf.inside_function():
             self._pending = trace, before
@@ -247,13 +250,13 @@ class WatchedFunction(RecordView):
     def _add(self, concrete: Any, call: Call, seconds: float) -> Trace:
         function = self._function()
         key = key_of(concrete.function_type)
-        tally = self._tally
-        tally.prune()
-        with tally.lock:
-            others = list(tally.traces.values())
+        record = self._record
+        record.prune()
+        with record.lock:
+            others = list(record.traces.values())
             if self._creates_variables(function, others, key):
                 call.added, call.trace = 1, others[0]
-                tally.calls -= 1
+                record.calls -= 1
             call.wanted = call.wanted or self._wanted(concrete.function_type)
             self._guards.after_trace(
                 call.wanted.state,
@@ -262,23 +265,23 @@ class WatchedFunction(RecordView):
                 _tensorflow.graph_time_functions(concrete.graph),
             )
             causes, nearest = causes_of(call, key, others, FIRST)
-            trace = tally.add(concrete, key, causes[0], call_site(), seconds, self._roots())
+            trace = record.add(concrete, key, causes[0], call_site(), seconds, self._roots())
             trace.context, trace.state = call.wanted.context, call.wanted.state
             given = _tensorflow.call_in_progress(function)
             if given is not None:
                 trace.sample = sample_of(function, concrete, *given)
             if nearest:
                 remedy = remedy_for(self._called(trace.site, key), causes)
-                tally.missed(trace, causes, nearest, remedy)
+                record.missed(trace, causes, nearest, remedy)
             this_thread.calls.spent.traces += 1
             if call.counts:
                 if not call.added:
                     _count_outermost()
-                tally.called(trace, 0.0, hit=False)
+                record.called(trace, 0.0, hit=False)
             return trace
 
     def _wanted(self, function_type: Any) -> Wanted:
-        """What a call needs of a trace, as far as TensorFlow looks at it, and the state."""
+        """Returns what a call needs of a trace, as far as TensorFlow keys it, and the state."""
         context = here(0)._replace(device="")
         return Wanted(key_of(function_type), context, self._guards.guarded())
 
@@ -286,7 +289,7 @@ class WatchedFunction(RecordView):
         return Called(None, None, site, key.parameters, _UNNAMED)
 
     def _creates_variables(self, function: Any, others: Sequence[Trace], key: Any) -> bool:
-        """Whether this is the second trace of the first call, which created variables."""
+        """Returns whether this is the second trace of a first call that created variables."""
         return (
             len(others) == 1
             and others[0].cause.code == "first_trace"
@@ -295,20 +298,20 @@ class WatchedFunction(RecordView):
         )
 
     def _take_earlier(self, but: Any = None) -> None:
-        """Lists traces that were made before, or while nobody looked."""
+        """Adds traces that were made before, or unobserved."""
         function = self._function()
         for concrete in _tensorflow.concrete_functions(function) if function is not None else ():
-            if concrete is not but and id(concrete) not in self._tally.traces:
+            if concrete is not but and id(concrete) not in self._record.traces:
                 key = key_of(concrete.function_type)
-                self._tally.add(concrete, key, _EARLIER, self.site, 0.0, self._roots())
+                self._record.add(concrete, key, _EARLIER, self.site, 0.0, self._roots())
 
     def _settle(self) -> None:
-        """Takes the time that the last trace has cost, which is known once it has ended."""
+        """Adds the cost of the last trace, which is known when the trace has ended."""
         pending, now = self._pending, _tensorflow.building_seconds()
         if pending is None or now is None or now <= pending[1]:
             return
         self._pending = None
-        self._tally.cost(pending[0], now - pending[1])
+        self._record.cost(pending[0], now - pending[1])
 
     def _roots(self) -> Iterator[tuple[str, Any]]:
         owner = self._owner()
@@ -320,10 +323,10 @@ class WatchedFunction(RecordView):
             yield from roots(plain_function(python_function), owner)
 
     def __repr__(self) -> str:
-        tally = self.recorder
-        numbers = [(len(self.traces), "trace"), (tally.retrace_count, "retrace")]
+        record = self.recorder
+        numbers = [(len(self.traces), "trace"), (record.retrace_count, "retrace")]
         if self.counts_hits:
-            numbers = [(tally.calls, "call"), (tally.hits, "hit"), *numbers]
+            numbers = [(record.calls, "call"), (record.hits, "hit"), *numbers]
         text = ", ".join(count(number, noun) for number, noun in numbers)
         return f"<nbfn.watch {self.label}{self.parameters}: {text}>"
 
@@ -334,7 +337,7 @@ def _label(function: Any, owner: Any) -> str:
 
 
 def _site(python_function: Any) -> Site:
-    """Where a function was defined; in a notebook where it was first seen, unless this cell."""
+    """Returns where a function was defined or, in a notebook, first seen."""
     code = getattr(plain_function(python_function), "__code__", None)
     here = definition_site(code)
     if code is None or (here.cell is not None and here.file != code.co_filename):
@@ -343,7 +346,7 @@ def _site(python_function: Any) -> Site:
 
 
 def _count_outermost() -> None:
-    """Counts a call, if nothing that nbfn counts contains it; how long it runs is not known."""
+    """Counts a call that no counted call contains; its duration is not known."""
     calls = this_thread.calls
     if len(calls) == calls.eager_depth and not tf.inside_function():
         calls.spent.calls += 1

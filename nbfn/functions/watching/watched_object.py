@@ -1,4 +1,4 @@
-"""The observer of an object with several tf.functions: a Keras model, a module."""
+"""Observes an object with several tf.functions: a Keras model or a module."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _MAX_DEPTH = 6
 
 
 class AmbiguousError(NbfnError, TypeError):
-    """Something was asked of several functions that only one can answer."""
+    """A question that one function must answer was asked of several."""
 
 
 class WatchedObject(GroupView):
-    """What `watch` returns for an object with tf.functions.
+    """The observer that `watch` returns for an object with tf.functions.
 
-    It holds the object weakly. What it answers is of all its functions together; ``functions`` has
-    each by name.
+    It holds the object weakly. Its properties combine all its functions; ``functions`` has each by
+    name.
 
     Attributes:
         label: The name to show.
-        is_late: Whether functions may be made later, as Keras does when a model is first fitted.
+        is_late: Whether functions may be made later, as Keras does in the first ``fit``.
     """
 
     def __init__(self, obj: Any, observe: Callable[[Any, str, Any], Any]) -> None:
@@ -46,11 +46,11 @@ class WatchedObject(GroupView):
 
     @property
     def object(self) -> Any | None:
-        """The object; None if it is gone."""
+        """The object; None if it was garbage-collected."""
         return self._object()
 
     def look(self) -> None:
-        """Looks for functions that were made since."""
+        """Finds functions that were made since the last look."""
         obj = self._object()
         if obj is None:
             return
@@ -71,11 +71,11 @@ class WatchedObject(GroupView):
         return functions[name]
 
     def observers(self) -> Collection[Any]:
-        """The observer of each function."""
+        """Returns the observers of the functions."""
         return self.functions.values()
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
-        """As a `TracedFunction`'s, if there is only one function.
+        """Explains a call like `TracedFunction.explain`, if there is only one function.
 
         Raises:
             AmbiguousError: If there are several, or none yet.
@@ -83,7 +83,7 @@ class WatchedObject(GroupView):
         return self._only("explain")(*args, **kwargs)  # type: ignore[no-any-return]
 
     def _only(self, question: str) -> Callable[..., Any]:
-        """What answers a question, if there is only one function."""
+        """Returns a method of the only function."""
         functions = self.functions
         if len(functions) != 1:
             known = ", ".join(f"`{name}`" for name in functions) or "none yet"
@@ -95,12 +95,13 @@ class WatchedObject(GroupView):
         return getattr(only, question)  # type: ignore[no-any-return]
 
     def numerics(self, *args: Any, **kwargs: Any) -> Numerics:
-        """Finds where a step of a Keras model gives NaN or infinity; the model stays as it is.
+        """Finds where a step of a Keras model gives NaN or infinity; the model is not changed.
 
         Args:
-            *args: A batch: the inputs alone, for a prediction; inputs and targets, and weights if
-                there are any, for a step of training. Of a module, what its only function takes.
-            **kwargs: Of a module, the function's other arguments.
+            *args: For a Keras model a batch: only inputs for a prediction; inputs and targets, and
+                possibly weights, for a training step. For a module, the arguments of its only
+                function.
+            **kwargs: For a module, the function's other arguments.
 
         Raises:
             AmbiguousError: If it is a module with several functions, or none yet.
@@ -120,12 +121,12 @@ class WatchedObject(GroupView):
 
 
 def is_model(obj: Any) -> bool:
-    """Whether this is a Keras model, which makes its functions when they are first needed."""
+    """Returns whether this is a Keras model, which makes its functions on first use."""
     return not isinstance(obj, type) and hasattr(obj, "make_train_function")
 
 
 def tf_functions(obj: Any) -> dict[str, Any]:
-    """The tf.functions of an object: its methods, attributes, and a Keras model's functions."""
+    """Returns an object's tf.functions: methods, attributes, and those of a Keras model."""
     found: dict[str, Any] = {}
     for kind in reversed(type(obj).__mro__):
         if kind.__module__.startswith(("tensorflow.", "keras.")):
@@ -149,10 +150,10 @@ def tf_functions(obj: Any) -> dict[str, Any]:
 
 
 def _within(value: Any, depth: int) -> Iterator[Any]:
-    """The tf.functions that a function of Keras is, or closes over."""
+    """Yields the tf.functions that a Keras function is or closes over."""
     if value is None or depth > _MAX_DEPTH:
         return
-    while True:  # a decorated tf.function hides behind `__wrapped__`
+    while True:  # a decorated tf.function is in `__wrapped__`
         if isinstance(value, _tensorflow.Function):
             yield value
             value = getattr(value, "python_function", None)

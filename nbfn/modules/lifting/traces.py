@@ -105,7 +105,7 @@ def call_traced(
     changed = state.changes(reads().fingerprints)
     if unasked is not None and (changed or now.opaque or random_state() != before):
         return once.finish(trace)  # it has Python effects, so it runs as Python each time
-    state.learn(source for source, _ in changed)
+    state.exempt_sources(source for source, _ in changed)
     made = _Kept(trace, place, state)
     with _lock:
         if trace.concrete.captured_inputs:

@@ -37,7 +37,7 @@ def define(cell: ParsedCell, options: CellOptions, shell: InteractiveShell) -> l
 def remarks_on(function: TracedFunction) -> None:
     """Displays, by line, the Python effects of a function that hits do not repeat."""
     lines = remarks(function.python_function).lines
-    function.remarked = True
+    function.checked_effects = True
     if lines:
         outline = Outline(f"`{function.label}` does this only while it is traced:", lines)
         display({"text/plain": outline.text(), "text/html": outline.html()}, raw=True)

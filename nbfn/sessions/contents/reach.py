@@ -15,7 +15,7 @@ import tensorflow as tf
 from nbfn.code import closure, is_user_module, plain_function
 from nbfn.functions.traces.key import ObjectLeaf
 from nbfn.functions.traces.trace import Trace
-from nbfn.functions.traces.variable_names import users_names, walk
+from nbfn.functions.traces.variable_names import public_names, walk
 from nbfn.sessions.contents import kinds
 
 
@@ -71,7 +71,7 @@ def _beyond(
         elif (inspect.ismodule(value) and is_user_module(value.__name__)) or (
             isinstance(value, type) and is_user_module(value.__module__)
         ):
-            yield from users_names(vars(value))
+            yield from public_names(vars(value))
     for function in functions:
         yield from closure(plain_function(function.python_function)).items()
 

@@ -1,1 +1,1 @@
-"""What a code object reads, told from its bytecode; no values are looked at."""
+"""Analyses the bytecode of a code object for what it reads; no values are examined."""

@@ -1,7 +1,7 @@
-"""Digests of code: equal when code does the same, wherever it stands in its file.
+"""Digests of code: equal for code that does the same, at any position in a file.
 
-A hash of code cannot serve: in Python 3.11 it leaves out the instructions, and it takes ``-1`` and
-``-2``, or ``1`` and ``1.0``, for one constant.
+A hash of code cannot serve: in Python 3.11 it excludes the instructions, and it treats ``-1`` and
+``-2``, or ``1`` and ``1.0``, as equal constants.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ def digest(code: CodeType) -> str:
         _text(_without_docstring(code)),
     )
     made = hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-    # By address, as code that is equal may differ in its lines, and so in its references.
+    # Keyed by address: equal code objects may differ in lines, and so in weak references.
     reference = weakref.ref(code, functools.partial(_drop, id(code)))
     _known[id(code)] = reference, made
     return made
 
 
-def _drop(key: int, gone: weakref.ReferenceType[CodeType]) -> None:
+def _drop(key: int, dead: weakref.ReferenceType[CodeType]) -> None:
     found = _known.get(key)
-    if found is not None and found[0] is gone:
+    if found is not None and found[0] is dead:
         del _known[key]
 
 
 def _without_docstring(code: CodeType) -> tuple[Any, ...]:
-    """The constants of code, with a placeholder for what only documents it."""
+    """Returns the constants of code, without its docstring."""
     # Lambdas and comprehensions, whose names begin with "<", have none.
     is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
     has_docstring = is_function and isinstance(code.co_consts[0], str)
@@ -57,7 +57,7 @@ def _without_docstring(code: CodeType) -> tuple[Any, ...]:
 
 
 def _text(constant: Any) -> str:
-    """A constant in words, which differ if its type does."""
+    """Formats a constant, with its type."""
     if isinstance(constant, CodeType):
         return f"code {digest(constant)}"
     if isinstance(constant, tuple):
@@ -65,5 +65,5 @@ def _text(constant: Any) -> str:
     if isinstance(constant, frozenset):
         return f"{{{','.join(sorted(map(_text, constant)))}}}"
     if type(constant) is int:
-        return hex(constant)  # has no limit of digits
+        return hex(constant)  # decimal conversion has a limit of digits
     return f"{type(constant).__name__} {constant!r}"

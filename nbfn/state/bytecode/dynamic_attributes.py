@@ -1,4 +1,4 @@
-"""Attributes that code reads without their names behind a dot: by `getattr`, `vars`, a copy."""
+"""Finds attributes that code reads without naming them: by `getattr`, `vars`, or copies."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NAMES = (*_GLOBALS, "LOAD_ATTR", "LOAD_METHOD")
 
 
 def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], set[str]]:
-    """What instructions read so.
+    """Returns what instructions read dynamically.
 
     Args:
         instructions: The instructions of one function.
-        name: The name of the function. ``__getattr__`` reads the names that other code has.
+        name: The name of the function. ``__getattr__`` reads the names that other code uses.
 
     Returns:
-        The attributes, `ANY` among them if they may have any name; and the globals in which
-        attributes of any name are looked up.
+        The attributes, with `ANY` if they may have any name; and the globals in which attributes of
+        any name are looked up.
     """
     attributes: set[str] = set()
     roots: set[str] = set()
@@ -53,19 +53,18 @@ def dynamic(instructions: Sequence[Instruction], name: str) -> tuple[set[str], s
 
 
 def _is_path(text: str) -> bool:
-    """Whether a text is the name of an attribute, or several with dots between them."""
+    """Returns whether a text is an attribute name, or several with dots between them."""
     return not text.startswith("__") and all(name.isidentifier() for name in text.split("."))
 
 
 def _root_of_unknown(rest: Sequence[Instruction]) -> str | None:
-    """Where the call that follows looks up a name that is not written out.
+    """Returns the object on which the following call looks up a computed name.
 
     Args:
         rest: The instructions after the function is loaded.
 
     Returns:
-        The global on which it is looked up; empty if it is something else; None if the name is
-        written out.
+        The global; empty if it is something else; None if the name is a constant.
     """
     given = list(itertools.takewhile(lambda each: not each.opname.startswith(_CALLS), rest))
     loads = [each for each in given if each.opname not in ("PUSH_NULL", "CACHE", "KW_NAMES")]

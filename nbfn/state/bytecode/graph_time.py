@@ -1,4 +1,4 @@
-"""Python that a graph calls when it runs, and which is therefore no part of a trace."""
+"""Python that a graph calls when it runs, which its trace does not depend on."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from nbfn.site import GENERATED
 
 @dataclass(frozen=True)
 class GraphTime:
-    """What is known to run at graph time, because a trace has given it to ``py_function``.
+    """Code known to run at graph time, because a trace has passed it to ``py_function``.
 
-    A function that the traced code also calls itself counts as run at graph time all the same.
+    A function that the traced code also calls directly still counts as run at graph time.
 
     Attributes:
         codes: The code of functions.
-        lines: Each line of the functions that AutoGraph had converted before they were given, as
-            file, line and name of the function.
-        holders: Ids of what these functions change though the traced code names it, such as ``log``
-            of ``py_function(log.append, …)``. TensorFlow keeps what it was given for as long as its
-            default graph lives, so no other object gets such an id.
+        lines: Lines of functions that AutoGraph had converted before they were passed, as file,
+            line and name of the function.
+        holders: Ids of objects that these functions change although the traced code names them,
+            such as ``log`` of ``py_function(log.append, …)``. TensorFlow keeps these objects alive
+            as long as its default graph, so the ids are not reused.
     """
 
     codes: frozenset[CodeType] = frozenset()
@@ -39,7 +39,7 @@ class GraphTime:
     holders: frozenset[int] = frozenset()
 
     def runs(self, code: CodeType) -> bool:
-        """Whether this code runs at graph time."""
+        """Returns whether this code runs at graph time."""
         if code in self.codes:
             return True
         file, name = code.co_filename, code.co_name
@@ -48,11 +48,11 @@ class GraphTime:
         )
 
     def changes(self, value: Any) -> bool:
-        """Whether what this object holds may change at graph time."""
+        """Returns whether the content of this object may change at graph time."""
         return id(value) in self.holders
 
     def and_of(self, functions: Collection[Callable[..., Any]]) -> GraphTime:
-        """The same with what these functions run and change as well."""
+        """Returns a copy that includes what these functions run and change."""
         if not functions:
             return self
         codes, lines, holders = set(self.codes), set(self.lines), set(self.holders)
@@ -72,9 +72,9 @@ NOTHING = GraphTime()
 
 
 def _parts(function: Any) -> Iterator[Any]:
-    """The functions of which a function is made, and the objects that are bound to them."""
+    """Yields the functions that a callable consists of, and the objects bound to them."""
     while function is not None:
-        kind = type(function)  # `isinstance` asks the value, which may run code of the user's
+        kind = type(function)  # `isinstance` reads `__class__`, which may run user code
         if issubclass(kind, functools.partial):
             yield from (*function.args, *function.keywords.values())
             function = function.func

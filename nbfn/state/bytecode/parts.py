@@ -1,4 +1,4 @@
-"""Which part of a value code reads, where that is plain to see: an item, the length, the shape.
+"""Finds which part of a value code reads, in simple cases: an item, the length, the shape.
 
 ``CFG["lr"]`` and ``CFG.get("lr")`` read one item, ``len(big)`` the length, ``arr.shape[0]`` the
 shape. Everything else reads the whole value.
@@ -35,7 +35,7 @@ LENGTH = Part("length")
 
 
 def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
-    """The part that is read of what an instruction loads; None if it is the whole value."""
+    """Returns the part read of the value that an instruction loads; None for the whole value."""
     first, second = [*instructions[index + 1 : index + 3], None, None][:2]
     if first is None or second is None:
         return None
@@ -57,7 +57,7 @@ def part_read(instructions: Sequence[Instruction], index: int) -> Part | None:
 
 
 def _is_method(instruction: Instruction) -> bool:
-    """Whether an attribute is looked up to be called at once."""
+    """Returns whether an attribute is loaded to be called at once."""
     if sys.version_info < (3, 12):
         return instruction.opname == "LOAD_METHOD"
     return bool((instruction.arg or 0) & 1)

@@ -1,4 +1,4 @@
-"""What a function's code names: the globals and closures it reads, and every attribute."""
+"""Finds the names in a function's code: globals and closure variables it reads, and attributes."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ _BY_TEXT = frozenset({"globals", "eval", "exec"})
 _NAME = re.compile(r"[^\W\d]\w*")
 
 Named = str | tuple[str, Part]
-"""The name of an attribute, or its name and the part of it that is read."""
+"""The name of an attribute, or its name with the part of it that is read."""
 
 
 @dataclass(frozen=True)
 class Reads:
-    """The names that code reads, those of the functions nested in it included.
+    """The names that code reads, including its nested functions.
 
     Attributes:
-        globals: Names that are looked up in the module, or among the builtins; but for those that
-            the code of a cell has given a value itself before.
-        attributes: Names that are looked up on some object; `ANY` among them if it may be any.
-            Those of modules of libraries are not among them. Where only parts of an attribute are
-            read, its name with each of them stands there. The special methods that the code may run
-            though it names none are there too.
-        roots: Those of the globals on which attributes of any name are looked up.
-        modules: Modules that are imported by their full names.
-        parts: Those of the globals, and of the names closed over, of which only parts are read.
-        written: Those that the code itself writes.
-        of_libraries: Names that are looked up on modules of libraries.
-        used: All that are read other than by code that runs at graph time, or only to be shown.
+        globals: Names looked up in the module or the builtins, except those that the code of a cell
+            has assigned before.
+        attributes: Names looked up on objects, with `ANY` if they may have any name. Attributes of
+            library modules are excluded. If only parts of an attribute are read, it is listed with
+            each part. Special methods that the code may run implicitly are included.
+        roots: The globals on which attributes of any name are looked up.
+        modules: Full names of imported modules.
+        parts: The globals and closure variables of which only parts are read.
+        written: The names that the code itself assigns.
+        of_libraries: Names looked up on library modules.
+        used: All names that are read, except at graph time or only for output.
     """
 
     globals: frozenset[str]
@@ -62,13 +61,13 @@ def reads(
     loggers: frozenset[str] = frozenset(),
     libraries: frozenset[str] = frozenset(),
 ) -> Reads:
-    """The names that code reads.
+    """Returns the names that code reads.
 
     Args:
         code: The code of a function.
         graph_time: What runs at graph time, and is left out.
-        loggers: The globals that are loggers: what is logged is no part of a trace.
-        libraries: The globals that are modules of libraries, whose attributes are not guarded:
+        loggers: The globals that are loggers: traces do not depend on what is logged.
+        libraries: The globals that are library modules, whose attributes are not guarded:
             ``tf.data`` is no reason to guard ``self.data``.
     """
     names: set[str] = set()
@@ -110,7 +109,7 @@ def reads(
                 modules.add(value)
             elif name == "MATCH_CLASS":
                 attributes |= set(instructions[i - 1].argval or ())
-                if instruction.arg:  # which attributes the positions stand for, the class says
+                if instruction.arg:  # positional patterns: the class maps positions to attributes
                     attributes.add(ANY)
             elif name == "STORE_GLOBAL" or (name == "STORE_DEREF" and value in code.co_freevars):
                 written.add(value)
@@ -130,7 +129,7 @@ def reads(
 
 
 def names_given_first(code: CodeType) -> frozenset[str]:
-    """The names that the code of a cell gives a value before it reads them, as its text goes."""
+    """Returns the names that the code of a cell assigns before it reads them."""
     first: dict[str, bool] = {}
     for each in dis.get_instructions(code):
         if each.opname.endswith("_NAME") and each.opname != "IMPORT_NAME":
@@ -139,7 +138,7 @@ def names_given_first(code: CodeType) -> frozenset[str]:
 
 
 def _named_in_texts(code: CodeType) -> set[str]:
-    """The names that the texts in some code hold, for `globals` and `eval`."""
+    """Returns the names in the strings of some code, for `globals` and `eval`."""
     texts = (each for each in code.co_consts[1:] if isinstance(each, str))
     return {name for text in texts for name in _NAME.findall(text)}
 

@@ -1,4 +1,4 @@
-"""What code only shows: the arguments of `print` and of loggers, and the messages of assertions."""
+"""Finds what code only outputs: arguments of `print` and loggers, messages of assertions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LEVELS = frozenset({"debug", "info", "warning", "error", "critical", "exception
 
 
 def shown(instructions: Sequence[Instruction], loggers: Collection[str]) -> set[int]:
-    """The indices of the instructions that make what is only shown.
+    """Returns the indices of the instructions that only compute output.
 
-    `loggers` are the globals that are loggers, or the module of them.
+    `loggers` are the globals that are loggers, or the module ``logging``.
     """
     found: set[int] = set()
     for i, each in enumerate(instructions):
@@ -28,7 +28,7 @@ def shown(instructions: Sequence[Instruction], loggers: Collection[str]) -> set[
 
 
 def _arguments(instructions: Sequence[Instruction], index: int) -> set[int]:
-    """Those that make the arguments of the function that one of them loads."""
+    """Returns the indices that compute the arguments of the function loaded at `index`."""
     depth = 0
     for i in range(index + 1, len(instructions)):
         each = instructions[i]
@@ -39,6 +39,6 @@ def _arguments(instructions: Sequence[Instruction], index: int) -> set[int]:
             stores = any(instructions[j].opname.startswith("STORE_") for j in inside)
             return set() if stores else set(inside)
         if "JUMP" in each.opname or "RETURN" in each.opname:
-            break  # an argument is made on several ways
+            break  # an argument has branches
         depth += dis.stack_effect(each.opcode, each.arg)
     return set()

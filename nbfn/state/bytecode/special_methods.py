@@ -1,8 +1,8 @@
-"""Special methods: which of them code may run although it names none.
+"""Determines the special methods that code may run implicitly.
 
-All operators of a class of the user's count, and others only where the code does what runs them. On
-which values it does so is not followed. ``__str__``, ``__repr__`` and ``__format__`` never count:
-what they say is mostly shown, and an object that counts something often says so in its text.
+All operators of user classes count, and others only if the code has an operation that runs them. On
+which values it operates is not analysed. ``__str__``, ``__repr__`` and ``__format__`` never count:
+their results are mostly only shown, and often include counters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _dunders(names: str, *kinds: str) -> frozenset[str]:
 
 _ARITHMETIC = "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and xor or"
 
-# What a value stands for, by itself and for any function of a library that it is passed to.
+# Run by operations on a value, also within library functions that it is passed to.
 ALWAYS = (
     frozenset({"call"})
     | _dunders("call getattr getattribute get dir")
@@ -35,7 +35,7 @@ ORDER = _dunders("lt le gt ge")
 LENGTH = _dunders("len")
 CONTEXTS = _dunders("enter exit aenter aexit")
 MAKING = _dunders("init new post_init set_name")
-"""What code runs that calls a class."""
+"""Methods that calling a class runs."""
 STORES = _dunders("setattr setitem set delitem delattr delete")
 IF_DONE = EQUALITY | ORDER | LENGTH | CONTEXTS | STORES
 
@@ -53,7 +53,7 @@ _BY_NAME = {
 
 
 def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
-    """Those that the instructions may run, besides `ALWAYS`."""
+    """Returns the special methods that the instructions may run, besides `ALWAYS`."""
     found: set[str] = set()
     before = ""
     for i, each in enumerate(instructions):
@@ -75,6 +75,6 @@ def special_methods(instructions: Sequence[Instruction]) -> frozenset[str]:
 
 
 def _measures_a_shape(rest: Sequence[Instruction]) -> bool:
-    """Whether a call of `len` is one like ``len(x.shape)``, as in much code for tensors."""
+    """Returns whether a call of `len` is like ``len(x.shape)``, common in tensor code."""
     given = itertools.takewhile(lambda each: not each.opname.startswith(("PRECALL", "CALL")), rest)
     return any(each.argval == "shape" for each in given)

@@ -1,1 +1,1 @@
-"""Values: their fingerprints, what they hold and lead to, and the settings of Keras's objects."""
+"""Fingerprints of values, what is reached from them, and the settings of Keras objects."""

@@ -1,8 +1,8 @@
 """Fingerprints of arrays and buffers: equal as long as no element has changed.
 
-What is short stands for itself. Of more, the sums of its rows and of its columns are taken, as
-integers that wrap around: an element that changes, moves or changes places with another makes one
-of them differ. Both read the memory at its own speed, and keep no copy of it.
+Short arrays are compared as a whole. For longer ones, sums of rows and of columns are taken, as
+integers that wrap around: an element that changes, moves or is swapped changes one of them. Both
+read memory at full speed, without copies.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 
 SHORT = 1 << 16
 WHOLE = 1 << 24
-"""Up to this many bytes every element counts; of more, elements spread over all of it."""
+"""Up to this many bytes, every element counts; of more, evenly spread elements."""
 _ROW = 256
 
 
 def fingerprint_of_array(values: np.ndarray[Any, Any]) -> Any:
-    """The fingerprint of an array that holds no objects."""
+    """Returns the fingerprint of an array that holds no objects."""
     if values.nbytes <= SHORT:
         return values.tobytes()
     if values.nbytes > WHOLE:
         wanted = max(SHORT // values.itemsize, 1)
         return values.flat[:: max(values.size // wanted, 1)].tobytes(), values.flat[-1].tobytes()
-    order: Any = "F" if values.flags.fnc else "C"  # as it lies in memory, to make no copy
+    order: Any = "F" if values.flags.fnc else "C"  # memory order, to avoid a copy
     return order, *_sums(values.ravel(order).view(np.uint8))
 
 
 def fingerprint_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
-    """The fingerprint of the bytes of a buffer; None if it has been released."""
+    """Returns the fingerprint of the bytes of a buffer; None if it was released."""
     try:
         view = memoryview(buffer)
     except ValueError:
@@ -42,7 +42,7 @@ def fingerprint_of_buffer(buffer: bytearray | memoryview | array[Any]) -> Any:
 
 
 def _sums(items: np.ndarray[Any, Any]) -> tuple[bytes, ...]:
-    """The sums of the rows and of the columns of some bytes, and those of the last row."""
+    """Returns the sums of the rows and of the columns of some bytes, and the remaining bytes."""
     whole = items.size - items.size % (8 * _ROW)
     rows = items[:whole].view(np.uint64).reshape(-1, _ROW)
     sums = (np.add.reduce(rows, axis=axis, dtype=np.uint64) for axis in (0, 1))

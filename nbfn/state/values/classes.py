@@ -1,4 +1,4 @@
-"""Fingerprints of classes of the user's: the same when a class is made again with the same code."""
+"""Fingerprints of user classes: equal if a class is defined again with the same code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from nbfn.code import is_user_module
 from nbfn.serial import serial
 from nbfn.state.values.fingerprints import Fingerprint, content_of, is_content
-from nbfn.state.values.introspection import undressed
+from nbfn.state.values.introspection import without_descriptor
 from nbfn.state.values.unwrapping import fingerprint_of_functions, unwrapped
 
 _ABOUT = frozenset({"__module__", "__doc__", "__annotations__", "__dict__", "__weakref__"})
@@ -18,9 +18,9 @@ _known: dict[int, tuple[weakref.ReferenceType[type], Any]] = {}
 
 
 def fingerprint_of_class(cls: type) -> Fingerprint:
-    """The fingerprint of a class as it was when it was first seen.
+    """Returns the fingerprint of a class when it was first seen.
 
-    What is changed in a class later serves its objects as well, so they need not be made again.
+    Later changes of a class apply to its instances, too, so they need not be created again.
     """
     return Fingerprint(_content(cls), f"type {cls.__name__}", "object")
 
@@ -31,7 +31,9 @@ def _content(cls: type) -> Any:
     found = _known.get(id(cls))
     if found is not None and found[0]() is cls:
         return found[1]
-    held = {n: _member(undressed(v)) for n, v in sorted(vars(cls).items()) if n not in _ABOUT}
+    held = {
+        n: _member(without_descriptor(v)) for n, v in sorted(vars(cls).items()) if n not in _ABOUT
+    }
     bases = tuple(map(_content, cls.__bases__))
     content = ("class", cls.__module__, cls.__qualname__, bases, tuple(held.items()))
     _known[id(cls)] = weakref.ref(cls, functools.partial(_drop, id(cls))), content
@@ -45,7 +47,7 @@ def _member(value: Any) -> Any:
     return content_of(value) if is_content(value) else type(value).__qualname__
 
 
-def _drop(key: int, gone: weakref.ReferenceType[type]) -> None:
+def _drop(key: int, dead: weakref.ReferenceType[type]) -> None:
     found = _known.get(key)
-    if found is not None and found[0] is gone:
+    if found is not None and found[0] is dead:
         del _known[key]

@@ -1,8 +1,8 @@
-"""Fingerprints of values: equal as long as a trace that read the value would come out the same.
+"""Fingerprints of values: equal as long as a trace that read the value would be the same.
 
-A fingerprint holds no object of the user's. Plain values stand for themselves, containers for what
-they hold, arrays for a checksum, and every other object for a serial number that dies with it.
-No method of a class of the user's is called: those of the classes of Python are.
+A fingerprint holds no user object. Plain values are compared by value, containers by their content,
+arrays by a checksum, and other objects by a serial number that is never reused. No method of a user
+class is called; methods of Python's own classes are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nbfn.text import with_article
 MAX_PARTS = 2000
 MAX_DEPTH = 32
 _PLAIN_PER_PART = 5
-"""Plain items, and keys, cost little: so many of them in one container count as one part."""
+"""Number of plain items or keys in one container that count as one part, as they cost little."""
 
 _LITERALS = frozenset({bool, int, str, bytes, type(None), type(...), range})
 _PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
@@ -52,22 +52,22 @@ Kind = Literal["function", "number", "object", "variable", "tensor"] | None
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A fingerprint, and the value in words for when it differs.
+    """A fingerprint, with the value as text for messages.
 
     Attributes:
         content: What is compared.
-        text: The value in words.
-        kind: What the value is, where its remedy depends on it: a ``"function"`` of the user's, a
-            Python ``"number"``; a ``"variable"``, a ``"tensor"`` or another ``"object"``, which
-            are the same only as long as they are the same object.
-        is_gone: Tells of a function whether its code has been replaced, so that it can only come
-            back if it is written again.
+        text: The value as text.
+        kind: The kind of value, if its remedy depends on it: a user ``"function"``, a Python
+            ``"number"``; or a ``"variable"``, a ``"tensor"`` or another ``"object"``, which are
+            compared by identity.
+        is_replaced: For a function: returns whether its code was replaced, so that it can only
+            return if it is defined again.
     """
 
     content: Any
     text: str
     kind: Kind = None
-    is_gone: Callable[[], bool] | None = None
+    is_replaced: Callable[[], bool] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Fingerprint) and self.content == other.content
@@ -78,11 +78,14 @@ class Fingerprint:
 
 ABSENT = Fingerprint("absent", "absent")
 UNDEFINED = Fingerprint("undefined", "not defined")
-"""What code reads of a global that is not there, other than of what is no longer read at all."""
+"""The fingerprint of a global that is not defined.
+
+`ABSENT`, in contrast, is for what is not read at all.
+"""
 
 
 def fingerprint(value: Any) -> Fingerprint:
-    """The fingerprint of a value."""
+    """Returns the fingerprint of a value."""
     return Fingerprint(content_of(value), _text(value), _kind(value))
 
 
@@ -97,17 +100,17 @@ def _kind(value: Any) -> Kind:
 
 
 def another(known: Fingerprint) -> str:
-    """What another object of the same class as a known one is called: ``another Sequential``."""
+    """Describes another object of the same class as a known one: ``another Sequential``."""
     return f"another {known.text.removeprefix('an ').removeprefix('a ').removesuffix(' object')}"
 
 
 def content_of(value: Any) -> Any:
-    """What a fingerprint compares; of a container no more than `MAX_PARTS` parts are looked at."""
+    """Returns what a fingerprint compares; at most `MAX_PARTS` parts of a container count."""
     return _content(value, 0, [MAX_PARTS])
 
 
 def objects_in(content: Any) -> Iterator[Any]:
-    """The objects in what a fingerprint compares, each by what would be compared of it alone."""
+    """Yields the objects in a content, each as its own content."""
     if isinstance(content, (tuple, frozenset)):
         if len(content) == 2 and isinstance(content, tuple) and isinstance(content[0], str):
             yield content
@@ -117,12 +120,12 @@ def objects_in(content: Any) -> Iterator[Any]:
 
 
 def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
-    """`isinstance` without asking the value, whose ``__class__`` may run code of the user's."""
+    """Like `isinstance`, but without reading ``__class__``, which may run user code."""
     return issubclass(type(value), kinds)
 
 
 def is_immutable(value: Any) -> bool:
-    """Whether a value is the same as long as the object is the same."""
+    """Returns whether a value cannot change as long as it is the same object."""
     kind = type(value)
     if kind is tuple:
         return len(value) <= 100 and all(map(is_immutable, value))
@@ -130,13 +133,13 @@ def is_immutable(value: Any) -> bool:
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is marked by what it holds, and not by which object it is."""
+    """Returns whether a value is compared by its content, not by identity."""
     kind = type(value)
     return is_immutable(value) or kind in _tensorflow.WRAPPERS or issubclass(kind, _CONTENT)
 
 
 def items_of(value: Any) -> Iterable[Any] | None:
-    """What a container holds, and the keys of a dictionary; None if it is no container."""
+    """Returns the items of a container, and the keys of a dictionary; None for other values."""
     value = _tensorflow.unwrapped(value)
     if is_a(value, np.ndarray):
         return np.asarray(value).flat if value.dtype.hasobject else None
@@ -174,13 +177,13 @@ def _content(value: Any, depth: int, left: list[int]) -> Any:
     slots = _slots_of(value) if depth < MAX_DEPTH and left[0] > 0 else None
     if slots is not None:
         return kind, tuple(_content(v, depth + 1, left) for v in _some(slots, left))
-    if kind is SimpleNamespace:  # what is read of it is guarded; no weak reference can watch it
+    if kind is SimpleNamespace:  # attributes that are read are guarded; it has no weak references
         return kind.__qualname__
     return kind.__qualname__, serial(value)
 
 
 def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[int]) -> Any:
-    """What a container holds: at once if all of it is plain, else part by part."""
+    """Returns the content of a container: at once if all items are plain, else item by item."""
     items = items_of(value)
     assert items is not None
     if size:
@@ -189,7 +192,7 @@ def _content_of_items(base: Any, value: Any, size: int, depth: int, left: list[i
             left[0] -= len(first) // _PLAIN_PER_PART
             if base in _SETS:
                 return frozenset(zip(map(type, first), first, strict=True))
-            # In this version of the format, equal values have equal bytes, and no others have.
+            # Version 2 has no back references, so equal values, and only these, have equal bytes.
             return _bytes(first)
         items = first
     found = tuple(_content(item, depth + 1, left) for item in _some(items, left))
@@ -211,7 +214,7 @@ def _content_of_array(value: np.ndarray[Any, Any], depth: int, left: list[int]) 
 
 
 def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
-    """Items as long as parts are left."""
+    """Yields items as long as parts are left."""
     for item in items:
         if left[0] <= 0:
             return
@@ -220,7 +223,7 @@ def _some(items: Iterable[Any], left: list[int]) -> Iterator[Any]:
 
 
 def _slots_of(value: Any) -> list[Any] | None:
-    """What the slots of an object hold that no weak reference can watch; else None."""
+    """Returns the slots of an object without weak references; None for other objects."""
     if type(value).__weakrefoffset__ or is_a(value, type):
         return None
     found = []
@@ -242,7 +245,7 @@ class _Short(reprlib.Repr):
         self.maxlevel = 2
 
     def repr_instance(self, x: Any, level: int) -> str:
-        """Names the class of an object, whose own text may be long or have an address in it."""
+        """Shows the class of an object, whose own repr may be long or contain an address."""
         if is_content(x):
             return super().repr_instance(x, level)
         return _text(x).removesuffix(" object")
@@ -263,7 +266,7 @@ def _text(value: Any) -> str:
         name = vars(value).get("__name__") if not is_a(value, type) else value.__name__
         if isinstance(name, str):
             return f"{type(value).__name__} {name}"
-    except Exception:  # a user's class may do anything, also when it is shown
+    except Exception:  # a user class may raise anything
         return with_article(type(value).__name__)
     known = {"variable": "tf.Variable", "tensor": "tensor"}.get(_kind(value) or "")
     return with_article(known or f"{type(value).__name__} object")

@@ -1,4 +1,4 @@
-"""Reads what objects, classes and functions hold, without running any code of the user's."""
+"""Reads the attributes of objects, classes and functions without running user code."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nbfn.state.values.fingerprints import ABSENT, is_a
 Fetch = Callable[[], Any]
 
 
-def undressed(value: Any) -> Any:
-    """What a class holds under a name, without the descriptor around it."""
+def without_descriptor(value: Any) -> Any:
+    """Returns what a class attribute wraps, without a descriptor such as ``property``."""
     if is_a(value, property):
         return value.fget
     if is_a(value, functools.cached_property):
@@ -31,14 +31,14 @@ def undressed(value: Any) -> Any:
 
 
 def own_attributes(value: Any) -> dict[str, Any]:
-    """What an object itself holds, in its dictionary and its slots."""
+    """Returns the attributes in an object's own dictionary and slots."""
     found: dict[str, Any] = {}
     classes: Any = type(value).__mro__
     for cls in classes:
         for name in _slots(cls):
             try:
                 found.setdefault(name, vars(cls)[name].__get__(value))
-            except (AttributeError, TypeError):  # not set yet, or a proxy that says it is another
+            except (AttributeError, TypeError):  # not set, or a proxy with a false `__class__`
                 continue
     return {**found, **_dictionary(value)}
 
@@ -49,13 +49,13 @@ def _slots(cls: Any) -> tuple[str, ...]:
 
 
 def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
-    """How many attributes an object has, at most 256.
+    """Returns the number of attributes of an object, at most 256.
 
-    CPython shares whole numbers up to there, and `State.holds` compares with ``is``.
+    CPython caches integers up to 256, and `State.holds` compares with ``is``.
 
     Args:
         holder: Fetches the object.
-        cls: Fetches the class that it had; if it has another now, the answer is -1.
+        cls: Fetches its earlier class; the result is -1 if it has another class now.
     """
     value = holder()
     if cls is not None and type(value) is not cls():
@@ -68,7 +68,7 @@ def count_attributes(holder: Fetch, cls: Fetch | None = None) -> int:
 
 
 def _dictionary(value: Any) -> dict[str, Any]:
-    """An object's dictionary itself; empty if it has none."""
+    """Returns an object's own ``__dict__``; empty if it has none."""
     try:
         attributes = object.__getattribute__(value, "__dict__")
     except (AttributeError, TypeError):
@@ -84,49 +84,49 @@ def _has_slots(cls: Any) -> bool:
 
 
 def hides_none(namespace: dict[str, Any], names: frozenset[str]) -> bool:
-    """Whether a module has none of these names of builtins."""
+    """Returns whether a module defines none of these builtins' names."""
     return namespace.keys().isdisjoint(names)
 
 
 def reference_to(value: Any) -> Fetch | None:
-    """A weak reference; None if the value cannot have one."""
+    """Returns a weak reference; None if the value does not support it."""
     try:
         return weakref.ref(value)
     except TypeError:
         return None
 
 
-def late(value: Any) -> Fetch:
-    """Fetches a value by a weak reference; by a strong one if it cannot have one."""
+def fetch_of(value: Any) -> Fetch:
+    """Returns a weak reference to a value; a strong one if it does not support weak references."""
     return reference_to(value) or (lambda: value)
 
 
 def closed_over(function: Fetch, index: int) -> Any:
-    """A value in a function's closure; `ABSENT` if it is not bound, or the function is gone."""
+    """Returns a value in a closure; `ABSENT` if it is unbound or the function is dead."""
     closure: tuple[CellType, ...] = getattr(function(), "__closure__", None) or ()
     try:
         return closure[index].cell_contents
-    except (IndexError, ValueError):  # the function is gone, or the name is not bound yet
+    except (IndexError, ValueError):  # the function is dead, or the name is not bound yet
         return ABSENT
 
 
 def part_of(function: Fetch, name: str) -> Any:
-    """A part of a function, such as its code; None if the function is gone."""
+    """Returns an attribute of a function, such as its code; None if the function is dead."""
     return getattr(function(), name, None)
 
 
 def bound_by(holder: Fetch) -> Any:
-    """What a partial binds."""
+    """Returns the arguments that a partial binds."""
     value = holder()
     return (getattr(value, "args", ()), getattr(value, "keywords", {}))
 
 
 def member(holder: Fetch, attribute: str) -> Any:
-    """The attribute that an object or a class holds itself; `ABSENT` if it holds none."""
+    """Returns an attribute in an object's or class's own dictionary; `ABSENT` if there is none."""
     value = holder()
     kind: Any = type(value)
     if issubclass(kind, type):
-        return undressed(vars(value).get(attribute, ABSENT))
+        return without_descriptor(vars(value).get(attribute, ABSENT))
     found = _tensorflow.unwrapped(_dictionary(value).get(attribute, ABSENT))
     if found is ABSENT and _has_slots(kind):
         return own_attributes(value).get(attribute, ABSENT)
@@ -134,7 +134,7 @@ def member(holder: Fetch, attribute: str) -> Any:
 
 
 def parts_of(value: Any, parts: Iterable[Part]) -> bool:
-    """Whether these parts can be looked at by themselves: the class is Python's or NumPy's."""
+    """Returns whether parts can be read without user code: the class is Python's or NumPy's."""
     kinds = {part.kind for part in parts}
     if type(value) in (dict, defaultdict, list, tuple):
         return "attribute" not in kinds
@@ -144,7 +144,7 @@ def parts_of(value: Any, parts: Iterable[Part]) -> bool:
 
 
 def part_fetched(fetch: Fetch, part: Part) -> Any:
-    """A part of a value; `ABSENT` if there is none."""
+    """Returns a part of a value; `ABSENT` if there is none."""
     value = fetch()
     if not parts_of(value, [part]):
         return ABSENT
@@ -153,7 +153,7 @@ def part_fetched(fetch: Fetch, part: Part) -> Any:
     if part.kind == "attribute":
         return getattr(value, str(part.name))
     try:
-        if type(value) is defaultdict:  # whose own look-up makes what is missing
+        if type(value) is defaultdict:  # its own look-up would create a missing item
             return dict.get(value, part.name, ABSENT)
         return value[part.name]
     except (LookupError, TypeError):

@@ -1,4 +1,4 @@
-"""The shared random numbers of Python and NumPy, which code draws without a trace of it."""
+"""The shared random numbers of Python and NumPy, which code uses without naming a state."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 
 def is_drawn_from(value: Any) -> bool:
-    """Whether a value gives something else each time: an iterator, a source of random numbers."""
+    """Returns whether reading a value changes it: an iterator or source of random numbers."""
     sources = (np.random.Generator, np.random.RandomState, random.Random)
     return hasattr(type(value), "__next__") or issubclass(type(value), sources)
 
 
 def random_state() -> dict[str, Any]:
-    """The state of Python's and NumPy's shared random numbers."""
+    """Returns the state of Python's and NumPy's shared random numbers."""
     kind, keys, position, *rest = cast("Any", np.random.get_state(legacy=True))
     return {"random": random.getstate(), "np.random": (kind, keys.tobytes(), position, *rest)}
 
 
 def put_random_state_back(state: Mapping[str, Any]) -> None:
-    """Puts back what `random_state` gave."""
+    """Restores a `random_state`."""
     random.setstate(state["random"])
     kind, keys, *rest = state["np.random"]
     np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))

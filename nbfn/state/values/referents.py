@@ -1,4 +1,4 @@
-"""What values of Python's own classes lead to: views, references, bound methods, factories."""
+"""Finds what is reached from values of Python's own classes: views, references, bound methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nbfn.state.values.fingerprints import ABSENT
 from nbfn.state.values.introspection import Fetch
 
 HOLDERS = (SimpleNamespace, argparse.Namespace, threading.local)
-"""Classes whose instances have the attributes that the user gives them."""
+"""Classes whose instances have user-defined attributes."""
 
 _STORAGE: dict[type, str] = {
     **dict.fromkeys((UserDict, UserList, UserString), "data"),
@@ -33,7 +33,7 @@ _GETTERS = (operator.attrgetter, operator.methodcaller)
 
 
 def _behind(view: Any) -> Any:
-    """The dictionary behind a view or a proxy, which no attribute of it gives as it is."""
+    """Returns the dictionary of a view or proxy, which no attribute exposes directly."""
     return next(iter(gc.get_referents(view)), ABSENT)
 
 
@@ -54,7 +54,7 @@ _LEADS: dict[tuple[type, ...], tuple[str, Callable[[Any], Any]]] = {
 
 
 def leads(value: Any, fetch: Fetch) -> Iterator[tuple[str, Fetch]]:
-    """What a value leads to that is neither an attribute nor an item; how it is written."""
+    """Yields what is reached from a value other than by attribute or item, with its expression."""
     for kinds, (text, lead) in _LEADS.items():
         if issubclass(type(value), kinds) and lead(value) is not ABSENT:
             yield text, functools.partial(_led, kinds, lead, fetch)
@@ -66,12 +66,12 @@ def _led(kinds: tuple[type, ...], lead: Callable[[Any], Any], fetch: Fetch) -> A
 
 
 def storage_of(classes: tuple[type, ...]) -> list[str]:
-    """The attributes in which classes of the library keep what the user puts into them."""
+    """Returns the attributes in which standard library classes store user data."""
     return [name for cls, name in _STORAGE.items() if cls in classes]
 
 
 def names_in(value: Any) -> frozenset[str]:
-    """The attributes that an `attrgetter` or a `methodcaller` reads."""
+    """Returns the attributes that an `attrgetter` or a `methodcaller` reads."""
     if type(value) not in _GETTERS:
         return frozenset()
     texts = [each for each in value.__reduce__()[1] if isinstance(each, str)]

@@ -1,8 +1,8 @@
-"""What a trace bakes in of Keras's objects: the attributes that Keras's own code reads.
+"""Finds the attributes of Keras objects that a trace bakes in: those that Keras's code reads.
 
 These are settings such as ``trainable``, ``rate`` or ``clipnorm``, the layers of a model and the
-variables of a layer. Which they are is found once for each class. What a user's subclass adds is
-guarded as attributes of any object are: if the user's code names them.
+variables of a layer. They are determined once for each class. Attributes of user subclasses are
+guarded like those of any object: if user code names them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from nbfn.code import PLAIN, is_user_module, names_in_code
 from nbfn.state.values.fingerprints import is_immutable
 
 Look = tuple[weakref.ReferenceType[Any], int, Callable[[Any], Any], tuple[Any, ...], list[Any]]
-"""An object, how many attributes it has, what gets its plain settings, those, and the addresses of
-its parts by attribute."""
+"""A check of an object's settings.
+
+It has a weak reference, the number of attributes, a getter of the plain settings, their values, and
+the addresses of its parts by attribute.
+"""
 
 _CONFIG = ("floatx", "epsilon", "image_data_format")
 _INTERNAL = frozenset(
@@ -38,20 +41,22 @@ _INTERNAL = frozenset(
         *("_initializer", "_aggregation", "_synchronization", "_shape", "_ndim", "_layout"),
     }
 )
-"""Attributes that say how an object was made, or what Keras keeps of calls: no call depends on
-them, and Keras itself changes them while it traces."""
+"""Attributes that describe how an object was made, or Keras's records of calls.
+
+No call depends on them, and Keras changes them while it traces.
+"""
 
 _NOT_CALLS = (
     *("__init__", "__new__", "__repr__", "summary", "quantize", "compute_output_shape"),
     *("build", "config", "lora", "save", "load", "export", "awq", "gptq"),
 )
-"""Parts of the names of methods that make, keep or show an object, and do nothing in its calls."""
+"""Parts of the names of methods that do not run in calls: they create, save or show an object."""
 
 _names: weakref.WeakKeyDictionary[type, tuple[str, ...]] = weakref.WeakKeyDictionary()
 
 
 def setting_names(cls: type) -> tuple[str, ...]:
-    """The attributes that Keras's code reads of an object; none if its class is not Keras's."""
+    """Returns the attributes that Keras's code reads of an object; none for other classes."""
     if cls not in _names:
         found = {name for base in cls.__mro__ if _is_read(base) for name in _read_by(base)}
         kept = found - _INTERNAL
@@ -60,7 +65,7 @@ def setting_names(cls: type) -> tuple[str, ...]:
 
 
 def _is_read(base: type) -> bool:
-    """Whether a class is Keras's, and no container and nothing that only ``fit`` needs."""
+    """Returns whether a class is Keras's, except containers and classes only used by ``fit``."""
     package, _, module = base.__module__.partition(".")
     return package == "keras" and "trainer" not in module and not module.startswith("src.utils")
 
@@ -74,11 +79,11 @@ def _read_by(base: type) -> Iterator[str]:
 
 
 class Settings:
-    """The settings of one object as they are now, with a cheap look at whether they still are.
+    """The current settings of one object, with a cheap check whether they still hold.
 
     Attributes:
-        plain: Plain values and functions of libraries, by attribute.
-        parts: Objects of Keras, by attribute; and lists of them.
+        plain: Plain values and library functions, by attribute.
+        parts: Keras objects, or lists of them, by attribute.
         others: Everything else, by attribute.
     """
 
@@ -100,20 +105,22 @@ class Settings:
                     self.others[name] = held
 
     def look(self, value: Any) -> Look:
-        """What `hold` compares; it keeps nothing of the object alive.
+        """Returns the check for `settings_hold`; it keeps nothing of the object alive.
 
-        Parts are compared by their addresses. No other object can have one unnoticed: a part has a
-        look of its own, which fails once the part is gone.
+        Parts are compared by address. A reused address cannot go unnoticed: each part has a check
+        of its own, which fails once the part is dead.
         """
-        names = [*self.plain, *self.plain][: max(2, len(self.plain))]  # one would give no tuple
+        names = [*self.plain, *self.plain][
+            : max(2, len(self.plain))
+        ]  # for one name, itemgetter returns no tuple
         get = operator.itemgetter(*names) if names else tuple
         values = tuple(self.plain[name] for name in names)
         ids = [(name, list(map(id, parts))) for name, parts in self.parts.items()]
         return weakref.ref(value), len(vars(value)), get, values, ids
 
 
-def hold(looks: Iterable[Look]) -> bool:
-    """Whether the settings of all objects are what they were."""
+def settings_hold(looks: Iterable[Look]) -> bool:
+    """Returns whether the settings of all objects are unchanged."""
     for reference, number, get, values, parts in looks:
         value = reference()
         if value is None:
@@ -145,7 +152,7 @@ def _is_list_of_parts(value: Any) -> bool:
 
 
 def part_name(owner: Any, attribute: str, part: Any, index: int) -> str:
-    """How code gets from an object of Keras to a part, such as ``.layers[2]`` or ``.encoder``."""
+    """Returns the expression for a part of a Keras object, such as ``.layers[2]``."""
     if isinstance(vars(owner).get(attribute), list):
         for name, value in vars(owner).items():
             if value is part and not name.startswith("_"):
@@ -158,13 +165,13 @@ def part_name(owner: Any, attribute: str, part: Any, index: int) -> str:
 
 
 def shown_parts(owner: Any, attribute: str) -> list[Any]:
-    """The parts in a list as the user sees them: a Sequential's ``layers`` have no input layer."""
+    """Returns the parts in a list as users see them: ``layers`` may omit the input layer."""
     public = getattr(owner, attribute.lstrip("_"), None)
     return public if isinstance(public, list) else vars(owner)[attribute]
 
 
 def config_checks() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The settings of Keras as a whole that layers and losses read while they are traced."""
+    """Yields Keras's global settings that layers and losses read while traced."""
     keras: Any = sys.modules.get("keras")
     for name in () if keras is None else _CONFIG:
         yield f"keras.config.{name}()", getattr(keras.config, name)

@@ -1,4 +1,4 @@
-"""Functions of the user's, and what dresses them: partials, methods, caches, decorators."""
+"""Unwraps user functions from partials, methods, caches and decorators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTIALS = (functools.partial, functools.partialmethod)
 
 
 def unwrapped(function: Any) -> Iterator[FunctionType]:
-    """A function and those that it wraps, outermost first, as far as they are the user's."""
+    """Yields the user functions among a function and those that it wraps, outermost first."""
     for _ in range(_MAX_WRAPPERS):
         if is_a(function, FunctionType):
             if is_user_module(function.__globals__.get("__name__")):
@@ -45,7 +45,7 @@ def unwrapped(function: Any) -> Iterator[FunctionType]:
 def fingerprint_of_functions(
     functions: list[FunctionType], value: Any, graph_time: GraphTime = NOTHING
 ) -> Fingerprint:
-    """The fingerprint of a function of the user's, bare or dressed: its code and what it binds."""
+    """Returns the fingerprint of a user function and its wrappers: code and bound values."""
     text = f"function {functions[-1].__name__}"
     if any(graph_time.runs(f.__code__) for f in functions):
         return Fingerprint(("function", *(digest(f.__code__) for f in functions)), text, "function")
@@ -64,6 +64,6 @@ def fingerprint_of_functions(
 
 
 def _are_replaced(codes: list[tuple[weakref.ReferenceType[FunctionType], int]]) -> bool:
-    """Whether one of some functions is gone, or has other code than it had."""
+    """Returns whether one of some functions is dead, or has different code now."""
     found = ((reference(), code) for reference, code in codes)
     return any(function is None or id(function.__code__) != code for function, code in found)

@@ -207,7 +207,7 @@ def test_what_is_seen_outside_is_not_done_again(effect, capfd) -> None:
 def test_an_error_of_no_graph() -> None:
     assert failure_in(ValueError("no")) is None
     assert failure_in(error_of(lambda: tf.gather(table, 9))) is None
-    with pytest.raises(nbfn.PostmortemError, match="none of a graph"):
+    with pytest.raises(nbfn.PostmortemError, match="not from a graph"):
         nbfn.postmortem(ValueError("no"))
 
 

@@ -310,7 +310,7 @@ def test_a_large_constant_is_told_and_mended_by_what_is_told(told: Any) -> None:
     for k in (1.0, 2.0):
         f(tf.ones([10_000, 1]), k)
     (text,) = told
-    assert "`BIG` as a constant of 12 MB, which each trace holds anew" in text
+    assert "`BIG` as a constant of 12 MB, which each trace copies" in text
     assert "BIG = tf.Variable(BIG)," in text
     exec("BIG = tf.Variable(BIG)", space)
     exec(code, space)
@@ -365,7 +365,7 @@ def test_a_device_that_is_not_there(told: Any) -> None:
     placed(ONE)
     (text,) = told
     line = placed.python_function.__code__.co_firstlineno + 3
-    assert f"line {line}: the device GPU:7 is asked for and not there" in text
+    assert f"line {line}: the device GPU:7 is requested but does not exist" in text
     assert "There is CPU:0" in text
 
 

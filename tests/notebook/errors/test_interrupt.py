@@ -50,7 +50,7 @@ def test_in_a_trace_that_follows_python(run, shell, refused, monkeypatch, always
     run(SETUP)
     cell = "%%tf_function step\ny = x * v\nprint(y)\nz = y + 1.0"
     with monkeypatch.context() as patched:
-        patched.setattr(TracedFunction, "trace_served", interrupted)
+        patched.setattr(TracedFunction, "trace_eager_call", interrupted)
         text = refused(cell)
     assert "KeyboardInterrupt" in text
     assert [word for word in MACHINERY if word in text] == []
