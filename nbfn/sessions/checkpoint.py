@@ -15,7 +15,7 @@ from nbfn import _tensorflow
 from nbfn.errors import NbfnError
 from nbfn.functions.calls.interruption import uninterrupted
 from nbfn.functions.traces.keras_parts import is_keras_variable
-from nbfn.functions.traces.variable_names import IPYTHONS, children
+from nbfn.functions.traces.variable_names import children
 from nbfn.sessions.contents.held import (
     Form,
     RestoreError,
@@ -223,7 +223,7 @@ def _by_place(here: _Notebook, saved: Any) -> _Found:
 
 
 class _Notebook:
-    """The notebook's names, without those that IPython sets.
+    """The notebook's names.
 
     Attributes:
         held: The variables and the mutable tables.
@@ -231,7 +231,7 @@ class _Notebook:
 
     def __init__(self) -> None:
         here = session()
-        self._named = {name: each for name, each in here.named() if name not in IPYTHONS}
+        self._named = dict(here.named())
         tables = {n: each for n, each in here.tables.items() if n.partition("/")[0] in self._named}
         self.held = held_by(self._named.items(), tables)
 

@@ -170,10 +170,10 @@ def test_a_variable_beside_others_of_its_name(notebook) -> None:
     assert state == {"a": notebook["a"], "a/b": notebook["a/b"], "c": notebook["c"]}
 
 
-def test_what_ipython_keeps_names_last(notebook, model) -> None:
+def test_what_only_ipython_keeps_is_no_part_of_the_session(notebook, model) -> None:
     notebook["Out"] = {3: model.hidden, 4: tf.Variable(1.0)}
     notebook["everything"] = notebook
-    assert list(nbfn.session().variables) == ["model/hidden/kernel", "Out/4"]
+    assert list(nbfn.session().variables) == ["model/hidden/kernel"]
 
 
 def test_memory_of_the_devices(notebook) -> None:

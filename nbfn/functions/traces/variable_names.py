@@ -32,7 +32,7 @@ _MAPPINGS = (dict, UserDict, MappingProxyType, ChainMap)
 _TRACKING = "_self_"
 """Prefix of TensorFlow's attributes on tracked objects."""
 
-IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
+_IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 """Names that IPython defines in a notebook."""
 
 
@@ -81,17 +81,17 @@ def _referred(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
 
 
 def public_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Returns the public names of a namespace with their values.
+    """Returns the public names of a namespace with their values; functions come last.
 
-    Functions come after the values that they use. IPython's names come last: they only serve for
-    values without another name.
+    IPython's names are left out: ``Out`` would list every model that a cell has ever shown.
     """
     public = [
         (name, value)
         for name, value in list(namespace.items())
-        if name[:1] != "_" and value is not namespace and _is_inspectable(value)
+        if name[:1] != "_" and name not in _IPYTHONS
+        if value is not namespace and _is_inspectable(value)
     ]
-    return sorted(public, key=lambda item: (item[0] in IPYTHONS, _is_function(item[1])))
+    return sorted(public, key=lambda item: _is_function(item[1]))
 
 
 def _is_function(value: Any) -> bool:
@@ -115,7 +115,7 @@ def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> di
     the first of the given names from which it is reached.
     """
     names: dict[int, str] = {}
-    session = [item for item in public_names(notebook()) if item[0] not in IPYTHONS]
+    session = public_names(notebook())
     used: set[str] = set()
     for some, limit in ((session, MAX_CONTAINERS_OF_SESSION), (named, MAX_CONTAINERS)):
         left = {key: value for key, value in wanted.items() if key not in names}
