@@ -84,7 +84,7 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
         try:
             trial.eagerly()
         except Exception as raised:
-            pdb.post_mortem(_users(raised.__traceback__))
+            pdb.post_mortem(_to_user_line(raised.__traceback__))
             return None
     finally:
         trial.put_back()
@@ -94,7 +94,7 @@ def postmortem(error: BaseException | None = None, *, debug: bool = True) -> Fai
     )
 
 
-def _users(entry: TracebackType | None) -> TracebackType | None:
+def _to_user_line(entry: TracebackType | None) -> TracebackType | None:
     """Returns a traceback that ends at the innermost user line, for the debugger."""
     kept = list(traceback.walk_tb(entry))
     while kept and is_library(kept[-1][0].f_code.co_filename):

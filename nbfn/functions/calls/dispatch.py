@@ -48,6 +48,8 @@ class Entry:
 
 
 class _Identity(NamedTuple):
+    """The ``id`` of an object in a cheap key, which differs from an equal int."""
+
     identity: int
 
 
@@ -61,7 +63,7 @@ class Dispatch:
     def __init__(self) -> None:
         self.generation = 0
         self._entries: dict[Any, Entry] = {}
-        self._is_closed: bool | None = None
+        self._is_disabled: bool | None = None
 
     def find(
         self, args: Any, kwargs: Any, state: int, guards: Guards
@@ -89,9 +91,9 @@ class Dispatch:
         `generation` and `state` are those at the start of the call; if `generation` has changed, no
         entry is made.
         """
-        if self._is_closed is None:
-            self._is_closed = _has_mutable_default(function.python_function)
-        if self._is_closed:
+        if self._is_disabled is None:
+            self._is_disabled = _has_mutable_default(function.python_function)
+        if self._is_disabled:
             return
         concrete = trace._concrete()
         device = _tensorflow.plain_eager_device()
@@ -135,7 +137,7 @@ class Dispatch:
         self._entries[key] = Entry(trace, run, order, objects)
 
     def invalidate(self) -> None:
-        """Voids every entry, because the trace cache has changed."""
+        """Removes all entries, because the trace cache has changed."""
         self.generation += 1
         self._entries = {}
 

@@ -78,8 +78,8 @@ class Interruption:
         cancellation.leave()
         if self._listens:
             _listener().end()
-        # The interrupt came while TensorFlow raised the error of the cancelled run: it is lost in
-        # that error, or is its context. It is raised again, alone.
+        # The interrupt came while TensorFlow raised the error of the cancelled run, and is lost in
+        # that error or chained with it. It is raised again, alone.
         if isinstance(error, Exception | KeyboardInterrupt) and cancellation.is_cancelled:
             if self._is_late:
                 raise TimeoutError("it took too long") from None

@@ -18,6 +18,7 @@ _TOLERANCE = {
     tf.float16: (1e-2, 1e-3),
     tf.bfloat16: (4e-2, 1e-2),
 }
+"""The relative and the absolute tolerance by dtype; other dtypes must be equal."""
 
 
 def disagreements(

@@ -240,6 +240,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _spent_tape(*_: Any) -> Any:
+    """Returns a used tape: a non-persistent tape gives gradients only once."""
     with tf.GradientTape() as tape:
         pass
     tape.gradient((), ())

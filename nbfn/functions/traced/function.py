@@ -99,7 +99,7 @@ def function(
     if signature is not None:
         given["input_signature"] = signature
     made = _tensorflow.tf_function(func, **given)
-    made.__class__ = TracedFunction
+    made.__class__ = TracedFunction  # `tf.function` cannot be asked for a subclass
     traced = cast("TracedFunction", made)
     traced.start_recording(settings)
     traced.options = {**own, **options}

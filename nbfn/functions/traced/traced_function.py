@@ -100,7 +100,7 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         converts: Those of them that convert Python numbers of a call to tensors.
         checked_effects: Whether its side effects have been looked for.
         pending_warning: The warning about its prints, to be given with the first hit.
-        known_as: The name to show if no name is found that refers to it.
+        known_as: Its expected name, used if no name is found that refers to it.
     """
 
     pending_warning: str | None = None

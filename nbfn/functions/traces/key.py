@@ -119,6 +119,7 @@ def number_fits(value: Any, dtype: Any) -> bool:
         return False
     if dtype.is_integer:
         return isinstance(value, int) and bool(dtype.min <= value <= dtype.max)
+    # Whole numbers with more bits than the mantissa would be rounded.
     return not float(value).is_integer() or abs(value) <= 2 ** (24 if dtype.size == 4 else 53)
 
 
