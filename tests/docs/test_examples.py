@@ -14,7 +14,7 @@ from nbfn import nn
 from tests.docs.pages import Block, run
 
 _EXAMPLE = re.compile(r"^ *Example\b[^\n]*::\n((?:\n| +[^\n]*\n)+?)(?=\n\S|\Z)", re.MULTILINE)
-_REQUIRED = {"Session", "export", "load", "jit", "vmap"}
+_REQUIRED = {"function", "Session", "export", "load", "jit", "vmap"}
 _FIRST = {"load": "export"}
 """The example that must run before another one."""
 

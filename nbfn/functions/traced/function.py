@@ -43,6 +43,17 @@ def function(
     It accepts the arguments of ``tf.function``, so ``tf.function = nbfn.function`` in the first
     cell makes every function of a notebook a traced function.
 
+    Example::
+
+        @nbfn.function
+        def scale(x, by=2.0):
+            return x * by
+
+        scale(tf.ones([2]))
+        scale(tf.ones([3]))  # retraces: the shape differs
+        print(scale.retraces)
+        scale.relax()  # one trace for all sizes from now on
+
     Args:
         func: The Python function; without it, a decorator is returned.
         *args: Parameters of ``tf.function`` by position, the input signature first.
