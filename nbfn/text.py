@@ -179,5 +179,5 @@ def listed(noun: str, items: Sequence[object]) -> str:
     """Lists things below their number, ``<2 traces>``; of many only the newest, which are last."""
     left = len(items) - _LISTED
     more = [f"  ... and {left:,} earlier"] if left > 0 else []
-    lines = [f"  {each!r}" for each in items[-_LISTED:]]
+    lines = [f"  {each}" for each in items[-_LISTED:]]
     return "\n".join([f"<{count(len(items), noun)}>", *more, *lines])

@@ -95,9 +95,12 @@ class Retrace:
     time: float = field(default_factory=time.time, compare=False)
 
     def __repr__(self) -> str:
+        return self._text if self.remedy is None else f"{self._text}. {self.remedy}"
+
+    @property
+    def _text(self) -> str:
         took = duration(self.trace_seconds)
-        text = f"retrace {self.number} ({self.site}, {took}): {reasons(self.causes)}"
-        return text if self.remedy is None else f"{text}. {self.remedy}"
+        return f"retrace {self.number} ({self.site}, {took}): {reasons(self.causes)}"
 
 
 class Retraces(tuple[Retrace, ...]):
@@ -106,7 +109,11 @@ class Retraces(tuple[Retrace, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return listed("retrace", self)
+        # A remedy stands once below all neighbours that share it.
+        following = [*(each.remedy for each in self[1:]), None]
+        pairs = zip(self, following, strict=False)
+        texts = [each._text if each.remedy == then else repr(each) for each, then in pairs]
+        return listed("retrace", texts)
 
 
 @dataclass(frozen=True)

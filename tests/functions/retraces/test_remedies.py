@@ -187,6 +187,9 @@ def test_the_code_stands_wherever_the_cause_stands() -> None:
         f(tf.ones([2]))
     assert "f.relax()" in str(f.retraces[-1])
     assert "f.relax()" in repr(f.retraces)
+    f(tf.ones([3]))
+    assert "f.relax()" in str(f.retraces[0])
+    assert repr(f.retraces).count("f.relax()") == 1
 
 
 def test_code_names_nothing_that_the_caller_does_not_have() -> None:
