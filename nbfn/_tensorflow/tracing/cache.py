@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -158,9 +159,10 @@ class ObservedCache(DryCache):
 
     def discard(self, concrete: Any) -> bool:
         """Removes a trace from all keys; returns whether it was there."""
-        keys = [key for key, value in self._primary.items() if value is concrete]
+        keys = [key for key, value in list(self._primary.items()) if value is concrete]
         for context, function_type in keys:
-            super().delete(function_type, context)
+            with contextlib.suppress(KeyError):  # another thread has deleted a trace meanwhile
+                super().delete(function_type, context)
         return bool(keys)
 
     def values(self) -> list[Any]:

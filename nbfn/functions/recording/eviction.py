@@ -37,14 +37,14 @@ class Freed:
         return f"{dropped} dropped, {self.nbytes / 2**20:.1f} MiB given back"
 
 
-def evict(function: Recorded, trace: Trace) -> None:
-    """Removes a trace from a function's cache. Raises ValueError if it is not there."""
-    recorder = function.recorder
+def evict(function: Recorded, trace: Trace) -> bool:
+    """Removes a trace from a function's cache; returns False if another thread has done so."""
     concrete = trace._concrete()
-    if concrete is None or recorder.traces.get(id(concrete)) is not trace:
-        raise ValueError(f"trace {trace.number} is not in the cache of `{function.label}`")
+    if concrete is None or not function.recorder.forget(trace, concrete):
+        return False
     function.discard(concrete)
-    recorder.forget(concrete)
+    function.recorder.on_cache_change()
+    return True
 
 
 def evict_least_recently_used(function: Recorded, number: int) -> None:

@@ -466,9 +466,11 @@ class Recorder(Record):
         """
         return self.failed is None and id(concrete) not in self.traces
 
-    def forget(self, concrete: Any) -> None:
-        """Removes an evicted trace from the record."""
+    def forget(self, trace: Trace, concrete: Any) -> bool:
+        """Removes an evicted trace from the record; returns whether it was there."""
         with self.lock:
-            self.traces.pop(id(concrete), None)
+            if self.traces.get(id(concrete)) is not trace:
+                return False
+            del self.traces[id(concrete)]
             self.changed = next(clock)
-        self.on_cache_change()
+            return True

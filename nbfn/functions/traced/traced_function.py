@@ -730,7 +730,8 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         Raises:
             ValueError: If the trace is not in this function's cache.
         """
-        eviction.evict(self, trace)
+        if not eviction.evict(self, trace):
+            raise ValueError(f"trace {trace.number} is not in the cache of `{self.label}`")
 
     def renew(self) -> tuple[Trace, ...]:
         """Evicts stale traces and traces again for the same arguments.
