@@ -289,7 +289,8 @@ class State(Record):
     functions: dict[str, FunctionRecord] = Field(default_factory=dict)
     traces: dict[str, TraceRecord] = Field(default_factory=dict)
     retraces: dict[str, RetraceRecord] = Field(default_factory=dict)
-    variables: dict[str, VariableRecord] = Field(default_factory=dict)
+    # Only the kernel has these: pages draw the outline that is made of them.
+    variables: dict[str, VariableRecord] = Field(default_factory=dict, exclude=True)
     devices: dict[str, DeviceRecord] = Field(default_factory=dict)
     models: dict[str, ModelRecord] = Field(default_factory=dict)
     runs: dict[str, RunRecord] = Field(default_factory=dict)
@@ -303,7 +304,7 @@ class Removed(Record):
     functions: list[str] = Field(default_factory=list)
     traces: list[str] = Field(default_factory=list)
     retraces: list[str] = Field(default_factory=list)
-    variables: list[str] = Field(default_factory=list)
+    variables: list[str] = Field(default_factory=list, exclude=True)
     devices: list[str] = Field(default_factory=list)
     models: list[str] = Field(default_factory=list)
     runs: list[str] = Field(default_factory=list)
@@ -368,6 +369,9 @@ class PageTable(Record):
         "rows may be parts of the row above.",
     )
     depths: list[int] = Field(default_factory=list, description="How deep each row of a tree is.")
+    closed: list[int] = Field(
+        default_factory=list, description="Rows of a tree that are closed at first, from 0."
+    )
     newest: bool = Field(
         default=False, description="Whether the rows are the newest, newest first."
     )
@@ -657,7 +661,7 @@ class Messages(Record):
 
 def schema() -> str:
     """Returns the JSON schema of every message, as text."""
-    return json.dumps(Messages.model_json_schema(), indent=2) + "\n"
+    return json.dumps(Messages.model_json_schema(mode="serialization"), indent=2) + "\n"
 
 
 if __name__ == "__main__":

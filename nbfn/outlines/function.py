@@ -47,6 +47,17 @@ def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Ou
     )
 
 
+def watched_outline(rows: protocol.State, label: str, note: str = "") -> Outline:
+    """Returns what is shown of an observed object, whose functions are the rows' functions."""
+    is_only = len(rows.functions) == 1
+    return Outline(
+        f"{label}: {count(len(rows.functions), 'function')}",
+        [note] if note else [],
+        (),
+        [function_outline(rows, id, open=is_only) for id in rows.functions],
+    )
+
+
 def traces_outline(rows: protocol.State, id: str) -> Outline:
     """Returns what ``%tf_traces`` shows: all traces and retraces, unfolded."""
     function = rows.functions[id]

@@ -67,15 +67,27 @@ def tell_environment(named: Names, *, now: bool = False) -> None:
             )
             for device in tf.config.list_logical_devices()
         }
-    environment.models = _models(named, environment.models)
     began = time.monotonic()
     if now or began >= _read_at.get(_VARIABLES, 0):
-        tell_variables(environment, named)
-        environment.names = names_of(named, *everything())
+        tell_names(environment, named, *everything())
         environment.past = past_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
+    else:
+        environment.models = _models(named, environment.models)
     tell_values(named)
+
+
+def tell_names(
+    environment: Environment,
+    named: Names,
+    functions: Iterable[Observed],
+    cells: Iterable[TracedCell],
+) -> None:
+    """Tells an environment of the models and variables that names lead to, and of namesakes."""
+    environment.models = _models(named, environment.models)
+    tell_variables(environment, named)
+    environment.names = names_of(named, functions, cells)
 
 
 def tell_values(named: Names) -> None:

@@ -145,10 +145,8 @@ describe('the picture of a timeline', () => {
     });
     expect(revealed).toEqual([{ cellId: 'cell-2' }]);
     await open(one(element, '.nbfn-Timeline-tables'));
-    await appears(element, '.nbfn-Timeline-table tbody tr:nth-child(2)');
-    expect(words(one(element, '.nbfn-Timeline-table tbody tr:first-child'))).toContain(
-      'In [2]'
-    );
+    await appears(element, 'tbody tr:nth-child(2)');
+    expect(words(one(element, 'tbody tr:first-child'))).toContain('In [2]');
   });
 
   it('has the memory of the process and of each device that counts', async () => {

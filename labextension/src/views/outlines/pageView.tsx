@@ -1,15 +1,13 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { Diagram, GraphRecord, Page, PageTable } from '../../protocol';
+import type { Diagram, GraphRecord, Page } from '../../protocol';
 import { trans } from '../../words';
 import { GraphPicture } from './graphView';
-import { Code, Rows } from './pageTable';
-import { branchesOf, Tree } from './tree';
-import { integer } from '../parts/format';
 import { Icon, VerdictIcon } from '../parts/icons';
 import { Section } from '../parts/section';
 import { Fact, seen, Sentence, Spoken } from '../parts/texts';
 import { textOf, Words } from '../parts/words';
+import { Drawn, keyed, Tables } from '../tables/tables';
 import { Picture } from './picture';
 
 /** Properties of a page. */
@@ -23,7 +21,7 @@ export interface PageProps {
 /** An outline: a title, sentences, a picture, tables that fold, and its parts. */
 export function PageView({ page, graph, isInside = false }: PageProps): VNode {
   const { summary } = page;
-  const details = hasMore(page) ? <PageBody page={page} /> : null;
+  const details = hasMore(page) ? <PageBody page={page} isInside={isInside} /> : null;
   return (
     <div class={isInside ? undefined : 'nbfn-PageView'}>
       <Heading page={page} isInside={isInside} />
@@ -101,23 +99,19 @@ function Lines({ page }: { page: Page }): VNode {
   );
 }
 
-function PageBody({ page }: { page: Page }): VNode {
+/** The tables and parts; a table that is all there is stands open where its title is above it. */
+function PageBody({ page, isInside }: { page: Page; isInside: boolean }): VNode {
+  const { tables, groups } = page;
+  const [first, ...others] = tables;
+  if (isInside && first && others.length + groups.length === 0) {
+    return <Drawn table={first} />;
+  }
   return (
     <>
-      {keyed(page.tables).map(([key, table]) => (
+      <Tables tables={tables} />
+      {keyed(groups).map(([key, group]) => (
         <Section
-          key={`table ${key}`}
-          class="nbfn-PageTable"
-          title={<Sentence text={table.title} />}
-          note={integer(table.total)}
-          open={table.open}
-        >
-          {() => <Drawn table={table} />}
-        </Section>
-      ))}
-      {keyed(page.groups).map(([key, group]) => (
-        <Section
-          key={`group ${key}`}
+          key={key}
           class="nbfn-PageGroup"
           title={
             <>
@@ -132,27 +126,4 @@ function PageBody({ page }: { page: Page }): VNode {
       ))}
     </>
   );
-}
-
-function Drawn({ table }: { table: PageTable }): VNode {
-  const { depths = [], header, kind, rows, title, total } = table;
-  const branches = useMemo(() => branchesOf(rows, depths), [rows, depths]);
-  switch (kind) {
-    case 'code':
-      return <Code table={table} />;
-    case 'tree':
-      return <Tree title={title} header={header} rows={branches} total={total} />;
-    default:
-      return <Rows table={table} />;
-  }
-}
-
-/** Parts by their titles, so that what is open stays open when another comes before it. */
-function keyed<T extends { title: string }>(parts: readonly T[]): [string, T][] {
-  const seenOnes = new Map<string, number>();
-  return parts.map(part => {
-    const number = (seenOnes.get(part.title) ?? 0) + 1;
-    seenOnes.set(part.title, number);
-    return [`${part.title} ${number}`, part];
-  });
 }
