@@ -32,7 +32,7 @@ def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Ou
         )
     )
     return Outline(
-        function.name + function.parameters,
+        title(function),
         lines,
         (
             traces_table(traces, function.traces),
@@ -62,7 +62,7 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
     """Returns what ``%tf_traces`` shows: all traces and retraces, unfolded."""
     function = rows.functions[id]
     return Outline(
-        function.name + function.parameters,
+        title(function),
         (),
         (
             all_traces_table(traces_of(rows, id)),
@@ -71,6 +71,12 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
         call=function.last or "idle",
         status=status(rows, function),
     )
+
+
+def title(function: protocol.FunctionRecord) -> str:
+    """The name with the parameters, before the cell that tells the function from namesakes."""
+    name, space, cell = function.name.partition(" (")
+    return f"{name}{function.parameters}{space}{cell}"
 
 
 def status(rows: protocol.State, function: protocol.FunctionRecord) -> Words:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from nbfn import protocol
+from nbfn.outlines.function import title
 from nbfn.outlines.outline import Outline, Table, Words, advice, place, reason
 from nbfn.outlines.variables import variables_outline, variables_table
 from nbfn.text import count, data_size, duration, percent
@@ -59,7 +60,7 @@ def session_outline(
     inside = {id for cell in rows.cells.values() for id in cell.functions}
     functions = [
         (
-            each.name + each.parameters,
+            title(each),
             *(f"{number:,}" for number in (each.traces, each.calls, each.hits, each.retraces)),
         )
         for each in rows.functions.values()
@@ -154,15 +155,15 @@ def retraces_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
         (
             Table(
                 "by cause",
-                ("retraces", "function", "cause", "to trace", "newest", "remedy"),
+                ("function", "cause", "retraces", "to trace", "newest", "remedy"),
                 [
                     (
-                        f"{len(some):,}",
                         _name(rows, id),
                         reason(some[-1].causes[:1]).model_copy(update={"text": kind}),
+                        f"{len(some):,}",
                         duration(_seconds(some)),
                         place(some[-1].cell),
-                        _advice(some[-1]),
+                        "see above" if some[-1] is last else _advice(some[-1]),
                     )
                     for (id, kind), some in dearest
                 ],

@@ -87,7 +87,7 @@ function Session({ state }: { state: KernelState }): VNode {
             <OutlineDetails state={state} target="variables" />
             {(totals.variables ?? 0) > 0 && (
               <Section
-                class="nbfn-Row"
+                class="nbfn-PageTable"
                 title={trans.__('values')}
                 note={trans.__('mean, extremes, histogram')}
               >

@@ -119,7 +119,7 @@ describe('SessionView', () => {
     const look = vi.fn();
     const totals = { variables: 1 };
     const { element } = page(snapshot({}, { totals }), CHOICE, { look });
-    const row = one(await opened(element, 'Variables'), '.nbfn-Row');
+    const row = one(await opened(element, 'Variables'), '.nbfn-PageTable');
     await drawn();
     expect(look).toHaveBeenLastCalledWith(['variables']);
     await open(row);

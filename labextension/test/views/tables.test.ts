@@ -94,3 +94,30 @@ describe('a tree', () => {
     expect(shares.slice(0, 3)).toEqual(['100.0%', '97.6%', '97.3%']);
   });
 });
+
+describe('a table', () => {
+  it('leaves out columns in which there is nothing, and sorts by the others', async () => {
+    const element = shown({
+      rows: [
+        ['a', '', '9 ms'],
+        ['b', '', '1.2 s']
+      ]
+    });
+    const header = () => [...element.querySelectorAll('thead th')].map(words);
+    expect(header()).toEqual(['name', 'size']);
+    expect(element.querySelectorAll('tbody tr:first-child td')).toHaveLength(2);
+    await press(button(element, 'size'));
+    expect(names(element)).toEqual(['b', 'a']);
+  });
+
+  it('has sides that stand below their names, also where one is empty', () => {
+    const rows = [
+      ['Mul', '', '1'],
+      ['Sub', '', '2']
+    ];
+    const element = shown({ kind: 'sides', rows });
+    expect([...element.querySelectorAll('thead th')].map(words)).toHaveLength(3);
+    expect(element.querySelector('.nbfn-mod-number')).toBeNull();
+    expect(element.querySelectorAll('td.nbfn-mod-after')).toHaveLength(2);
+  });
+});

@@ -90,16 +90,19 @@ type Call = keyof ReturnType<typeof callLabels>;
 
 /** A name with what is known of it at a glance, and everything else when it is opened. */
 export function Row(props: RowProps): VNode {
-  const { name, parameters = '', place, call, note, children } = props;
+  const { parameters = '', place, call, note, children } = props;
+  // The parameters stand before the cell that tells a function from its namesakes.
+  const [, name = '', cell = ''] = /^(.*?)( \(.*)?$/s.exec(props.name) ?? [];
   return (
     <Section
       class="nbfn-Row"
       title={
         <>
           {call && <Icon name={call} label={callLabels()[call]} />}
-          <code class="nbfn-Row-name" title={name + parameters}>
+          <code class="nbfn-Row-name" title={name + parameters + cell}>
             {seen(name)}
             {parameters && <span class="nbfn-Muted">{seen(parameters)}</span>}
+            {seen(cell)}
           </code>{' '}
           {place && <span class="nbfn-Muted">{place}</span>}
         </>

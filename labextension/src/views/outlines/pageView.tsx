@@ -37,10 +37,7 @@ export function PageView({ page, graph, isInside = false }: PageProps): VNode {
           {() => details}
         </Section>
       ) : (
-        <>
-          {summary && <p class="nbfn-Muted">{summary}</p>}
-          {details}
-        </>
+        details
       )}
     </div>
   );
@@ -52,12 +49,20 @@ function hasMore({ tables, groups }: Page): boolean {
 
 /** What it is about, what its last call was, and what that took. */
 function Heading({ page, isInside }: { page: Page; isInside: boolean }): VNode | null {
-  const { call, facts = [], status, title, verdict } = page;
+  const { call, status, summary, title, verdict } = page;
+  // Where nothing folds behind it, the summary is one of the facts.
+  const isFact = summary && (isInside || !hasMore(page));
+  const facts = [...(isFact ? [summary] : []), ...(page.facts ?? [])];
   if (isInside && !status && facts.length === 0) {
     return null;
   }
+  const kind = isInside
+    ? 'nbfn-Page-inside'
+    : call
+      ? 'nbfn-Page-call'
+      : 'nbfn-Page-title';
   return (
-    <p class={call ? 'nbfn-Page-call' : 'nbfn-Page-title'}>
+    <p class={kind}>
       {call === 'retrace' && !isInside && (
         <Spoken text={status ? `${title}: ${textOf(status)}` : title} />
       )}
@@ -99,16 +104,16 @@ function Lines({ page }: { page: Page }): VNode {
   );
 }
 
-/** The tables and parts; a table that is all there is stands open where its title is above it. */
+/** The tables and parts. A table has no title where the same, or the title of all, is above it. */
 function PageBody({ page, isInside }: { page: Page; isInside: boolean }): VNode {
-  const { tables, groups } = page;
+  const { tables, groups, summary, title } = page;
   const [first, ...others] = tables;
-  if (isInside && first && others.length + groups.length === 0) {
-    return <Drawn table={first} />;
-  }
+  const isAlone = !summary && others.length + groups.length === 0;
+  const isBare = isInside && first && (isAlone || first.title === title);
   return (
     <>
-      <Tables tables={tables} />
+      {isBare && <Drawn table={first} />}
+      <Tables tables={isBare ? others : tables} />
       {keyed(groups).map(([key, group]) => (
         <Section
           key={key}

@@ -10,11 +10,13 @@ export function Code({ table }: { table: PageTable }): VNode {
   return (
     <Limited items={table.rows} step={100}>
       {visible => (
-        <ol class="nbfn-Lines" aria-label={trans.__('Lines of the cell')}>
-          {visible.map((row, index) => (
-            <CodeLine key={index} row={row.map(textOf)} />
-          ))}
-        </ol>
+        <div class="nbfn-Scroll">
+          <ol class="nbfn-Lines" aria-label={trans.__('Lines of the cell')}>
+            {visible.map((row, index) => (
+              <CodeLine key={index} row={row.map(textOf)} />
+            ))}
+          </ol>
+        </div>
       )}
     </Limited>
   );

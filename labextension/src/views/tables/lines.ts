@@ -19,6 +19,9 @@ export interface Line {
 /** A column of a table. */
 export interface Column {
   name: string;
+  /** Its place in the rows. */
+  number: number;
+  /** Whether all that it holds are numbers. */
   isNumber: boolean;
   /** How large a number is beside the largest. */
   shareOf: (cell: Cell) => number;
@@ -26,7 +29,7 @@ export interface Column {
 
 /** How the rows are sorted: by which column, and whether the largest is first. */
 export interface Order {
-  column: number;
+  column: Column;
   isDown: boolean;
 }
 
@@ -62,15 +65,19 @@ export function linesOf({ rows, depths = [], closed = [] }: PageTable): Line[] {
   });
 }
 
-/** The columns of a table; those that hold only numbers are numeric. */
-export function columnsOf({ header, rows }: PageTable): Column[] {
-  return header.map((name, column) => {
-    const texts = rows.map(row => textOf(row[column] ?? '')).filter(Boolean);
+/** The columns of a table in which there is something. */
+export function columnsOf({ header, kind, rows }: PageTable): Column[] {
+  return header.flatMap((name, number) => {
+    const texts = rows.map(row => textOf(row[number] ?? '')).filter(Boolean);
+    if (texts.length === 0 && kind !== 'sides') {
+      return [];
+    }
     const largest = texts.reduce((most, text) => Math.max(most, valueOf(text)), 0);
     return {
       name,
-      isNumber: texts.length > 0 && texts.every(text => NUMBER.test(text)),
-      shareOf: cell => Math.max(valueOf(textOf(cell)), 0) / (largest || 1)
+      number,
+      isNumber: kind !== 'sides' && texts.every(text => NUMBER.test(text)),
+      shareOf: (cell: Cell) => Math.max(valueOf(textOf(cell)), 0) / (largest || 1)
     };
   });
 }
@@ -91,18 +98,14 @@ export function visibleOf(
 }
 
 /** The rows in an order; numbers by their values, so that "9 ms" is less than "1 s". */
-export function sortedBy(
-  lines: readonly Line[],
-  columns: readonly Column[],
-  order: Order | null
-): readonly Line[] {
+export function sortedBy(lines: readonly Line[], order: Order | null): readonly Line[] {
   if (!order) {
     return lines;
   }
   const { column, isDown } = order;
   const text = ({ cells, path }: Line): string =>
-    column === 0 && path !== '' ? path : textOf(cells[column] ?? '');
-  const compare = columns[column]?.isNumber
+    column.number === 0 ? path : textOf(cells[column.number] ?? '');
+  const compare = column.isNumber
     ? (a: Line, b: Line) => valueOf(text(a)) - valueOf(text(b))
     : (a: Line, b: Line) => text(a).localeCompare(text(b), 'en', { numeric: true });
   return [...lines].sort((a, b) => (isDown ? compare(b, a) : compare(a, b)));

@@ -7,7 +7,7 @@ import { integer } from '../parts/format';
 import { Limited } from '../parts/limited';
 import { seen } from '../parts/texts';
 import { textOf, Words } from '../parts/words';
-import type { Column, Line, Order } from './lines';
+import type { Cell, Column, Line, Order } from './lines';
 import { columnsOf, linesOf, sortedBy, visibleOf } from './lines';
 
 /** More characters than this are a sentence, which needs room. */
@@ -15,6 +15,9 @@ const PROSE = 30;
 
 /** A word that takes much of a line, as the names of operations. */
 const LONG = /\S{30}/;
+
+/** What begins so is no name, but a number of something, such as some lines. */
+const NUMBERED = /^\d/;
 
 /** How far a row is moved to the right for each part above it, in em. */
 const INDENT = 1.1;
@@ -24,7 +27,7 @@ const INDENT = 1.1;
  * a tree open and close; while it is sorted or filtered, they are a list with their whole paths.
  */
 export function Rows({ table }: { table: PageTable }): VNode {
-  const { header, kind, newest, rows, title, total } = table;
+  const { kind, newest, rows, title, total } = table;
   const [isTree, isCompared] = [kind === 'tree', kind === 'sides'];
   const [order, setOrder] = useState<Order | null>(null);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
@@ -40,9 +43,9 @@ export function Rows({ table }: { table: PageTable }): VNode {
   const shown = useMemo(
     () =>
       isFlat
-        ? sortedBy(isTree ? items.filter(line => !line.isPart) : items, columns, order)
+        ? sortedBy(isTree ? items.filter(line => !line.isPart) : items, order)
         : visibleOf(items, isOpen),
-    [items, columns, order, toggled]
+    [items, order, toggled]
   );
   const toggle = ({ path }: Line): void => {
     const next = new Set(toggled);
@@ -63,12 +66,12 @@ export function Rows({ table }: { table: PageTable }): VNode {
             >
               <thead>
                 <tr>
-                  {columns.map((column, number) => (
+                  {columns.map(column => (
                     <Head
-                      key={column.name}
+                      key={column.number}
                       column={column}
-                      isDown={order?.column === number ? order.isDown : null}
-                      sort={rows.length > 1 && !isCompared ? sortBy(number) : null}
+                      isDown={isBy(column) ? (order?.isDown ?? null) : null}
+                      sort={rows.length > 1 && !isCompared ? sortBy(column) : null}
                     />
                   ))}
                 </tr>
@@ -77,31 +80,24 @@ export function Rows({ table }: { table: PageTable }): VNode {
                 {visible.map((line, index) => (
                   <tr
                     key={isTree ? line.path : newest && !order ? total - index : index}
-                    class={line.isPart ? 'nbfn-mod-part' : undefined}
+                    style={isTree ? { '--nbfn-indent': indentOf(line, isFlat) } : {}}
                   >
-                    {line.cells.map((cell, number) =>
-                      isTree && number === 0 ? (
+                    {columns.map(column =>
+                      isTree && column.number === 0 ? (
                         <Name
-                          key={number}
+                          key={column.number}
                           line={line}
                           isFlat={isFlat}
                           isOpen={isOpen(line)}
                           toggle={() => toggle(line)}
                         />
                       ) : (
-                        <td
-                          key={number}
-                          class={classOf(line, number, columns, isCompared)}
-                          data-column={cell === '' ? undefined : header[number]}
-                        >
-                          {isTree && columns[number]?.isNumber ? (
-                            <Bar share={columns[number].shareOf(cell)}>
-                              <Words words={cell} />
-                            </Bar>
-                          ) : (
-                            <Words words={cell} />
-                          )}
-                        </td>
+                        <TableCell
+                          key={column.number}
+                          line={line}
+                          column={column}
+                          kind={kind}
+                        />
                       )
                     )}
                   </tr>
@@ -129,12 +125,16 @@ export function Rows({ table }: { table: PageTable }): VNode {
     </>
   );
 
+  function isBy({ number }: Column): boolean {
+    return order?.column.number === number;
+  }
+
   /** The first press has the largest number first, or the first name; the third undoes it. */
-  function sortBy(column: number): () => void {
-    const first = columns[column]?.isNumber === true;
+  function sortBy(column: Column): () => void {
+    const first = column.isNumber;
     return () => {
       setOrder(
-        order?.column !== column
+        !order || !isBy(column)
           ? { column, isDown: first }
           : order.isDown === first
             ? { column, isDown: !first }
@@ -184,9 +184,8 @@ function Name(props: {
   const { line, isFlat, isOpen, toggle } = props;
   const text = isFlat ? line.path : textOf(line.cells[0] ?? '');
   const name = <code title={line.path}>{seen(text)}</code>;
-  const indent = isFlat ? 0 : line.depth * INDENT;
   return (
-    <th scope="row" style={{ paddingLeft: `${indent}em` }}>
+    <th scope="row">
       {line.isPart ? (
         <button
           type="button"
@@ -203,6 +202,10 @@ function Name(props: {
   );
 }
 
+function indentOf({ depth }: Line, isFlat: boolean): string {
+  return `${isFlat ? 0 : depth * INDENT}em`;
+}
+
 /** A number with a bar behind it that says how large it is beside the others. */
 function Bar(props: { share: number; children: ComponentChildren }): VNode {
   const width = `${Math.min(100, props.share * 100).toFixed(1)}%`;
@@ -213,26 +216,47 @@ function Bar(props: { share: number; children: ComponentChildren }): VNode {
   );
 }
 
-function classOf(
-  { cells }: Line,
-  number: number,
-  columns: readonly Column[],
-  isCompared: boolean
-): string | undefined {
-  const cell = cells[number] ?? '';
-  if (isCompared) {
-    const fromEnd = number - cells.length;
-    const isMarked = cell !== '' && cells.at(-2) !== cells.at(-1);
-    const side = { '-2': 'nbfn-mod-before', '-1': 'nbfn-mod-after' }[String(fromEnd)];
-    return isMarked ? side : undefined;
+function TableCell(props: {
+  line: Line;
+  column: Column;
+  kind: PageTable['kind'];
+}): VNode {
+  const { line, column, kind } = props;
+  const cell = line.cells[column.number] ?? '';
+  const words = <Words words={cell} />;
+  return (
+    <td
+      class={kind === 'sides' ? sideOf(line, column.number) : classOf(cell, column)}
+      data-column={cell === '' ? undefined : column.name}
+    >
+      {kind === 'tree' && column.isNumber ? (
+        <Bar share={column.shareOf(cell)}>{words}</Bar>
+      ) : (
+        words
+      )}
+    </td>
+  );
+}
+
+/** The last two columns are what was, and what is; an empty one has nothing to mark. */
+function sideOf({ cells }: Line, number: number): string | undefined {
+  const [before, after] = cells.slice(-2);
+  if (cells[number] === '' || before === after) {
+    return undefined;
   }
-  if (columns[number]?.isNumber) {
+  return ['nbfn-mod-before', 'nbfn-mod-after'][number - cells.length + 2];
+}
+
+function classOf(cell: Cell, { isNumber, number }: Column): string | undefined {
+  if (isNumber) {
     return 'nbfn-mod-number';
   }
   const text = textOf(cell);
-  return LONG.test(text)
+  const width = LONG.test(text)
     ? 'nbfn-mod-long'
     : text.length > PROSE
       ? 'nbfn-mod-prose'
-      : undefined;
+      : '';
+  const isName = number === 0 && !NUMBERED.test(text);
+  return [isName ? 'nbfn-mod-name' : '', width].filter(Boolean).join(' ') || undefined;
 }

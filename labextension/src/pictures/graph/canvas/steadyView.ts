@@ -9,7 +9,7 @@ import type { PanZoom } from './panZoom';
 export const [LOW, HIGH] = [180, 560];
 
 /** As long as words can be read all is shown; at first also a little smaller, to see what there is. */
-const [READABLE, SEEN] = [0.6, 0.3];
+const [READABLE, SEEN] = [0.6, 0.5];
 
 /** Where one looks closely. */
 const NEAR = 0.8;
@@ -59,10 +59,15 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     const view = panZoom.view();
     const all = fitted(extent, size);
     const isUntouched = last === null || lastFit.current === view;
-    const least = move ? READABLE : SEEN;
+    // Of two graphs, what differs is what one wants to read.
+    const difference = picture.boxes.find(isDifference);
+    const least = move || difference ? READABLE : SEEN;
     if (move?.to === 'all' || (isUntouched && all.scale >= least)) {
       panZoom.show(all);
       lastFit.current = all;
+    } else if (isUntouched && !move && difference) {
+      lastFit.current = centred(view, difference, size);
+      panZoom.show(lastFit.current);
     } else if (isUntouched && !move) {
       const x = (size.width - extent.width * SEEN) / 2;
       lastFit.current = { scale: SEEN, x, y: 0 };
@@ -103,6 +108,10 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     pending.current = move;
     redraw(count => count + 1);
   };
+}
+
+function isDifference({ isOpen, node }: Box): boolean {
+  return !isOpen && node.marks.size > 0;
 }
 
 function boxOf({ boxes }: Picture, id: string): Box | undefined {
