@@ -97,7 +97,7 @@ def test_its_remedy_is_a_new_cell_and_its_values_need_none(lab) -> None:
 
     variables = lab.open_section("Variables")
     expect(variables).to_contain_text("step")
-    values = variables.locator(".nbfn-Row")
+    values = variables.locator(".nbfn-PageTable", has_text="values")
     values.locator("summary").first.click()
     expect(values.locator("tbody tr")).to_contain_text("2.333")
     expect(lab.notebook.locator(".jp-Cell")).to_have_count(4)

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Size } from '../model/container';
 import type { Box, Picture } from '../model/layout';
 import type { View } from './view';
-import { centred, fitted, inSight } from './view';
+import { around, centred, fitted, inSight } from './view';
 import type { PanZoom } from './panZoom';
 
 /** Pixels between which the picture is as high as it needs. */
@@ -26,6 +26,8 @@ export interface SteadyViewProps {
   picture: Picture;
   /** How large the largest is of the pictures that are seen alike. */
   extent: Size;
+  /** What differs first, of two graphs: it is what one wants to read. */
+  difference: Box | undefined;
   /** Is told how high the picture should be. */
   onHeight: (needed: number) => void;
 }
@@ -36,7 +38,7 @@ export interface SteadyViewProps {
  * @returns A way to say what is to be seen after it is drawn anew.
  */
 export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
-  const { panZoom, picture, extent, onHeight } = props;
+  const { panZoom, picture, extent, difference, onHeight } = props;
   const [, redraw] = useState(0);
   const pending = useRef<Move | null>(null);
   const before = useRef<Picture | null>(null);
@@ -59,14 +61,12 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     const view = panZoom.view();
     const all = fitted(extent, size);
     const isUntouched = last === null || lastFit.current === view;
-    // Of two graphs, what differs is what one wants to read.
-    const difference = picture.boxes.find(isDifference);
     const least = move || difference ? READABLE : SEEN;
     if (move?.to === 'all' || (isUntouched && all.scale >= least)) {
       panZoom.show(all);
       lastFit.current = all;
     } else if (isUntouched && !move && difference) {
-      lastFit.current = centred(view, difference, size);
+      lastFit.current = around(difference, READABLE, extent, size);
       panZoom.show(lastFit.current);
     } else if (isUntouched && !move) {
       const x = (size.width - extent.width * SEEN) / 2;
@@ -108,10 +108,6 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     pending.current = move;
     redraw(count => count + 1);
   };
-}
-
-function isDifference({ isOpen, node }: Box): boolean {
-  return !isOpen && node.marks.size > 0;
 }
 
 function boxOf({ boxes }: Picture, id: string): Box | undefined {
