@@ -287,7 +287,8 @@ class State(Record):
     functions: dict[str, FunctionRecord] = Field(default_factory=dict)
     traces: dict[str, TraceRecord] = Field(default_factory=dict)
     retraces: dict[str, RetraceRecord] = Field(default_factory=dict)
-    variables: dict[str, VariableRecord] = Field(default_factory=dict)
+    # Only the kernel has these: pages draw the outline that is made of them.
+    variables: dict[str, VariableRecord] = Field(default_factory=dict, exclude=True)
     devices: dict[str, DeviceRecord] = Field(default_factory=dict)
     models: dict[str, ModelRecord] = Field(default_factory=dict)
     runs: dict[str, RunRecord] = Field(default_factory=dict)
@@ -301,7 +302,7 @@ class Removed(Record):
     functions: list[str] = Field(default_factory=list)
     traces: list[str] = Field(default_factory=list)
     retraces: list[str] = Field(default_factory=list)
-    variables: list[str] = Field(default_factory=list)
+    variables: list[str] = Field(default_factory=list, exclude=True)
     devices: list[str] = Field(default_factory=list)
     models: list[str] = Field(default_factory=list)
     runs: list[str] = Field(default_factory=list)
@@ -366,6 +367,9 @@ class PageTable(Record):
         "rows may be parts of a row above.",
     )
     depths: list[int] = Field(default_factory=list, description="Depth of each row of a tree.")
+    closed: list[int] = Field(
+        default_factory=list, description="Rows of a tree that are closed by default, from 0."
+    )
     newest: bool = Field(
         default=False, description="Whether the rows are the newest, newest first."
     )
@@ -649,7 +653,7 @@ class Messages(Record):
 
 def schema() -> str:
     """Returns the JSON schema of every message, as text."""
-    return json.dumps(Messages.model_json_schema(), indent=2) + "\n"
+    return json.dumps(Messages.model_json_schema(mode="serialization"), indent=2) + "\n"
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ ORDER = {
         "tree",
         "transformed",
     ),
-    "nbfn.outlines": ("outline", "function", "cell", "session"),
+    "nbfn.outlines": ("outline", "function", "cell", "variables", "session"),
     "nbfn.views": (
         *("work", "export", "loaded", "session"),
         *("report", "pages", "graphs", "widget", "bundle"),

@@ -150,6 +150,10 @@ export interface PageTable {
    */
   depths?: number[];
   /**
+   * Rows of a tree that are closed by default, from 0.
+   */
+  closed?: number[];
+  /**
    * Whether the rows are the newest, newest first.
    */
   newest?: boolean;
@@ -477,9 +481,6 @@ export interface State {
   retraces?: {
     [k: string]: RetraceRecord;
   };
-  variables?: {
-    [k: string]: VariableRecord;
-  };
   devices?: {
     [k: string]: DeviceRecord;
   };
@@ -760,22 +761,6 @@ export interface Remedy {
   code?: string | null;
 }
 /**
- * A variable, tensor or other resource captured by a trace.
- */
-export interface VariableRecord {
-  id: string;
-  kind?: 'variable' | 'tensor' | 'resource';
-  /**
-   * The notebook's name for it, such as model/hidden/kernel.
-   */
-  name: string;
-  shape: (number | null)[] | null;
-  dtype: string;
-  device: string;
-  nbytes: number | null;
-  trainable: boolean;
-}
-/**
  * A logical device that TensorFlow can place operations on.
  */
 export interface DeviceRecord {
@@ -1023,7 +1008,6 @@ export interface Removed {
   functions?: string[];
   traces?: string[];
   retraces?: string[];
-  variables?: string[];
   devices?: string[];
   models?: string[];
   runs?: string[];

@@ -9,6 +9,7 @@ const ROOMS = [
   'words',
   'feed',
   'views/parts',
+  'views/tables',
   'pictures/diagram',
   'pictures/graph/model',
   'pictures/graph/canvas',

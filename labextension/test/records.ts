@@ -7,7 +7,6 @@ import type {
   State,
   TraceRecord,
   TracedCellRecord,
-  VariableRecord,
   WorkRecord
 } from '../src/protocol';
 import { PROTOCOL } from '../src/protocol';
@@ -77,20 +76,6 @@ export function retrace(values: Partial<RetraceRecord> = {}): RetraceRecord {
   };
 }
 
-/** A captured variable. */
-export function variable(values: Partial<VariableRecord> = {}): VariableRecord {
-  return {
-    id: 'v1',
-    name: 'model/hidden/kernel',
-    shape: [784, 128],
-    dtype: 'float32',
-    device: '/job:localhost/replica:0/task:0/device:CPU:0',
-    nbytes: 401408,
-    trainable: true,
-    ...values
-  };
-}
-
 /** A cell that ran three times: a loop of one graph, and a print. */
 export function tracedCell(values: Partial<TracedCellRecord> = {}): TracedCellRecord {
   return {
@@ -144,8 +129,7 @@ export function snapshot(state: State = {}, values: Partial<Snapshot> = {}): Sna
     totals: {
       functions: rows(state.functions).filter(each => !inside.has(each.id)).length,
       cells: rows(state.cells).length,
-      retraces: rows(state.retraces).length,
-      variables: rows(state.variables).length
+      retraces: rows(state.retraces).length
     },
     type: 'snapshot',
     protocol: PROTOCOL,
@@ -178,8 +162,7 @@ export function retraced(): State {
         signature: [{ path: 'images', type: 'float32[64, 784]' }]
       })
     ),
-    retraces: table(retrace()),
-    variables: table(variable())
+    retraces: table(retrace())
   };
 }
 

@@ -57,12 +57,6 @@ class Known:
         return sorted(self.state.functions.values(), key=lambda each: _number(each.id))
 
     @property
-    def retraces(self) -> list[protocol.RetraceRecord]:
-        """All retraces, function by function."""
-        order = {each.id: number for number, each in enumerate(self._all_functions)}
-        return sorted(self.state.retraces.values(), key=lambda r: (order[r.function], r.number))
-
-    @property
     def retrace_count(self) -> int:
         """Number of retraces.
 

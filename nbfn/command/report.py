@@ -19,17 +19,15 @@ from markupsafe import Markup, escape
 from nbfn import protocol, standalone
 from nbfn._version import __version__
 from nbfn.command.record import Record
-from nbfn.documentation import documentation, page_of_cause
+from nbfn.documentation import documentation
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import place_text
-from nbfn.outlines.session import SECTIONS
+from nbfn.outlines.session import SECTIONS, session_outline
 from nbfn.sessions.feed import LIMITS
 from nbfn.text import count, data_size, duration
 
 MAX_ROWS = 1000
 """Maximum number of rows in a table or list; the others are counted."""
-
-_STILL = '<p class="muted">A script draws here what can be opened, filtered and zoomed.</p>'
 
 _MEANINGS = {name: field.description for name, field in protocol.Totals.model_fields.items()}
 
@@ -49,7 +47,6 @@ def html_of(record: Record) -> str:
         "count": count,
         "duration": duration,
         "marked": _marked,
-        "page": page_of_cause,
         "place": place_text,
         "size": data_size,
     }
@@ -57,6 +54,10 @@ def html_of(record: Record) -> str:
     functions, cells = known.functions[:MAX_ROWS], known.cells[:MAX_ROWS]
     shown = [*(each.id for each in functions), *(each.id for each in cells)]
     outlines = {id: outline_of(known.state, id).record() for id in shown}
+    sections = {
+        name: section.draw(known.state, known.totals).record() for name, section in SECTIONS.items()
+    }
+    still = session_outline(known.now, known.totals).html()
     return environment.get_template("report.html").render(
         record=record,
         known=known,
@@ -65,6 +66,7 @@ def html_of(record: Record) -> str:
         totals=known.totals,
         meanings=_MEANINGS,
         outlines=outlines,
+        sections=sections,
         traced_in=_by_cell(known.state.traces.values()),
         retraced_in=_by_cell(known.state.retraces.values()),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
@@ -75,9 +77,11 @@ def html_of(record: Record) -> str:
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         version=__version__,
         policy=standalone.POLICY,
-        session=Markup(standalone.fragment(_snapshot(record, outlines), _STILL))
-        if standalone.is_built()
-        else None,
+        session=Markup(
+            standalone.fragment(_snapshot(record, outlines), still)
+            if standalone.is_built()
+            else still
+        ),
     )
 
 
@@ -98,7 +102,7 @@ def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Sn
     tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
     rows, totals = protocol.State.model_validate(tables), record.known.totals
     pages: dict[str, protocol.Page | None] = {
-        name: draw(rows, totals).record() for name, draw in SECTIONS.items()
+        name: section.draw(rows, totals).record() for name, section in SECTIONS.items()
     }
     pages |= {id: page for id, page in outlines.items() if id in rows.functions | rows.cells}
     return protocol.Snapshot(

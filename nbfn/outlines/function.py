@@ -32,7 +32,7 @@ def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Ou
         )
     )
     return Outline(
-        function.name + function.parameters,
+        title(function),
         lines,
         (
             traces_table(traces, function.traces),
@@ -47,11 +47,22 @@ def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Ou
     )
 
 
+def watched_outline(rows: protocol.State, label: str, note: str = "") -> Outline:
+    """Returns what is shown of an observed object, whose functions are the rows' functions."""
+    is_only = len(rows.functions) == 1
+    return Outline(
+        f"{label}: {count(len(rows.functions), 'function')}",
+        [note] if note else [],
+        (),
+        [function_outline(rows, id, open=is_only) for id in rows.functions],
+    )
+
+
 def traces_outline(rows: protocol.State, id: str) -> Outline:
     """Returns what ``%tf_traces`` shows: all traces and retraces, unfolded."""
     function = rows.functions[id]
     return Outline(
-        function.name + function.parameters,
+        title(function),
         (),
         (
             all_traces_table(traces_of(rows, id)),
@@ -60,6 +71,12 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
         call=function.last or "idle",
         status=status(rows, function),
     )
+
+
+def title(function: protocol.FunctionRecord) -> str:
+    """The name with the parameters, before the cell that tells the function from namesakes."""
+    name, space, cell = function.name.partition(" (")
+    return f"{name}{function.parameters}{space}{cell}"
 
 
 def status(rows: protocol.State, function: protocol.FunctionRecord) -> Words:

@@ -7,7 +7,7 @@ that a saved notebook stays the same when nothing has changed. Times and sizes a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Literal, Protocol
@@ -68,7 +68,8 @@ class Table:
         newest: How many rows are shown of one that grows with each run: the last; None for all.
         page_only: Columns that only pages have, from 0: times, sizes, what takes much room.
         page_rows: What pages have instead of the rows, if they show more.
-        depths: How deep each row of a tree is.
+        depths: How deep each row of a tree is, on pages.
+        closed: Rows of a tree that are closed at first, however small it is; from 0.
     """
 
     title: str
@@ -82,6 +83,7 @@ class Table:
     page_only: frozenset[int] = frozenset()
     page_rows: Sequence[Sequence[Words]] | None = None
     depths: Sequence[int] = ()
+    closed: Collection[int] = ()
 
     @property
     def count(self) -> int:
@@ -116,7 +118,7 @@ class Table:
 
     def html(self) -> str:
         """As HTML that folds."""
-        if self.kind == "tree":
+        if self.kind == "tree" and self.page_rows is None:
             return "".join(self._branches())
         style = f' style="{_SIDES}"' if self.kind == "sides" else ""
         head = "".join(
@@ -174,10 +176,11 @@ class Table:
             title=self.title,
             header=list(self.header),
             rows=[[_clipped(cell) for cell in row] for row in rows],
-            total=self.count if self.page_rows is None else len(self.page_rows),
+            total=self.count + len(every) - len(self.rows),
             open=self.open,
             kind=self.kind,
             depths=list(self.depths[: len(rows)]),
+            closed=sorted(each for each in self.closed if each < len(rows)),
             newest=grows,
         )
 

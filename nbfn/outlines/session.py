@@ -1,12 +1,17 @@
-"""The retraces of a session by their cause, and its devices, as outlines."""
+"""A session, its retraces by their cause and its devices as outlines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 
 from nbfn import protocol
+from nbfn.outlines.function import title
 from nbfn.outlines.outline import Outline, Table, Words, advice, place, reason
-from nbfn.text import count, data_size, duration
+from nbfn.outlines.variables import variables_outline, variables_table
+from nbfn.text import count, data_size, duration, percent
+
+AUTO = "`%tf_auto` is on: cells without a magic of their own run in segments"
 
 _KINDS: Mapping[protocol.CauseCode, str] = {
     "variable_creation": "it creates variables",
@@ -37,6 +42,102 @@ _OF = ("shape", "rank", "dtype", "structure", "python_value", "python_type")
 """Those that are of an argument."""
 
 
+def session_outline(
+    rows: protocol.State,
+    totals: protocol.Totals,
+    *,
+    auto: bool = False,
+    others: Mapping[str, str] | None = None,
+) -> Outline:
+    """Returns what is shown of a session as a whole.
+
+    Args:
+        rows: Its rows.
+        totals: How much there is of everything.
+        auto: Whether ``%tf_auto`` is on.
+        others: The classes of its tables, datasets, iterators and optimizers, by name.
+    """
+    inside = {id for cell in rows.cells.values() for id in cell.functions}
+    functions = [
+        (
+            title(each),
+            *(f"{number:,}" for number in (each.traces, each.calls, each.hits, each.retraces)),
+        )
+        for each in rows.functions.values()
+        if each.id not in inside
+    ]
+    numbers = (
+        (totals.functions, "function"),
+        (totals.cells, "cell"),
+        (len(rows.models), "module"),
+        (totals.variables, "variable"),
+    )
+    models = [(each.id, each.label.lstrip("_")) for each in rows.models.values()]
+    return Outline(
+        "session: " + ", ".join(count(number, noun) for number, noun in numbers),
+        [
+            *([AUTO] if auto else []),
+            *([_totals_line(totals)] if totals.traces else []),
+            *_time_lines(rows.runs.values()),
+        ],
+        (
+            Table(
+                "functions",
+                ("function", "traces", "calls", "hits", "retraces"),
+                functions,
+                total=totals.functions,
+            ),
+            Table(
+                "cells",
+                ("cell", "runs as"),
+                [(each.name, each.sentence) for each in rows.cells.values()],
+                total=totals.cells,
+            ),
+            Table("modules", ("name", "class"), models),
+            replace(variables_table(rows, totals), open=False),
+            Table(
+                "tables, datasets, iterators, optimizers",
+                ("name", "class"),
+                list((others or {}).items()),
+            ),
+        ),
+    )
+
+
+def _totals_line(totals: protocol.Totals) -> str:
+    counted = ", ".join(
+        count(getattr(totals, noun + "s"), noun) for noun in ("call", "hit", "trace", "retrace")
+    )
+    return f"{counted}, {duration(totals.trace_seconds)} to trace"
+
+
+def _time_lines(rows: Collection[protocol.RunRecord]) -> list[str]:
+    """Where the time of the notebook's cells went; nothing before one has ended."""
+    ended = [run for run in rows if not run.running]
+    seconds = sum(run.seconds for run in ended)
+    if not seconds:
+        return []
+    parts = (
+        ("tracing", sum(run.tracing for run in ended)),
+        ("running graphs", sum(run.graph for run in ended)),
+        (
+            "Python and everything else",
+            sum(max(run.seconds - run.tracing - run.graph, 0) for run in ended),
+        ),
+    )
+    cells = count(sum(run.runs for run in ended), "run")
+    shares = ", ".join(f"{percent(each / seconds)} {name}" for name, each in parts)
+    lines = [f"where the time went: {duration(seconds)} in {cells} of cells: {shares}"]
+    watched = sum(run.watched for run in ended)
+    if watched:
+        copies = sum(run.copies for run in ended)
+        lines.append(
+            f"copies between devices: {copies:,} in {count(watched, 'watched call')}; of other "
+            "calls they are not known"
+        )
+    return lines
+
+
 def retraces_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
     """Returns the newest retrace, and all of them by function and cause, the dearest first."""
     retraces = sorted(rows.retraces.values(), key=lambda each: each.time)
@@ -54,15 +155,15 @@ def retraces_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
         (
             Table(
                 "by cause",
-                ("retraces", "function", "cause", "to trace", "newest", "remedy"),
+                ("function", "cause", "retraces", "to trace", "newest", "remedy"),
                 [
                     (
-                        f"{len(some):,}",
                         _name(rows, id),
                         reason(some[-1].causes[:1]).model_copy(update={"text": kind}),
+                        f"{len(some):,}",
                         duration(_seconds(some)),
                         place(some[-1].cell),
-                        _advice(some[-1]),
+                        "see above" if some[-1] is last else _advice(some[-1]),
                     )
                     for (id, kind), some in dearest
                 ],
@@ -122,8 +223,45 @@ def devices_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
     )
 
 
-SECTIONS: Mapping[str, Callable[[protocol.State, protocol.Totals], Outline]] = {
-    "retraces": retraces_outline,
-    "devices": devices_outline,
+@dataclass(frozen=True)
+class Section:
+    """A part of the session's view.
+
+    Attributes:
+        draw: Returns its outline.
+        inputs: Returns what the outline is made of; it is drawn again when that is something else.
+    """
+
+    draw: Callable[[protocol.State, protocol.Totals], Outline]
+    inputs: Callable[[protocol.State, protocol.Totals], tuple[object, ...]]
+
+
+def _names(rows: protocol.State) -> list[str]:
+    return [each.name for each in rows.functions.values()]
+
+
+SECTIONS: Mapping[str, Section] = {
+    "retraces": Section(
+        retraces_outline,
+        lambda rows, totals: ([*rows.retraces.values()], _names(rows), totals.retraces),
+    ),
+    # The rows of traces change with each call, but never what they have captured.
+    "variables": Section(
+        variables_outline,
+        lambda rows, totals: (
+            [*rows.variables.values()],
+            [*rows.traces],
+            _names(rows),
+            totals.variables,
+        ),
+    ),
+    "devices": Section(
+        devices_outline,
+        lambda rows, totals: (
+            [*rows.devices.values()],
+            [*rows.variables.values()],
+            totals.traces > 0,
+        ),
+    ),
 }
-"""The outlines that are parts of the session's view, by their targets."""
+"""The parts of the session's view, by the targets of their outlines."""

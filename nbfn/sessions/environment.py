@@ -67,15 +67,27 @@ def update_environment(named: Names, *, now: bool = False) -> None:
             )
             for device in tf.config.list_logical_devices()
         }
-    environment.models = _models(named, environment.models)
     began = time.monotonic()
     if now or began >= _read_at.get(_VARIABLES, 0):
-        update_variables(environment, named)
-        environment.names = names_of(named, *everything())
+        update_names(environment, named, *everything())
         environment.past = past_captures(named, live_functions()) - environment.named.keys()
         ended = time.monotonic()
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
+    else:
+        environment.models = _models(named, environment.models)
     update_values(named)
+
+
+def update_names(
+    environment: Environment,
+    named: Names,
+    functions: Iterable[Observed],
+    cells: Iterable[TracedCell],
+) -> None:
+    """Updates the models and variables that names lead to, and the names of namesakes."""
+    environment.models = _models(named, environment.models)
+    update_variables(environment, named)
+    environment.names = names_of(named, functions, cells)
 
 
 def update_values(named: Names) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +25,7 @@ from nbfn._version import __version__
 from nbfn.documentation import documentation
 from nbfn.errors import tell_failure
 from nbfn.outlines.cell import outline_of
+from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
@@ -33,6 +34,8 @@ from nbfn.sessions.timeline.runs import Run, merged, runs
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
     from nbfn.functions.segments.cell import TracedCell
+    from nbfn.functions.watching.watched_object import WatchedObject
+    from nbfn.outlines.outline import Outline
 
     Scope = tuple[Sequence[Observed], Sequence[TracedCell]]
 
@@ -146,6 +149,7 @@ class Feed:
         self._seen: dict[str, int] = {}
         self._known: dict[str, KnownRows] = {}
         self._segments: dict[str, list[str]] = {}
+        self._labels: dict[str, str] = {}
         self._held = HolderCounts()
         self._named: dict[str, int | None] = {}
         self._shown_as: dict[str, protocol.VariableRecord] = {}
@@ -240,10 +244,12 @@ class Feed:
 
         Together they have at most `most` table rows, exceeded by the last outline at most.
         """
+        rows = self._sent if most is None else _newest(self._sent)
+        pages: _Pages = {
+            name: section.draw(rows, self._totals).record() for name, section in SECTIONS.items()
+        }
         models = [MODEL + name for name in self._sent.models]
-        targets = [*SECTIONS, *models, *self._sent.cells, *reversed(self._sent.functions)]
-        pages: _Pages = {}
-        for target in targets:
+        for target in [*models, *self._sent.cells, *reversed(self._sent.functions)]:
             page = self._page(target)
             if page is not None:
                 pages[target] = page
@@ -258,38 +264,43 @@ class Feed:
         with self._lock:
             return self._snapshot(protocol.State(), None, {id: page})
 
-    def rows_of(self, shown: Observed | TracedCell, most: int | None = PAGE_ROWS) -> protocol.State:
-        """Returns the rows of a function, or of a cell and its functions, with current names."""
-        from nbfn.functions.segments.cell import TracedCell
-        from nbfn.sessions.records import state_of, state_of_cell
+    def rows_of(
+        self, shown: Observed | TracedCell | WatchedObject, most: int | None = PAGE_ROWS
+    ) -> protocol.State:
+        """Returns the rows of a function, or of a cell or object and its functions.
 
+        They have their current names.
+        """
+        from nbfn.functions.segments.cell import TracedCell
+        from nbfn.sessions.records import cell_record, parts_of, state_of
+
+        rows = state_of(parts_of(shown), most)
         if isinstance(shown, TracedCell):
-            rows = state_of_cell(shown, most)
-        else:
-            rows = state_of([shown], most)
-        for id, row in rows.functions.items():
-            name = self.environment.names.get(id, row.name)
-            rows.functions[id] = row if name == row.name else row.model_copy(update={"name": name})
+            rows.cells[shown.id] = cell_record(shown)
+        named: tuple[dict[str, Any], ...] = (rows.functions, rows.cells)
+        for table in named:
+            for id, row in table.items():
+                name = self.environment.names.get(id, row.name)
+                table[id] = row if name == row.name else row.model_copy(update={"name": name})
         rows.variables.update(self._renamed(rows.variables))
         return rows
 
     def _page(self, target: str) -> protocol.Page | None:
         """Returns the outline of a function, cell or part of the session; None if removed."""
         if target in SECTIONS:
+            section = SECTIONS[target]
+            inputs = section.inputs(self._sent, self._totals)
             known, page = self._drawn.get(target, (None, None))
-            if known != self.seq:
-                drawn = SECTIONS[target](self._sent, self._totals).record()
-                page = page if page == drawn else drawn
-                self._drawn[target] = (self.seq, page)
+            if known != inputs:
+                page = section.draw(self._sent, self._totals).record()
+                self._drawn[target] = (inputs, page)
             return page
         if target == VALUES:
             return self.environment.values or UNREAD
         if target.startswith(MODEL):
             model = self.environment.models.get(target.removeprefix(MODEL))
             return None if model is None else model[1]
-        functions, cells = self._scope()
-        both: Iterable[Observed | TracedCell] = chain(functions, cells)
-        shown = next((each for each in both if each.id == target), None)
+        shown = self._find(target)
         if shown is None:
             self._drawn.pop(target, None)
             return None
@@ -297,7 +308,7 @@ class Feed:
         known, page = self._drawn.get(target, (None, None))
         if known != now:
             try:
-                page = outline_of(self.rows_of(shown), target).record()
+                page = self.outline_of(shown).record()
                 self._drawn[target] = (now, page)
             except RuntimeError:  # a table changed while it ran on its own thread
                 pass
@@ -305,13 +316,26 @@ class Feed:
                 tell_failure(f"could not show what has changed of `{target}`", error)
         return page
 
-    def _changes(self, shown: Observed | TracedCell) -> tuple[int, ...]:
-        from nbfn.functions.segments.cell import TracedCell
-        from nbfn.sessions.records import functions_of
+    def _find(self, target: str) -> Observed | TracedCell | WatchedObject | None:
+        functions, cells = self._scope()
+        watch = sys.modules.get("nbfn.functions.watching.watch")
+        objects = [] if watch is None else watch.watched_objects()
+        every = chain(functions, cells, objects)
+        return next((each for each in every if each.id == target), None)
 
-        if not isinstance(shown, TracedCell):
-            return (shown.recorder.changed,)
-        return (shown.changed, *(each.recorder.changed for each in functions_of(shown)))
+    def outline_of(self, shown: Observed | TracedCell | WatchedObject) -> Outline:
+        """The outline of a function, of a cell, or of an observed object with its functions."""
+        from nbfn.functions.watching.watched_object import WatchedObject
+
+        rows = self.rows_of(shown)
+        if isinstance(shown, WatchedObject):
+            return watched_outline(rows, shown.label, shown.note)
+        return outline_of(rows, shown.id)
+
+    def _changes(self, shown: Observed | TracedCell | WatchedObject) -> tuple[int, ...]:
+        from nbfn.sessions.records import parts_of
+
+        return (getattr(shown, "changed", 0), *(each.recorder.changed for each in parts_of(shown)))
 
     def _snapshot_for(self, watcher: _Watcher) -> protocol.Snapshot:
         watcher.pages = {target: self._page(target) for target in watcher.pages}
@@ -391,14 +415,15 @@ class Feed:
                 self._seen[cell.id] = cell.changed
                 put.cells[cell.id] = row
                 self._segments[cell.id] = row.functions
+                self._labels[cell.id] = row.name
         if self._is_whole:
+            self._put_runs(put, removed)
+        if self._has_names:
+            self._put_names(put)
             put.devices.update(_changed(self.environment.devices, self._sent.devices))
             models = {name: row for name, (row, _) in self.environment.models.items()}
             put.models.update(_changed(models, self._sent.models))
             removed.models.extend(name for name in self._sent.models if name not in models)
-            self._put_runs(put, removed)
-            self._put_names(put)
-        if self._has_names:
             self._put_named(put)
         work = {id: row for id, row in self.environment.work.items() if self._is_published(row)}
         put.work.update(_changed(work, self._sent.work))
@@ -495,6 +520,10 @@ class Feed:
     def _put_names(self, put: protocol.State) -> None:
         """Adds the functions whose display name changed because another function has their name."""
         names = self.environment.names
+        cells = {id: self._sent.cells[id] for id in self._sent.cells if id not in put.cells}
+        for id, cell in (cells | put.cells).items():
+            if cell.name != (name := names.get(id, self._labels.get(id, cell.name))):
+                put.cells[id] = cell.model_copy(update={"name": name})
         for id in names.keys() | self._own_names.keys():
             row = known.row if (known := self._known.get(id)) is not None else None
             if known is None or row is None:
@@ -562,6 +591,7 @@ class Feed:
             if id in getattr(self._sent, name):
                 getattr(removed, name).append(id)
         self._segments.pop(id, None)
+        self._labels.pop(id, None)
         old = self._known.pop(id, None)
         if old is not None:
             self._replace(old, type(old)(), removed)

@@ -13,6 +13,7 @@ from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
+from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.sessions.known import KnownRows
 from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
@@ -29,13 +30,6 @@ def state_of(functions: Iterable[Observed], most: int | None = None) -> protocol
     rows = protocol.State()
     for function in functions:
         add_rows(rows, function, KnownRows(), most)
-    return rows
-
-
-def state_of_cell(cell: TracedCell, most: int | None = None) -> protocol.State:
-    """Returns the rows of a traced cell and of the functions of its segments."""
-    rows = state_of(functions_of(cell), most)
-    rows.cells[cell.id] = cell_record(cell)
     return rows
 
 
@@ -97,6 +91,13 @@ def functions_of(cell: TracedCell) -> list[TracedFunction]:
     """Returns the functions of all segments, in text order."""
     segments = sorted(cell.plan.segments.values(), key=lambda each: each.lines)
     return [each.function for each in segments if each.function is not None]
+
+
+def parts_of(shown: Observed | TracedCell | WatchedObject) -> Sequence[Observed]:
+    """Returns the functions of a cell or of an observed object; of a function, itself."""
+    if isinstance(shown, TracedCell):
+        return functions_of(shown)
+    return list(shown.found.values()) if isinstance(shown, WatchedObject) else [shown]
 
 
 def add_rows(

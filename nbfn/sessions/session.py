@@ -35,8 +35,8 @@ from nbfn.sessions.contents.held import Held, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
-from nbfn.sessions.environment import label_of, names_of, update_environment, update_variables
-from nbfn.sessions.feed import Feed, everything, feed
+from nbfn.sessions.environment import update_environment, update_names
+from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
 from nbfn.sessions.snapshot import Snapshot, put_back, snapshot_of
@@ -134,37 +134,19 @@ class Session:
         return self._namespace is notebook()
 
     @property
-    def listed(self) -> tuple[dict[str, Function], dict[str, TracedCell]]:
-        """The functions and cells that views list, by display name.
-
-        They are listed even if no name of the notebook leads to them. The functions of a cell in
-        segments belong to the cell and are not listed.
-        """
-        functions: Iterable[Any] = self.functions.values()
-        cells: Iterable[TracedCell] = self.cells.values()
-        if self._is_notebooks:
-            functions, cells = everything()
-        names = names_of(self.named(), functions, cells)
-        inside = {each.id for cell in cells for each in functions_of(cell)}
-        return (
-            {names.get(f.id, label_of(f)): f for f in functions if f.id not in inside},
-            {names.get(cell.id, cell.label): cell for cell in cells},
-        )
-
-    @property
     def shown(self) -> protocol.Snapshot:
         """The rows and totals that all views show."""
         if self._is_notebooks:
             update_environment(self.named(), now=True)
             source = feed()
         else:
-            functions, cells = self.listed
-            all_functions = [
-                *functions.values(),
-                *(f for c in cells.values() for f in functions_of(c)),
-            ]
-            source = Feed(lambda: (all_functions, list(cells.values())), {})
-            update_variables(source.environment, self.named())
+            cells = list(self.cells.values())
+            inside = [each for cell in cells for each in functions_of(cell)]
+            functions = list(
+                {each.id: each for each in (*self.functions.values(), *inside)}.values()
+            )
+            source = Feed(lambda: (functions, cells), {})
+            update_names(source.environment, self.named(), functions, cells)
         source.flush()
         return source.snapshot()
 

@@ -20,8 +20,8 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.cause import Retraces
 from nbfn.functions.traces.trace import EvictedError, Traces
 from nbfn.functions.watching.watched_function import WatchedFunction
+from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.modules import Module
-from nbfn.outlines.cell import outline_of
 from nbfn.outlines.outline import Outline
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.contents.tree import model_outline
@@ -43,10 +43,13 @@ from nbfn.views.session import session_outline
 def bundle_of(shown: Any) -> dict[str, Any]:
     """The MIME bundle of anything of nbfn's that is displayed; of results, text is their `repr`."""
     match shown:
+        case WatchedObject():
+            shown.look()
+            return _live("function", shown, feed().outline_of(shown)) | {"text/plain": repr(shown)}
         case TracedFunction() | WatchedFunction():
-            return _live("function", shown, outline_of(feed().rows_of(shown), shown.id))
+            return _live("function", shown, feed().outline_of(shown))
         case TracedCell():
-            return _live("cell", shown, outline_of(feed().rows_of(shown), shown.id))
+            return _live("cell", shown, feed().outline_of(shown))
         case LoadedSession():
             return outline_bundle(loaded_outline(shown))
         case Session():
@@ -126,7 +129,7 @@ def _held(view: protocol.SavedView) -> dict[str, Any]:
 
 def _live(
     view: Literal["function", "cell", "session"],
-    shown: Observed | TracedCell | None,
+    shown: Observed | TracedCell | WatchedObject | None,
     outline: Outline,
 ) -> dict[str, Any]:
     """What changes: text and HTML, what the extension draws, live or as it is now, and a widget."""

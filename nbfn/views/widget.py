@@ -13,8 +13,9 @@ import traitlets
 from nbfn import protocol
 from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
+from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.sessions.feed import Feed, feed
-from nbfn.sessions.records import functions_of
+from nbfn.sessions.records import parts_of
 
 _STATIC = Path(__file__).parent / "static"
 BUNDLE = _STATIC / "widget.js"
@@ -98,8 +99,8 @@ class View(_Widget):
                 super()._asked(widget, content, buffers)
 
 
-def live_widget(view: str, shown: Observed | TracedCell | None) -> View:
-    """The one widget of a function or a cell, which ends with it; for None, of the session."""
+def live_widget(view: str, shown: Observed | TracedCell | WatchedObject | None) -> View:
+    """The one widget of a function, cell or object, which ends with it; or of the session."""
     if shown is None:
         if view not in _widgets:
             _widgets[view] = View(view, None, feed())
@@ -109,9 +110,8 @@ def live_widget(view: str, shown: Observed | TracedCell | None) -> View:
 
         def scope() -> tuple[list[Any], list[Any]]:
             alive = own()
-            if isinstance(alive, TracedCell):
-                return functions_of(alive), [alive]
-            return ([] if alive is None else [alive]), []
+            functions = [] if alive is None else list(parts_of(alive))
+            return functions, [alive] if isinstance(alive, TracedCell) else []
 
         _widgets[shown.id] = View(view, shown.id, Feed(scope, environment=feed().environment))
         weakref.finalize(shown, _end, shown.id).atexit = False

@@ -61,7 +61,7 @@ def status(lab):
     return lab.page.locator("#jp-main-statusbar")
 
 
-CALLS = ".nbfn-Row-content > div > p.nbfn-Muted"
+CALLS = ".nbfn-Page-inside > .nbfn-Muted >> nth=0"
 """How often a function was called, in the row that is open."""
 
 

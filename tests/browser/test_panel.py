@@ -85,7 +85,7 @@ def test_its_remedy_is_a_new_cell_and_its_values_need_none(lab) -> None:
     lab.run(1)
     groups = lab.section("Retraces").locator("tbody tr")
     expect(groups).to_have_count(2)
-    expect(groups.filter(has_text="shape of images").locator("td").first).to_have_text("2")
+    expect(groups.filter(has_text="shape of images").locator("td").nth(2)).to_have_text("2")
     expect(lab.panel.locator(".nbfn-Totals")).to_contain_text("4 traces")
     lab.section("Retraces").locator(".nbfn-Remedy button").first.click()
     expect(lab.notebook.locator(".jp-Cell")).to_have_count(4)
@@ -97,7 +97,7 @@ def test_its_remedy_is_a_new_cell_and_its_values_need_none(lab) -> None:
 
     variables = lab.open_section("Variables")
     expect(variables).to_contain_text("step")
-    values = variables.locator(".nbfn-Row")
+    values = variables.locator(".nbfn-PageTable", has_text="values")
     values.locator("summary").first.click()
     expect(values.locator("tbody tr")).to_contain_text("2.333")
     expect(lab.notebook.locator(".jp-Cell")).to_have_count(4)

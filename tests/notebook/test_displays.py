@@ -75,7 +75,7 @@ def test_each_kind_is_kept_true_and_a_session_too(kernel: Kernel) -> None:
     assert "more(x)" in changed[displayed[2]][HTML]
 
 
-def test_the_page_of_an_observed_object_follows_its_functions(kernel: Kernel) -> None:
+def test_the_view_of_an_observed_object_follows_its_functions(kernel: Kernel) -> None:
     kernel.run(
         "class Plain(tf.Module):\n"
         "    @tf.function\n"
@@ -84,7 +84,7 @@ def test_the_page_of_an_observed_object_follows_its_functions(kernel: Kernel) ->
     )
     first = shown(kernel.run("nbfn.watch(module)", cell_id="observed"))
     changed = updates(kernel.run("module.step(tf.ones([2]))"))[first["transient"]["display_id"]]
-    (group,) = saved(changed).page.groups
+    (group,) = kept(saved(changed)).groups
     (traces,) = (table for table in group.tables if table.title == "traces")
     assert traces.rows[0][1] == "x: float32[2]"
     assert "x: float32[2]" in changed[HTML]

@@ -53,8 +53,8 @@ def test_retraces_are_counted_by_function_and_cause_the_dearest_first() -> None:
     (table,) = found.record().tables
     rows = [[getattr(cell, "text", cell) for cell in row] for row in table.rows]
     assert rows == [
-        ["1", "predict", "dtype of `labels`", "3 s", "unknown place", ""],
-        ["2", "step", "shape of `images`", "400 ms", "In [9], line 2", ""],
+        ["predict", "dtype of `labels`", "1", "3 s", "unknown place", ""],
+        ["step", "shape of `images`", "2", "400 ms", "In [9], line 2", "see above"],
     ]
     assert getattr(found.status, "text", "") == "`step` retraced last: why 3"
 
@@ -71,7 +71,7 @@ def test_retraces_are_counted_by_function_and_cause_the_dearest_first() -> None:
 )
 def test_a_kind_of_cause_is_words(code: Any, path: str | None, says: str) -> None:
     (table,) = outline(retrace(1, code, path)).tables
-    assert getattr(table.rows[0][2], "text", "") == says
+    assert getattr(table.rows[0][1], "text", "") == says
 
 
 def test_the_newest_says_what_to_do_until_it_is_settled() -> None:

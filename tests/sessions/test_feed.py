@@ -8,6 +8,7 @@ import random
 import re
 import sys
 import warnings
+from dataclasses import replace
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import Report
 from nbfn.functions.segments.segment import Surroundings
 from nbfn.functions.segments.text import analysed
+from nbfn.outlines.session import SECTIONS
 from nbfn.sessions.feed import Feed
 
 
@@ -27,6 +29,11 @@ from nbfn.sessions.feed import Feed
 def feed() -> Feed:
     gc.collect()
     return Feed()
+
+
+def dumped(state: protocol.State) -> dict[str, dict[str, Any]]:
+    """The tables of a state, also those that are the kernel's own."""
+    return {name: {id: row.model_dump() for id, row in table.items()} for name, table in state}
 
 
 class Client:
@@ -44,15 +51,15 @@ class Client:
         if isinstance(patch, protocol.Snapshot):
             self.snapshot = patch
             self.seq = patch.seq
-            self.state = patch.state.model_dump()
+            self.state = dumped(patch.state)
             return
         assert patch.seq == self.seq + 1
         self.seq = patch.seq
         self.totals = patch.totals
         self.patches.append(patch)
-        for table, rows in patch.put.model_dump().items():
+        for table, rows in dumped(patch.put).items():
             self.state[table] |= rows
-        for table, ids in patch.removed.model_dump().items():
+        for table, ids in patch.removed:
             for id in ids:
                 del self.state[table][id]
 
@@ -71,7 +78,7 @@ def test_patches_lead_to_the_same_state_as_a_snapshot(feed) -> None:
     feed.flush()
     (retrace,) = [row for row in client.state["retraces"].values() if row["function"] == f.id]
     assert retrace["settled"]
-    assert client.state == feed.snapshot().state.model_dump()
+    assert client.state == dumped(feed.snapshot().state)
     assert client.state["functions"][f.id]["calls"] == 2
     assert [row["cause"]["code"] for row in client.state["traces"].values()][-1] == "relaxed"
     assert "weight" in [row["name"] for row in client.state["variables"].values()]
@@ -278,7 +285,7 @@ def test_a_cell_is_sent_after_each_run_with_its_lines_and_its_graphs(feed) -> No
     assert row["functions"] == [segment["function"]]
     assert client.state["functions"][segment["function"]]["name"] == "step:3"
     assert [t["function"] for t in client.state["traces"].values()][-1] == segment["function"]
-    assert client.state == feed.snapshot().state.model_dump()
+    assert client.state == dumped(feed.snapshot().state)
     cell()
     feed.flush()
     row = client.state["cells"][cell.id]
@@ -439,7 +446,7 @@ def test_what_a_page_has_is_what_a_look_at_everything_finds(seed, limits) -> Non
     feed.flush()
     whole = Feed(scope, {})
     everything = Client(whole).state
-    assert client.state == feed.snapshot().state.model_dump()
+    assert client.state == dumped(feed.snapshot().state)
     assert limits or client.state == everything
     for name, limit in limits.items():
         assert len(client.state[name]) <= limit
@@ -525,3 +532,19 @@ def test_a_function_without_a_name_is_called_as_the_notebook_calls_it(feed) -> N
     names = {row["name"] for row in client.state["functions"].values()}
     assert "double" in names
     assert any(re.fullmatch(r"lambda \(test_feed.py, line \d+\)", name) for name in names)
+
+
+def test_a_section_is_drawn_again_only_when_what_it_is_made_of_has_changed(monkeypatch) -> None:
+    weight = tf.Variable(1.0)
+    f = nbfn.function(lambda x: x * weight)
+    feed = Feed(lambda: ([f], []))
+    f(tf.ones([1]))
+    client = Client(feed)
+    feed.look(client.receive, ["variables"])
+    monkeypatch.setitem(SECTIONS, "variables", replace(SECTIONS["variables"], draw=None))
+    for _ in range(3):
+        f(tf.ones([1]))
+        feed.flush()
+    assert client.state["traces"].keys() == {each.id for each in f.traces}
+    assert client.patches[-1].totals.calls == 4
+    assert len(client.pages) == 1

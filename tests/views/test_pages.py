@@ -230,7 +230,7 @@ def test_a_watched_object_has_a_part_for_each_function() -> None:
     plain = Plain()
     watched = nbfn.watch(plain)
     plain.one(tf.ones([2]))
-    page = page_of(watched).record()
+    page = feed().outline_of(watched).record()
     assert page.title == "plain: 2 functions"
     assert [group.title for group in page.groups] == ["plain.one(x)", "plain.two(x)"]
     assert rows(page.groups[0], "traces")[0][1] == "x: float32[2]"
@@ -240,7 +240,37 @@ def test_a_watched_object_has_a_part_for_each_function() -> None:
     gc.collect()
     assert kept() is None
     assert "plain.one(x)" in bundle["text/html"]
-    assert "it no longer exists" in page_of(watched).text()
+    assert "it no longer exists" in feed().outline_of(watched).text()
+
+
+def test_a_watched_object_is_followed_while_it_is_looked_at() -> None:
+    class Plain(tf.Module):
+        @tf.function
+        def one(self, x):
+            return x + 1
+
+    plain = Plain()
+    watched = nbfn.watch(plain)
+    messages: list[Any] = []
+    feed().subscribe(messages.append)
+    try:
+        feed().look(messages.append, [watched.id])
+        assert messages[-1].pages[watched.id].groups[0].summary == (
+            "0 calls, 0 hits, 0 traces, 0 retraces"
+        )
+        plain.one(tf.ones([2]))
+        feed().flush()
+        assert messages[-1].pages[watched.id].groups[0].summary == (
+            "1 call, 0 hits, 1 trace, 0 retraces"
+        )
+        id = watched.id
+        del watched
+        gc.collect()
+        plain.one(tf.ones([3]))
+        feed().flush()
+        assert messages[-1].pages == {id: None}
+    finally:
+        feed().unsubscribe(messages.append)
 
 
 def test_what_stands_against_an_export_comes_with_its_error(tmp_path: Any) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,14 @@ class Panel:
         snapshot = kernel.received("page")
         self.tables: dict[str, dict[str, Any]] = snapshot["state"]
         self.totals: dict[str, Any] = snapshot["totals"]
+        look = protocol.Look(targets=["variables"]).model_dump()
+        kernel.send("comm_msg", comm_id="page", data=look)
+        self.variables = kernel.received("page")["pages"]["variables"]
 
     def take(self, message: dict[str, Any]) -> None:
         """Takes a patch."""
         data = message.get("data", {})
+        self.variables = data.get("pages", {}).get("variables", self.variables)
         if message.get("comm_id") == "page" and data.get("type") == "patch":
             self.totals = data["totals"]
             for name, table in self.tables.items():
@@ -82,12 +87,19 @@ class Panel:
     def listed(self) -> dict[str, int]:
         """How many rows the sections of the panel have."""
         inside = {id for cell in self.tables["cells"].values() for id in cell["functions"]}
-        variables = self.tables["variables"].values()
         return {
             "functions": len(self.tables["functions"].keys() - inside),
-            "variables": sum(row["kind"] == "variable" for row in variables),
+            "variables": sum(map(leaves, self.variables["tables"][:1])),
             **{name: len(self.tables[name]) for name in ("cells", "traces", "retraces")},
         }
+
+
+def leaves(tree: dict[str, Any]) -> int:
+    """How many rows of a tree have no parts."""
+    depths = [*tree["depths"], 0]
+    if tree["title"] != "variables":  # there are none, and another table is the first
+        return 0
+    return sum(after <= depth for depth, after in pairwise(depths))
 
 
 def sentences(totals: dict[str, Any]) -> list[str]:

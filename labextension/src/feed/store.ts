@@ -237,7 +237,6 @@ function patchedTables(
     functions: patched(tables.functions, put.functions, removed.functions),
     traces: patched(tables.traces, put.traces, removed.traces),
     retraces: patched(tables.retraces, put.retraces, removed.retraces),
-    variables: patched(tables.variables, put.variables, removed.variables),
     devices: patched(tables.devices, put.devices, removed.devices),
     models: patched(tables.models, put.models, removed.models),
     runs: patched(tables.runs, put.runs, removed.runs),

@@ -1,18 +1,13 @@
 import type { VNode } from 'preact';
-import { useMemo } from 'preact/hooks';
 import type { KernelState } from '../feed/store';
 import type { Totals } from '../protocol';
 import { MEANINGS } from '../protocol';
 import { trans } from '../words';
-import { CellList } from './lists/cellList';
-import { FunctionList } from './lists/functionList';
-import { ModelList } from './lists/modelList';
+import { CellList, FunctionList, ModelList } from './lists/lists';
 import { Question } from './lists/question';
-import { CaptureTree, otherCaptures, VariableTree } from './lists/variableTree';
 import { OutlineDetails } from './outlines/outlineView';
 import { WorkList } from './outlines/workList';
 import { counts, duration, integer, size } from './parts/format';
-import { LeftOut } from './parts/limited';
 import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
 import { Fact, Sentence } from './parts/texts';
@@ -28,12 +23,7 @@ export function SessionView({ state }: { state: KernelState | null }): VNode {
 }
 
 function Session({ state }: { state: KernelState }): VNode {
-  const functions = useMemo(() => {
-    const inCells = new Set([...state.cells.values()].flatMap(cell => cell.functions));
-    return [...state.functions.values()].filter(fn => !inCells.has(fn.id));
-  }, [state.functions, state.cells]);
   const { totals } = state;
-  const others = otherCaptures(state.variables).length;
   return (
     <div class="nbfn-SessionView">
       <WorkList work={[...state.work.values()]} />
@@ -64,12 +54,8 @@ function Session({ state }: { state: KernelState }): VNode {
       >
         {() => (
           <>
-            <FunctionList state={state} functions={functions} />
-            <LeftOut
-              number={(totals.functions ?? 0) - functions.length}
-              of={counts.otherFunctions}
-            />
-            {functions.length > 0 && (
+            <FunctionList state={state} />
+            {state.functions.size > 0 && (
               <Question
                 code={'import nbfn\nnbfn.session().dependencies'}
                 title={trans.__(
@@ -98,10 +84,10 @@ function Session({ state }: { state: KernelState }): VNode {
       >
         {() => (
           <>
-            <VariableTree state={state} />
+            <OutlineDetails state={state} target="variables" />
             {(totals.variables ?? 0) > 0 && (
               <Section
-                class="nbfn-Row"
+                class="nbfn-PageTable"
                 title={trans.__('values')}
                 note={trans.__('mean, extremes, histogram')}
               >
@@ -111,11 +97,6 @@ function Session({ state }: { state: KernelState }): VNode {
           </>
         )}
       </Part>
-      {others > 0 && (
-        <Part title={trans.__('Other captures')} note={integer(others)} open={false}>
-          {() => <CaptureTree state={state} />}
-        </Part>
-      )}
       <Part title={trans.__('Devices')} note={integer(state.devices.size)} open={false}>
         {() => (
           <>

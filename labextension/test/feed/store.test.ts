@@ -2,16 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { lastRetrace } from '../../src/feed/lookup';
 import { Store } from '../../src/feed/store';
 import type { Patch } from '../../src/protocol';
-import {
-  fn,
-  outline,
-  retrace,
-  snapshot,
-  table,
-  trace,
-  variable,
-  work
-} from '../records';
+import { fn, outline, retrace, snapshot, table, trace, work } from '../records';
 
 function patch(values: Partial<Patch> = {}): Patch {
   return {
@@ -50,15 +41,11 @@ describe('Store', () => {
     const before = store.state;
     store.receive(
       patch({
-        put: {
-          traces: table(trace({ id: 't2', number: 2 })),
-          variables: table(variable())
-        },
+        put: { traces: table(trace({ id: 't2', number: 2 })) },
         removed: { traces: ['t1'] }
       })
     );
     expect([...(store.state?.traces.keys() ?? [])]).toEqual(['t2']);
-    expect(store.state?.variables.get('v1')?.name).toBe('model/hidden/kernel');
     expect([...(before?.traces.keys() ?? [])]).toEqual(['t1']);
     expect(store.state?.functions).toBe(before?.functions);
   });

@@ -197,6 +197,28 @@ describe('two graphs side by side', () => {
     return [element, panes];
   }
 
+  it('is so large that words can be read, at what differs', async () => {
+    const wide = Array.from({ length: 30 }, (_, n) => ({
+      name: `op_${n}`,
+      type: n === 29 ? 'Last' : 'A_long_name_of_an_operation',
+      takes: ['x']
+    }));
+    const steps = [{ name: 'x' }, ...wide];
+    const element = await drawn(
+      graphOf([steps], { sides: ['trace 1', 'trace 2'], added: [30] })
+    );
+    await press(button(element, 'Side by side'));
+    const [, content] = element.querySelectorAll('.nbfn-Graph-canvas > g');
+    const view = /^translate\((\S+) \S+\) scale\((\S+)\)$/;
+    const [, x, scale] = view.exec(content?.getAttribute('transform') ?? '') ?? [];
+    expect(Number(scale)).toBeGreaterThanOrEqual(0.6);
+    const place = boxOf(element, 'Last').getAttribute('transform') ?? '';
+    const [, left] = /^translate\((\S+) /.exec(place) ?? [];
+    const seenAt = Number(x) + Number(left) * Number(scale);
+    expect(seenAt).toBeGreaterThan(0);
+    expect(seenAt).toBeLessThan(600);
+  });
+
   it('has what each has, with the marks of what differs', async () => {
     const [, [left, right]] = await beside();
     const titles = (pane?: HTMLElement): string[] =>

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { centred, fitted, inSight, zoomed } from '../../src/pictures/graph/canvas/view';
+import {
+  around,
+  centred,
+  fitted,
+  inSight,
+  zoomed
+} from '../../src/pictures/graph/canvas/view';
 
 const SCREEN = { width: 400, height: 200 };
 
@@ -35,5 +41,14 @@ describe('the view of a picture', () => {
     });
     const large = inSight({ scale: 1, x: 0, y: 0 }, { ...box, width: 900 }, SCREEN);
     expect(large.x + 1000).toBe(8);
+  });
+
+  it('begins around a box, within the borders of the content', () => {
+    const content = { width: 2000, height: 300 };
+    const at = (x: number) =>
+      around({ x, y: 100, width: 100, height: 50 }, 0.5, content, SCREEN);
+    expect(at(0)).toEqual({ scale: 0.5, x: 0, y: 25 });
+    expect(at(950).x + 1000 * 0.5).toBe(200);
+    expect(at(1900).x).toBe(-600);
   });
 });

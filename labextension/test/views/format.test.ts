@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  counts,
-  device,
-  duration,
-  integer,
-  shape,
-  size
-} from '../../src/views/parts/format';
+import { counts, device, duration, integer, size } from '../../src/views/parts/format';
 
 describe('format', () => {
   it.each([
@@ -47,12 +40,6 @@ describe('format', () => {
     expect(counts.traces(1200)).toBe('1,200 traces');
     expect(counts.calls(0)).toBe('0 calls');
     expect(integer(12345.0)).toBe('12,345');
-  });
-
-  it('writes shapes with unknown sizes', () => {
-    expect(shape([null, 10])).toBe('[None, 10]');
-    expect(shape([])).toBe('[]');
-    expect(shape(null)).toBe('[...]');
   });
 
   it('shortens local devices only', () => {

@@ -2,19 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Store } from '../../src/feed/store';
 import type { Cause, State } from '../../src/protocol';
 import { mount } from '../../src/views';
-import {
-  button,
-  drawn,
-  one,
-  open,
-  opened,
-  page,
-  press,
-  rows,
-  section,
-  type,
-  words
-} from '../page';
+import { drawn, one, open, opened, page, rows, section, type, words } from '../page';
 import {
   fn,
   outline,
@@ -24,11 +12,10 @@ import {
   table,
   trace,
   tracedCell,
-  variable,
   work
 } from '../records';
 
-const RETRACES = 'retraces';
+const [RETRACES, VARIABLES] = ['retraces', 'variables'];
 const CHOICE = { view: 'session' } as const;
 
 function shown(state: State) {
@@ -74,8 +61,7 @@ describe('SessionView', () => {
           remedy: { sentence: evil, code: evil },
           cell: { id: evil, file: evil }
         })
-      ),
-      variables: table(variable({ name: evil, dtype: evil, device: evil }))
+      )
     };
     const { element } = page(snapshot(state, { nbfn: evil }), CHOICE);
     for (const details of element.querySelectorAll<HTMLElement>('details')) {
@@ -102,45 +88,42 @@ describe('SessionView', () => {
     expect(words(await opened(element, 'Devices'))).toContain('float32[64]');
   });
 
-  it('groups the captured variables by owner', async () => {
-    const { element } = shown({
-      variables: table(
-        variable(),
-        variable({ id: 'v2', name: 'model/hidden/bias', shape: [128], nbytes: 512 }),
-        variable({ id: 'v3', name: 'step', shape: [], nbytes: 8, trainable: false })
-      )
-    });
-    const captured = await opened(element, 'Variables');
-    const rows = [...captured.querySelectorAll('tbody tr')].map(row =>
-      [...row.children].map(words).join(' ').trim()
-    );
-    expect(rows).toEqual([
-      'model/hidden 2 variables 402 kB',
-      'kernel float32[784, 128] 401 kB CPU:0',
-      'bias float32[128] 512 B CPU:0',
-      'step float32[], not trainable 8 B CPU:0'
+  it('has the outline of variables', async () => {
+    const tree = {
+      title: VARIABLES,
+      header: ['name', 'dtype and shape', 'size'],
+      rows: [
+        ['model/hidden', '2 variables', '402 kB'],
+        ['kernel', 'float32[784, 128]', '401 kB'],
+        ['bias', 'float32[128]', '512 B']
+      ],
+      total: 3,
+      open: true,
+      kind: 'tree' as const,
+      depths: [0, 1, 1]
+    };
+    const parts = { lines: [], status: null, facts: [], summary: null };
+    const pages = { variables: outline({ ...parts, tables: [tree] }) };
+    const { element } = page(snapshot({}, { pages }), CHOICE);
+    const variables = await opened(element, 'Variables');
+    expect([...variables.querySelectorAll('tbody th')].map(words)).toEqual([
+      'model/hidden',
+      'kernel',
+      'bias'
     ]);
+    // It is all there is: nothing folds a second time.
+    expect(variables.querySelector('.nbfn-PageTable')).toBeNull();
   });
 
   it('has the values of variables, which are read while they are open', async () => {
     const look = vi.fn();
-    const { element } = page(snapshot({ variables: table(variable()) }), CHOICE, {
-      look
-    });
-    const row = one(await opened(element, 'Variables'), '.nbfn-Row');
+    const totals = { variables: 1 };
+    const { element } = page(snapshot({}, { totals }), CHOICE, { look });
+    const row = one(await opened(element, 'Variables'), '.nbfn-PageTable');
     await drawn();
-    expect(look.mock.lastCall).toBeUndefined();
+    expect(look).toHaveBeenLastCalledWith(['variables']);
     await open(row);
-    expect(look).toHaveBeenLastCalledWith(['values']);
-  });
-
-  it('closes what nobody trains, such as the variables of an optimizer', async () => {
-    const own = { name: 'optimizer/momentum', trainable: false };
-    const { element } = shown({ variables: table(variable(own)) });
-    const captured = await opened(element, 'Variables');
-    expect(captured.querySelectorAll('tbody tr')).toHaveLength(1);
-    await press(button(captured, 'optimizer'));
-    expect(captured.querySelectorAll('tbody tr')).toHaveLength(2);
+    expect(look).toHaveBeenLastCalledWith(['variables', 'values']);
   });
 
   it('begins with the totals', () => {
@@ -184,8 +167,7 @@ describe('SessionView', () => {
     const { element } = shown({});
     await opened(element, 'Variables');
     expect([...element.querySelectorAll('.nbfn-Empty')].map(words)).toEqual([
-      'No function has been traced yet.',
-      'The notebook has no variables.'
+      'No function has been traced yet.'
     ]);
   });
 
@@ -203,28 +185,23 @@ describe('SessionView', () => {
     expect(element.querySelector('.nbfn-Auto')).toBeNull();
   });
 
-  it('draws little of 1,000 functions, 10,000 traces and 100,000 variables', async () => {
+  it('draws little of 1,000 functions and 10,000 traces', async () => {
     const functions = Array.from({ length: 1000 }, (_, n) =>
       fn({ id: `f${n}`, name: `step_${n}`, traces: 10 })
     );
     const traces = Array.from({ length: 10_000 }, (_, n) =>
       trace({ id: `t${n}`, function: `f${n % 1000}` })
     );
-    const variables = Array.from({ length: 100_000 }, (_, n) =>
-      variable({ id: `v${n}`, name: `model/layer_${n % 5000}/kernel_${n}` })
-    );
     const { element, store } = shown({
       functions: table(...functions),
-      traces: table(...traces),
-      variables: table(...variables)
+      traces: table(...traces)
     });
     expect(element.querySelectorAll('*').length).toBeLessThan(1500);
     expect(rows(section(element, 'Functions'))).toHaveLength(50);
 
-    const captured = await opened(element, 'Variables');
-    await type(one(captured, 'input[type=search]'), 'layer_4321 kernel_94321');
-    expect(words(one(captured, '[role=status]'))).toBe('1 found');
-    expect(words(one(captured, 'tbody th'))).toBe('model/layer_4321/kernel_94321');
+    const list = section(element, 'Functions');
+    await type(one(list, 'input[type=search]'), 'step_0');
+    expect(words(one(list, '[role=status]'))).toBe('1 found');
 
     store.receive({
       type: 'patch',
@@ -235,12 +212,9 @@ describe('SessionView', () => {
       removed: {}
     });
     await drawn();
-    expect(words(rows(section(element, 'Functions'))[0] ?? element)).toContain(
-      'renamed'
-    );
-    expect((one(captured, 'input') as HTMLInputElement).value).toBe(
-      'layer_4321 kernel_94321'
-    );
+    expect(rows(list)).toHaveLength(0);
+    await type(one(list, 'input[type=search]'), 'renamed');
+    expect(rows(list)).toHaveLength(1);
   });
 
   it('draws nothing while nobody sees it, and catches up', async () => {

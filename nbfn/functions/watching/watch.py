@@ -67,6 +67,12 @@ def watch(obj: Any) -> Any:
     return observer
 
 
+def watched_objects() -> list[WatchedObject]:
+    """The observers of objects that are alive."""
+    with _lock:
+        return list(_groups)
+
+
 def _observer_of(obj: Any) -> Any:
     if isinstance(obj, (TracedFunction, RecordView, WatchedObject)):
         return obj

@@ -10,7 +10,7 @@ from typing import Any
 from nbfn import _tensorflow
 from nbfn.code import closure
 from nbfn.errors import NbfnError
-from nbfn.functions.calls.record import GroupView
+from nbfn.functions.calls.record import GroupView, next_id
 from nbfn.functions.inside.numerics import Numerics, numerics
 from nbfn.functions.recording.explanation import Explanation
 from nbfn.functions.traced.function import function
@@ -32,11 +32,13 @@ class WatchedObject(GroupView):
     name.
 
     Attributes:
+        id: Unique in this process.
         label: The name to show.
         is_late: Whether functions may be made later, as Keras does in the first ``fit``.
     """
 
     def __init__(self, obj: Any, observe: Callable[[Any, str, Any], Any]) -> None:
+        self.id = next_id("object")
         self.label = str(getattr(obj, "name", None) or type(obj).__name__)
         self.is_late = is_model(obj)
         self._object = weakref.ref(obj)
@@ -61,7 +63,23 @@ class WatchedObject(GroupView):
     def functions(self) -> dict[str, Any]:
         """The observer of each function, by the function's name in the object."""
         self.look()
+        return self.found
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """Those that have been found so far, which may be asked for on any thread."""
         return dict(self._names)
+
+    @property
+    def note(self) -> str:
+        """Why it has no functions, or is called no more; empty if there is nothing to say."""
+        if self.object is None:
+            return "it no longer exists; nothing but nbfn referred to it"
+        if self._names:
+            return ""
+        if self.is_late:
+            return "Keras makes its functions when it first fits, evaluates or predicts"
+        return "it has no tf.function"
 
     def __getitem__(self, name: str) -> Any:
         functions = self.functions

@@ -18,7 +18,6 @@ from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
 from nbfn.functions.traces.cause import Retrace, Retraces
 from nbfn.functions.traces.trace import Traces
-from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.outline import Outline
 from nbfn.sessions.contents.statistics import Statistics, statistics_outline
 from nbfn.sessions.dependencies import Dependencies
@@ -37,7 +36,6 @@ from nbfn.views.pages.results import (
     run_outline,
     suggestion_outline,
     traces_outline,
-    watched_outline,
 )
 from nbfn.views.pages.times import times_outline
 
@@ -61,7 +59,6 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
     Times: times_outline,
     TraceDiff: difference_outline,
     Traces: traces_outline,
-    WatchedObject: watched_outline,
 }
 
 

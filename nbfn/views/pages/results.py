@@ -12,16 +12,13 @@ from nbfn.functions.signatures.cover import Cover
 from nbfn.functions.traces.capture import Captures
 from nbfn.functions.traces.cause import Remedy, Retraces
 from nbfn.functions.traces.trace import Traces
-from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.outlines.function import (
     all_traces_table,
     captures_table,
-    function_outline,
     retraces_table,
 )
 from nbfn.outlines.outline import Outline, Table, advice, place
 from nbfn.sessions.export.preflight import Preflight
-from nbfn.sessions.feed import feed
 from nbfn.sessions.records import cell_of, retrace_record, trace_record
 from nbfn.sessions.timeline.records import record_of
 from nbfn.text import count, data_size, join
@@ -124,20 +121,3 @@ def suggestion_outline(cover: Cover) -> Outline:
         return Outline(f"`{cover}`", lines)
     remedy = advice(Remedy("Let one trace serve what they serve", cover.code))
     return Outline(f"`{cover}`", [*lines, remedy])
-
-
-def watched_outline(watched: WatchedObject) -> Outline:
-    """What the page of an observed object says."""
-    functions = list(watched.functions.values())
-    lines = []
-    if watched.object is None:
-        lines.append("it no longer exists; nothing but nbfn referred to it")
-    elif not functions:
-        lines.append(
-            "Keras makes its functions when it is first fitted, evaluated or asked to predict"
-            if watched.is_late
-            else "it has no tf.function"
-        )
-    is_only = len(functions) == 1
-    groups = [function_outline(feed().rows_of(f), f.id, open=is_only) for f in functions]
-    return Outline(f"{watched.label}: {count(len(functions), 'function')}", lines, (), groups)

@@ -25,7 +25,7 @@ def test_what_ran_is_seen_and_leads_to_its_cell(lab: Any) -> None:
     section.locator("summary").first.click()
     picture = section.locator(".nbfn-Timeline")
     expect(picture.locator(".nbfn-Timeline-legend")).to_contain_text("another shape")
-    expect(picture).to_contain_text(re.compile(r"Memory .* now"))
+    expect(picture).to_contain_text(re.compile(r"Memory\s*[\d.]+ MB"))
     signs = picture.locator(".nbfn-Timeline-plot .nbfn-Timeline-lane").nth(1)
     colours = {
         path.evaluate("each => getComputedStyle(each).fill")

@@ -139,7 +139,7 @@ def shown_texts(ran: Ran, state: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def _row_texts(table: str, row: Mapping[str, Any]) -> Iterator[str]:
-    if table in ("functions", "variables", "cells"):
+    if table in ("functions", "cells"):
         yield from (str(row[name]) for name in ("name", "sentence", "parameters") if name in row)
         yield from row.get("python", ())
     if table == "traces":
@@ -201,18 +201,18 @@ def wrong_names(
     state: Mapping[str, Any], panel: Mapping[str, Mapping[str, Any]], totals: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """Variables that are dead, that have two names or share one, or are counted wrongly."""
-    rows = panel["variables"]
-    for id, row in rows.items():
+    rows = state["sent"]
+    for id, (shown, _) in rows.items():
         named = state["named"].get(id)
         _, in_session, is_alive = state["captures"].get(id, (None, named, named is not None))
         if not is_alive:
-            yield "variables", f"the panel lists {row['name']}, which is dead"
-        elif in_session is not None and row["name"] != in_session:
-            yield "names", f"the panel says {row['name']}, the session {in_session}"
+            yield "variables", f"the panel lists {shown}, which is dead"
+        elif in_session is not None and shown != in_session:
+            yield "names", f"the panel says {shown}, the session {in_session}"
     for id, (name, in_session, is_alive) in state["captures"].items():
         if is_alive and in_session is not None and name != in_session:
             yield "names", f"captures say {name}, the session {in_session} ({id})"
-    for name, number in Counter(row["name"] for row in rows.values()).items():
+    for name, number in Counter(shown for shown, _ in rows.values()).items():
         if number > 1:
             yield "names", f"the panel has {number} variables {name}"
     seen = Counter(
@@ -224,7 +224,7 @@ def wrong_names(
     inside = {id for cell in panel["cells"].values() for id in cell["functions"]}
     listed = {
         "functions": len(panel["functions"].keys() - inside),
-        "variables": sum(row["kind"] == "variable" for row in rows.values()),
+        "variables": sum(kind == "variable" for _, kind in rows.values()),
         **{table: len(panel[table]) for table in ("cells", "traces", "retraces")},
     }
     for table, number in listed.items():

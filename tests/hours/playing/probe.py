@@ -208,8 +208,10 @@ def state() -> str:
     import nbfn
     from nbfn.functions import live_functions
     from nbfn.functions.traces.capture import capture_id
+    from nbfn.sessions.feed import feed
     from nbfn.views import bundle_of
 
+    sent = feed().snapshot().state.variables  # before the questions below have more sent
     session = nbfn.session()
     variables = session.variables
     named = {id(variable): name for name, variable in variables.items()}
@@ -234,6 +236,7 @@ def state() -> str:
             "captured": said,
             "variables": list(variables),
             "named": {capture_id(variable): name for name, variable in variables.items()},
+            "sent": {id: [row.name, row.kind] for id, row in sent.items()},
             "session": bundle_of(session)["text/plain"],
             "stale": [cell.id for cell in dependencies.run_again],
             "dependencies": repr(dependencies),

@@ -208,6 +208,9 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
     width: Math.max(...pictures.map(({ width }) => width)),
     height: Math.max(...pictures.map(each => each.height))
   };
+  const difference = pictures
+    .flatMap(({ boxes }) => boxes)
+    .find(({ isOpen, node }) => !isOpen && node.marks.size > 0);
   return (
     <div class="nbfn-Graph" ref={element}>
       <Toolbar
@@ -243,6 +246,7 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
                 panes={panes}
                 picture={picture}
                 extent={extent}
+                difference={difference}
                 title={title}
                 legend={legend}
                 height={height}

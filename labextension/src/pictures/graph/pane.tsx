@@ -8,7 +8,7 @@ import type { Move } from './canvas/steadyView';
 import { useSteadyView } from './canvas/steadyView';
 import type { Legend } from './model/colours';
 import type { Size } from './model/container';
-import type { Picture } from './model/layout';
+import type { Box, Picture } from './model/layout';
 import type { Operation } from './model/operations';
 
 /** What moves the pictures that are beside each other, and what they are saved from. */
@@ -22,6 +22,7 @@ export interface PaneProps {
   panes: Panes;
   picture: Picture;
   extent: Size;
+  difference: Box | undefined;
   /** The name of the graph, if another is beside it. */
   title: string | null;
   label: string;
@@ -38,9 +39,9 @@ export interface PaneProps {
 
 /** A picture; what moves it moves those beside it. */
 export function Pane(props: PaneProps): VNode {
-  const { panes, picture, extent, title, onHeight, ...others } = props;
+  const { panes, picture, extent, difference, title, onHeight, ...others } = props;
   const panZoom = usePanZoom(panes.linked);
-  const move = useSteadyView({ panZoom, picture, extent, onHeight });
+  const move = useSteadyView({ panZoom, picture, extent, difference, onHeight });
   useLayoutEffect(() => {
     panes.moves.add(move);
     return () => void panes.moves.delete(move);

@@ -94,7 +94,9 @@ function MemoryLane(props: {
     <div class="nbfn-Timeline-lane">
       <div class="nbfn-Timeline-name">
         <span>{name}</span>{' '}
-        <span class="nbfn-Note">{trans.__('%1 now, %2 at most', now, highest)}</span>
+        <span class="nbfn-Note">
+          {now === highest ? now : trans.__('%1 now, %2 at most', now, highest)}
+        </span>
       </div>
       <svg
         class="nbfn-Timeline-memory"

@@ -1,8 +1,7 @@
 import type { VNode } from 'preact';
-import type { FunctionRecord, RunRecord } from '../../protocol';
-import { counts, device, duration, integer, size } from '../../views/parts/format';
-import type { Column } from '../../views/parts/limited';
-import { Table } from '../../views/parts/limited';
+import type { FunctionRecord, PageTable, RunRecord } from '../../protocol';
+import { Tables } from '../../views/tables/tables';
+import { device, duration, integer, size } from '../../views/parts/format';
 import { Section } from '../../views/parts/section';
 import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
@@ -20,52 +19,61 @@ export function RunTable({
   runs: ReadonlyMap<string, RunRecord>;
   functions: ReadonlyMap<string, FunctionRecord>;
 }): VNode {
-  const shape = { class: 'nbfn-Timeline-table', step: 50 };
   return (
     <Section class="nbfn-Timeline-tables" title={trans.__('As tables')}>
       {() => (
-        <>
-          <Table
-            {...shape}
-            caption={trans.__('%1, the newest first', counts.rows(runs.size))}
-            rows={[...runs.values()].reverse()}
-            columns={ofRuns()}
-          />
-          <Table
-            {...shape}
-            caption={trans.__('Functions')}
-            rows={[...functions.values()].filter(fn => fn.trace_seconds > 0)}
-            columns={ofFunctions()}
-          />
-        </>
+        <Tables
+          tables={[
+            ofRuns([...runs.values()].reverse()),
+            ofFunctions([...functions.values()])
+          ]}
+        />
       )}
     </Section>
   );
 }
 
-const ofRuns = (): Column<RunRecord>[] => [
-  { name: trans.__('Cell'), of: runName },
-  { name: trans.__('At'), of: run => clock(run.time, TO_THE_SECOND) },
-  { name: trans.__('Seconds'), of: run => duration(run.seconds) },
-  { name: trans.__('Tracing'), of: run => duration(partsOf(run).tracing) },
-  { name: trans.__('Graphs'), of: run => duration(partsOf(run).graph) },
-  { name: trans.__('Python'), of: run => duration(partsOf(run).python) },
-  { name: trans.__('Calls'), of: run => integer(run.calls ?? 0) },
-  { name: trans.__('Traces'), of: run => integer(run.traces ?? 0) },
-  { name: trans.__('Memory'), of: memoryOf },
-  { name: trans.__('Ended'), of: run => endingOf(run) || trans.__('ran') }
-];
+function ofRuns(runs: readonly RunRecord[]): PageTable {
+  return table(
+    trans.__('cells'),
+    {
+      [trans.__('cell')]: runName,
+      [trans.__('at')]: run => clock(run.time, TO_THE_SECOND),
+      [trans.__('took')]: run => duration(run.seconds),
+      [trans.__('tracing')]: run => duration(partsOf(run).tracing),
+      [trans.__('graphs')]: run => duration(partsOf(run).graph),
+      [trans.__('Python')]: run => duration(partsOf(run).python),
+      [trans.__('calls')]: run => integer(run.calls ?? 0),
+      [trans.__('traces')]: run => integer(run.traces ?? 0),
+      [trans.__('memory')]: memoryOf,
+      [trans.__('ended')]: run => endingOf(run) || trans.__('ran')
+    },
+    runs
+  );
+}
 
-const ofFunctions = (): Column<FunctionRecord>[] => [
-  { name: trans.__('Function'), of: fn => <code>{seen(fn.name)}</code> },
-  { name: trans.__('Tracing'), of: fn => duration(fn.trace_seconds) },
-  {
-    name: trans.__('Running'),
-    of: fn => (fn.run_seconds > 0 ? duration(fn.run_seconds) : trans.__('not measured'))
-  },
-  { name: trans.__('Traces'), of: fn => integer(fn.traces) },
-  { name: trans.__('Retraces'), of: fn => integer(fn.retraces) }
-];
+function ofFunctions(functions: readonly FunctionRecord[]): PageTable {
+  return table(
+    trans.__('functions'),
+    {
+      [trans.__('function')]: fn => fn.name,
+      [trans.__('tracing')]: fn => duration(fn.trace_seconds),
+      [trans.__('running')]: fn => (fn.run_seconds > 0 ? duration(fn.run_seconds) : ''),
+      [trans.__('traces')]: fn => integer(fn.traces),
+      [trans.__('retraces')]: fn => integer(fn.retraces)
+    },
+    functions.filter(fn => fn.trace_seconds > 0)
+  );
+}
+
+function table<T>(
+  title: string,
+  columns: Record<string, (row: T) => string>,
+  all: readonly T[]
+): PageTable {
+  const rows = all.map(row => Object.values(columns).map(textOf => textOf(row)));
+  return { title, header: Object.keys(columns), rows, total: rows.length, open: true };
+}
 
 /** What the process held at the end, and each device on which TensorFlow counts. */
 function memoryOf({ memory, devices }: RunRecord): string {

@@ -1,15 +1,13 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { Diagram, GraphRecord, Page, PageTable } from '../../protocol';
+import type { Diagram, GraphRecord, Page } from '../../protocol';
 import { trans } from '../../words';
 import { GraphPicture } from './graphView';
-import { Code, Rows } from './pageTable';
-import { branchesOf, Tree } from './tree';
-import { integer } from '../parts/format';
 import { Icon, VerdictIcon } from '../parts/icons';
 import { Section } from '../parts/section';
 import { Fact, seen, Sentence, Spoken } from '../parts/texts';
 import { textOf, Words } from '../parts/words';
+import { Drawn, keyed, Tables } from '../tables/tables';
 import { Picture } from './picture';
 
 /** Properties of a page. */
@@ -23,7 +21,7 @@ export interface PageProps {
 /** An outline: a title, sentences, a picture, tables that fold, and its parts. */
 export function PageView({ page, graph, isInside = false }: PageProps): VNode {
   const { summary } = page;
-  const details = hasMore(page) ? <PageBody page={page} /> : null;
+  const details = hasMore(page) ? <PageBody page={page} isInside={isInside} /> : null;
   return (
     <div class={isInside ? undefined : 'nbfn-PageView'}>
       <Heading page={page} isInside={isInside} />
@@ -39,10 +37,7 @@ export function PageView({ page, graph, isInside = false }: PageProps): VNode {
           {() => details}
         </Section>
       ) : (
-        <>
-          {summary && <p class="nbfn-Muted">{summary}</p>}
-          {details}
-        </>
+        details
       )}
     </div>
   );
@@ -54,12 +49,20 @@ function hasMore({ tables, groups }: Page): boolean {
 
 /** What it is about, what its last call was, and what that took. */
 function Heading({ page, isInside }: { page: Page; isInside: boolean }): VNode | null {
-  const { call, facts = [], status, title, verdict } = page;
+  const { call, status, summary, title, verdict } = page;
+  // Where nothing folds behind it, the summary is one of the facts.
+  const isFact = summary && (isInside || !hasMore(page));
+  const facts = [...(isFact ? [summary] : []), ...(page.facts ?? [])];
   if (isInside && !status && facts.length === 0) {
     return null;
   }
+  const kind = isInside
+    ? 'nbfn-Page-inside'
+    : call
+      ? 'nbfn-Page-call'
+      : 'nbfn-Page-title';
   return (
-    <p class={call ? 'nbfn-Page-call' : 'nbfn-Page-title'}>
+    <p class={kind}>
       {call === 'retrace' && !isInside && (
         <Spoken text={status ? `${title}: ${textOf(status)}` : title} />
       )}
@@ -101,23 +104,19 @@ function Lines({ page }: { page: Page }): VNode {
   );
 }
 
-function PageBody({ page }: { page: Page }): VNode {
+/** The tables and parts. A table has no title where the same, or the title of all, is above it. */
+function PageBody({ page, isInside }: { page: Page; isInside: boolean }): VNode {
+  const { tables, groups, summary, title } = page;
+  const [first, ...others] = tables;
+  const isAlone = !summary && others.length + groups.length === 0;
+  const isBare = isInside && first && (isAlone || first.title === title);
   return (
     <>
-      {keyed(page.tables).map(([key, table]) => (
+      {isBare && <Drawn table={first} />}
+      <Tables tables={isBare ? others : tables} />
+      {keyed(groups).map(([key, group]) => (
         <Section
-          key={`table ${key}`}
-          class="nbfn-PageTable"
-          title={<Sentence text={table.title} />}
-          note={integer(table.total)}
-          open={table.open}
-        >
-          {() => <Drawn table={table} />}
-        </Section>
-      ))}
-      {keyed(page.groups).map(([key, group]) => (
-        <Section
-          key={`group ${key}`}
+          key={key}
           class="nbfn-PageGroup"
           title={
             <>
@@ -132,27 +131,4 @@ function PageBody({ page }: { page: Page }): VNode {
       ))}
     </>
   );
-}
-
-function Drawn({ table }: { table: PageTable }): VNode {
-  const { depths = [], header, kind, rows, title, total } = table;
-  const branches = useMemo(() => branchesOf(rows, depths), [rows, depths]);
-  switch (kind) {
-    case 'code':
-      return <Code table={table} />;
-    case 'tree':
-      return <Tree title={title} header={header} rows={branches} total={total} />;
-    default:
-      return <Rows table={table} />;
-  }
-}
-
-/** Parts by their titles, so that what is open stays open when another comes before it. */
-function keyed<T extends { title: string }>(parts: readonly T[]): [string, T][] {
-  const seenOnes = new Map<string, number>();
-  return parts.map(part => {
-    const number = (seenOnes.get(part.title) ?? 0) + 1;
-    seenOnes.set(part.title, number);
-    return [`${part.title} ${number}`, part];
-  });
 }

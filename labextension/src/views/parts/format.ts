@@ -9,7 +9,6 @@ export const counts = {
   functions: (n: number) => trans._n('%2 function', '%2 functions', n, integer(n)),
   otherFunctions: (n: number) =>
     trans._n('%2 other function', '%2 other functions', n, integer(n)),
-  rows: (n: number) => trans._n('%2 row', '%2 rows', n, integer(n)),
   watchedCalls: (n: number) =>
     trans._n('%2 watched call', '%2 watched calls', n, integer(n)),
   calls: (n: number) => trans._n('%2 call', '%2 calls', n, integer(n)),
@@ -19,8 +18,7 @@ export const counts = {
   parameters: (n: number) => trans._n('%2 parameter', '%2 parameters', n, integer(n)),
   retraces: (n: number) => trans._n('%2 retrace', '%2 retraces', n, integer(n)),
   runs: (n: number) => trans._n('%2 run', '%2 runs', n, integer(n)),
-  traces: (n: number) => trans._n('%2 trace', '%2 traces', n, integer(n)),
-  variables: (n: number) => trans._n('%2 variable', '%2 variables', n, integer(n))
+  traces: (n: number) => trans._n('%2 trace', '%2 traces', n, integer(n))
 };
 
 /** A whole number with separators, such as "12,345". */
@@ -75,11 +73,6 @@ export function percent(share: number, digits?: number): string {
     return `${significant(share * 100, digits)} %`;
   }
   return share > 0 && share < 0.005 ? '< 1 %' : `${integer(Math.round(share * 100))} %`;
-}
-
-/** A shape as text, such as "[None, 3]"; "[]" for a scalar, "[...]" for an unknown rank. */
-export function shape(dimensions: readonly (number | null)[] | null): string {
-  return dimensions ? `[${dimensions.map(d => d ?? 'None').join(', ')}]` : '[...]';
 }
 
 /** A device without the parts that are the same for all of a notebook, such as "GPU:0". */

@@ -2,14 +2,14 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Size } from '../model/container';
 import type { Box, Picture } from '../model/layout';
 import type { View } from './view';
-import { centred, fitted, inSight } from './view';
+import { around, centred, fitted, inSight } from './view';
 import type { PanZoom } from './panZoom';
 
 /** Pixels between which the picture is as high as it needs. */
 export const [LOW, HIGH] = [180, 560];
 
 /** As long as words can be read all is shown; at first also a little smaller, to see what there is. */
-const [READABLE, SEEN] = [0.6, 0.3];
+const [READABLE, SEEN] = [0.6, 0.5];
 
 /** Where one looks closely. */
 const NEAR = 0.8;
@@ -26,6 +26,8 @@ export interface SteadyViewProps {
   picture: Picture;
   /** How large the largest is of the pictures that are seen alike. */
   extent: Size;
+  /** What differs first, of two graphs: it is what one wants to read. */
+  difference: Box | undefined;
   /** Is told how high the picture should be. */
   onHeight: (needed: number) => void;
 }
@@ -36,7 +38,7 @@ export interface SteadyViewProps {
  * @returns A way to say what is to be seen after it is drawn anew.
  */
 export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
-  const { panZoom, picture, extent, onHeight } = props;
+  const { panZoom, picture, extent, difference, onHeight } = props;
   const [, redraw] = useState(0);
   const pending = useRef<Move | null>(null);
   const before = useRef<Picture | null>(null);
@@ -59,10 +61,13 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     const view = panZoom.view();
     const all = fitted(extent, size);
     const isUntouched = last === null || lastFit.current === view;
-    const least = move ? READABLE : SEEN;
+    const least = move || difference ? READABLE : SEEN;
     if (move?.to === 'all' || (isUntouched && all.scale >= least)) {
       panZoom.show(all);
       lastFit.current = all;
+    } else if (isUntouched && !move && difference) {
+      lastFit.current = around(difference, READABLE, extent, size);
+      panZoom.show(lastFit.current);
     } else if (isUntouched && !move) {
       const x = (size.width - extent.width * SEEN) / 2;
       lastFit.current = { scale: SEEN, x, y: 0 };

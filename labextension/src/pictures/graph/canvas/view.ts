@@ -47,6 +47,25 @@ export function centred(view: View, target: Point & Size, screen: Size): View {
   };
 }
 
+/** The view at a scale with a rectangle as near to the middle as the borders of the content allow. */
+export function around(
+  target: Point & Size,
+  scale: number,
+  content: Size,
+  screen: Size
+): View {
+  const at = (start: number, length: number, whole: number, room: number): number => {
+    const free = room - whole * scale;
+    const middle = room / 2 - (start + length / 2) * scale;
+    return free > 0 ? free / 2 : Math.min(0, Math.max(middle, free));
+  };
+  return {
+    scale,
+    x: at(target.x, target.width, content.width, screen.width),
+    y: at(target.y, target.height, content.height, screen.height)
+  };
+}
+
 /** The view moved by as little as brings a rectangle in sight; the beginning of one too large. */
 export function inSight(view: View, target: Point & Size, screen: Size): View {
   const moved = (from: number, start: number, length: number, room: number): number => {

@@ -1,0 +1,122 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { trans } from '../../words';
+import { useFilter } from '../parts/filter';
+import { integer } from '../parts/format';
+import { Icon } from '../parts/icons';
+import { Limited } from '../parts/limited';
+import { Section } from '../parts/section';
+import { seen } from '../parts/texts';
+
+/** A number by which rows are sorted, the largest first. */
+export interface Order<T> {
+  name: string;
+  value: (item: T) => number;
+  /** The number with its unit or noun. */
+  text: (value: number) => string;
+}
+
+/** Properties of a list. */
+export interface ListProps<T> {
+  items: readonly T[];
+  /** Label of the field that filters them. */
+  filter: string;
+  /** What the filter looks through. */
+  textOf: (item: T) => string;
+  orders?: readonly Order<T>[];
+  /** How many more there are, of which the kernel has sent no rows. */
+  left?: number;
+  /** The row of an item; the note is the number by which the list is sorted, if it is. */
+  row: (item: T, note: string | null) => VNode;
+}
+
+/** Rows that are shown in steps, sorted as the user chooses, and filtered if they are many. */
+export function List<T>(props: ListProps<T>): VNode {
+  const { items, filter, textOf, orders = [], left = 0, row } = props;
+  const [name, setName] = useState('');
+  const filtered = useFilter(items, textOf, filter);
+  const order = orders.find(one => one.name === name);
+  const sorted = useMemo(() => {
+    const all = filtered.items;
+    return order ? [...all].sort((a, b) => order.value(b) - order.value(a)) : all;
+  }, [filtered.items, order]);
+  return (
+    <>
+      {filtered.field}
+      {orders.length > 0 && items.length > 1 && (
+        <label class="nbfn-Sorting">
+          {trans.__('Sorted by')}{' '}
+          <select
+            class="nbfn-Sorting-select"
+            value={name}
+            onChange={event => setName(event.currentTarget.value)}
+          >
+            <option value="">{trans.__('age')}</option>
+            {orders.map(one => (
+              <option key={one.name} value={one.name}>
+                {one.name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <Limited items={sorted} step={50}>
+        {visible =>
+          visible.map(item => row(item, order ? order.text(order.value(item)) : null))
+        }
+      </Limited>
+      {left > 0 && (
+        <p class="nbfn-Muted">{trans.__('%1 more not listed.', integer(left))}</p>
+      )}
+    </>
+  );
+}
+
+/** Properties of a row. */
+export interface RowProps {
+  name: string;
+  /** The parameters of a function. */
+  parameters?: string;
+  /** The place of a cell. */
+  place?: string;
+  /** What the last call was, of what can be called. */
+  call?: Call;
+  note: string;
+  /** Draws what is shown of it, which exists while the row is open. */
+  children: () => ComponentChildren;
+}
+
+type Call = keyof ReturnType<typeof callLabels>;
+
+/** A name with what is known of it at a glance, and everything else when it is opened. */
+export function Row(props: RowProps): VNode {
+  const { parameters = '', place, call, note, children } = props;
+  // The parameters stand before the cell that tells a function from its namesakes.
+  const [, name = '', cell = ''] = /^(.*?)( \(.*)?$/s.exec(props.name) ?? [];
+  return (
+    <Section
+      class="nbfn-Row"
+      title={
+        <>
+          {call && <Icon name={call} label={callLabels()[call]} />}
+          <code class="nbfn-Row-name" title={name + parameters + cell}>
+            {seen(name)}
+            {parameters && <span class="nbfn-Muted">{seen(parameters)}</span>}
+            {seen(cell)}
+          </code>{' '}
+          {place && <span class="nbfn-Muted">{place}</span>}
+        </>
+      }
+      note={note}
+    >
+      {children}
+    </Section>
+  );
+}
+
+const callLabels = () => ({
+  hit: trans.__('last call: hit'),
+  trace: trans.__('last call: traced'),
+  retrace: trans.__('last call: retraced'),
+  idle: trans.__('not called yet')
+});

@@ -1,0 +1,118 @@
+import type { PageTable, Phrase } from '../../protocol';
+import { textOf } from '../parts/words';
+
+/** What stands in a cell of a table. */
+export type Cell = string | Phrase;
+
+/** A row of a table, and where it is in a tree. */
+export interface Line {
+  cells: readonly Cell[];
+  depth: number;
+  /** The names of the parts around it and its own. */
+  path: string;
+  /** Whether the next row is inside it. */
+  isPart: boolean;
+  /** Whether it is closed at first. */
+  isClosed: boolean;
+}
+
+/** A column of a table. */
+export interface Column {
+  name: string;
+  /** Its place in the rows. */
+  number: number;
+  /** Whether all that it holds are numbers. */
+  isNumber: boolean;
+  /** How large a number is beside the largest. */
+  shareOf: (cell: Cell) => number;
+}
+
+/** How the rows are sorted: by which column, and whether the largest is first. */
+export interface Order {
+  column: Column;
+  isDown: boolean;
+}
+
+/** Up to this many rows, all parts of a tree are open at first. */
+const OPEN_BELOW = 40;
+
+/** What reads as a number with its unit, or as none. */
+const NUMBER = /^(?:< )?(-?[\d.,]+(?:e-?\d+)?)(?: ?(%|[kMGT]?B|[mµ]?s|min|h)\b.*)?$/;
+
+const UNITS: Record<string, number> = {
+  kB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  µs: 1e-6,
+  ms: 1e-3,
+  min: 60,
+  h: 3600
+};
+
+/** The rows of a table with their places in the tree, if it is one. */
+export function linesOf({ rows, depths = [], closed = [] }: PageTable): Line[] {
+  const path: string[] = [];
+  const closedOnes = new Set(closed);
+  const isLarge = rows.length > OPEN_BELOW;
+  return rows.map((cells, number) => {
+    const depth = depths[number] ?? 0;
+    path.length = depth;
+    path.push(textOf(cells[0] ?? ''));
+    const isPart = (depths[number + 1] ?? 0) > depth;
+    const isClosed = isPart && (closedOnes.has(number) || (isLarge && depth > 0));
+    return { cells, depth, path: path.join('/'), isPart, isClosed };
+  });
+}
+
+/** The columns of a table in which there is something. */
+export function columnsOf({ header, kind, rows }: PageTable): Column[] {
+  return header.flatMap((name, number) => {
+    const texts = rows.map(row => textOf(row[number] ?? '')).filter(Boolean);
+    if (texts.length === 0 && kind !== 'sides') {
+      return [];
+    }
+    const largest = texts.reduce((most, text) => Math.max(most, valueOf(text)), 0);
+    return {
+      name,
+      number,
+      isNumber: kind !== 'sides' && texts.every(text => NUMBER.test(text)),
+      shareOf: (cell: Cell) => Math.max(valueOf(textOf(cell)), 0) / (largest || 1)
+    };
+  });
+}
+
+/** The rows of a tree that are in no closed part. */
+export function visibleOf(
+  lines: readonly Line[],
+  isOpen: (line: Line) => boolean
+): Line[] {
+  let limit = Infinity;
+  return lines.filter(line => {
+    if (line.depth > limit) {
+      return false;
+    }
+    limit = line.isPart && !isOpen(line) ? line.depth : Infinity;
+    return true;
+  });
+}
+
+/** The rows in an order; numbers by their values, so that "9 ms" is less than "1 s". */
+export function sortedBy(lines: readonly Line[], order: Order | null): readonly Line[] {
+  if (!order) {
+    return lines;
+  }
+  const { column, isDown } = order;
+  const text = ({ cells, path }: Line): string =>
+    column.number === 0 ? path : textOf(cells[column.number] ?? '');
+  const compare = column.isNumber
+    ? (a: Line, b: Line) => valueOf(text(a)) - valueOf(text(b))
+    : (a: Line, b: Line) => text(a).localeCompare(text(b), 'en', { numeric: true });
+  return [...lines].sort((a, b) => (isDown ? compare(b, a) : compare(a, b)));
+}
+
+/** A number in its base unit; nothing is least. */
+function valueOf(text: string): number {
+  const [, digits, unit] = NUMBER.exec(text) ?? [];
+  return digits ? Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1) : -1;
+}

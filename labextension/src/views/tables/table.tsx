@@ -1,0 +1,262 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type { PageTable } from '../../protocol';
+import { trans } from '../../words';
+import { useFilter } from '../parts/filter';
+import { integer } from '../parts/format';
+import { Limited } from '../parts/limited';
+import { seen } from '../parts/texts';
+import { textOf, Words } from '../parts/words';
+import type { Cell, Column, Line, Order } from './lines';
+import { columnsOf, linesOf, sortedBy, visibleOf } from './lines';
+
+/** More characters than this are a sentence, which needs room. */
+const PROSE = 30;
+
+/** A word that takes much of a line, as the names of operations. */
+const LONG = /\S{30}/;
+
+/** What begins so is no name, but a number of something, such as some lines. */
+const NUMBERED = /^\d/;
+
+/** How far a row is moved to the right for each part above it, in em. */
+const INDENT = 1.1;
+
+/**
+ * The rows of a table, which can be sorted by each column, and filtered if they are many. Those of
+ * a tree open and close; while it is sorted or filtered, they are a list with their whole paths.
+ */
+export function Rows({ table }: { table: PageTable }): VNode {
+  const { kind, newest, rows, title, total } = table;
+  const [isTree, isCompared] = [kind === 'tree', kind === 'sides'];
+  const [order, setOrder] = useState<Order | null>(null);
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const lines = useMemo(() => linesOf(table), [table]);
+  const columns = useMemo(() => columnsOf(table), [table]);
+  const { items, field } = useFilter(
+    lines,
+    ({ path, cells }) => [path, ...cells.map(textOf)].join(' '),
+    trans.__('Filter %1', title)
+  );
+  const isFlat = !isTree || order !== null || items !== lines;
+  const isOpen = ({ isClosed, path }: Line): boolean => isClosed === toggled.has(path);
+  const shown = useMemo(
+    () =>
+      isFlat
+        ? sortedBy(isTree ? items.filter(line => !line.isPart) : items, order)
+        : visibleOf(items, isOpen),
+    [items, order, toggled]
+  );
+  const toggle = ({ path }: Line): void => {
+    const next = new Set(toggled);
+    if (!next.delete(path)) {
+      next.add(path);
+    }
+    setToggled(next);
+  };
+  const left = total - rows.length;
+  return (
+    <>
+      {field}
+      <Limited items={shown} step={isTree ? 50 : 20}>
+        {visible => (
+          <div class="nbfn-Scroll">
+            <table
+              class={`nbfn-Table ${isCompared ? 'nbfn-mod-sides' : isTree ? 'nbfn-Tree' : ''}`}
+            >
+              <thead>
+                <tr>
+                  {columns.map(column => (
+                    <Head
+                      key={column.number}
+                      column={column}
+                      isDown={isBy(column) ? (order?.isDown ?? null) : null}
+                      sort={rows.length > 1 && !isCompared ? sortBy(column) : null}
+                    />
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {visible.map((line, index) => (
+                  <tr
+                    key={isTree ? line.path : newest && !order ? total - index : index}
+                    style={isTree ? { '--nbfn-indent': indentOf(line, isFlat) } : {}}
+                  >
+                    {columns.map(column =>
+                      isTree && column.number === 0 ? (
+                        <Name
+                          key={column.number}
+                          line={line}
+                          isFlat={isFlat}
+                          isOpen={isOpen(line)}
+                          toggle={() => toggle(line)}
+                        />
+                      ) : (
+                        <TableCell
+                          key={column.number}
+                          line={line}
+                          column={column}
+                          kind={kind}
+                        />
+                      )
+                    )}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Limited>
+      {left > 0 && (
+        <p class="nbfn-Empty">
+          {newest
+            ? trans.__(
+                'The newest %1 are here; and %2 earlier.',
+                integer(rows.length),
+                integer(left)
+              )
+            : trans.__(
+                'The first %1 are here; and %2 more.',
+                integer(rows.length),
+                integer(left)
+              )}
+        </p>
+      )}
+    </>
+  );
+
+  function isBy({ number }: Column): boolean {
+    return order?.column.number === number;
+  }
+
+  /** The first press has the largest number first, or the first name; the third undoes it. */
+  function sortBy(column: Column): () => void {
+    const first = column.isNumber;
+    return () => {
+      setOrder(
+        !order || !isBy(column)
+          ? { column, isDown: first }
+          : order.isDown === first
+            ? { column, isDown: !first }
+            : null
+      );
+    };
+  }
+}
+
+function Head(props: {
+  column: Column;
+  isDown: boolean | null;
+  sort: (() => void) | null;
+}): VNode {
+  const { isDown, sort } = props;
+  const { name, isNumber } = props.column;
+  const sorting = isDown === null ? 'none' : isDown ? 'descending' : 'ascending';
+  return (
+    <th
+      scope="col"
+      class={isNumber ? 'nbfn-mod-number' : undefined}
+      aria-sort={sort ? sorting : undefined}
+    >
+      {sort && name ? (
+        <button
+          type="button"
+          class="nbfn-Table-sort"
+          title={trans.__('Sort by %1', name)}
+          onClick={sort}
+        >
+          {name}
+        </button>
+      ) : (
+        name
+      )}
+    </th>
+  );
+}
+
+/** What a row of a tree is called, which opens and closes it if it has parts. */
+function Name(props: {
+  line: Line;
+  isFlat: boolean;
+  isOpen: boolean;
+  toggle: () => void;
+}): VNode {
+  const { line, isFlat, isOpen, toggle } = props;
+  const text = isFlat ? line.path : textOf(line.cells[0] ?? '');
+  const name = <code title={line.path}>{seen(text)}</code>;
+  return (
+    <th scope="row">
+      {line.isPart ? (
+        <button
+          type="button"
+          class="nbfn-Tree-toggle"
+          aria-expanded={isOpen}
+          onClick={toggle}
+        >
+          {name}
+        </button>
+      ) : (
+        name
+      )}
+    </th>
+  );
+}
+
+function indentOf({ depth }: Line, isFlat: boolean): string {
+  return `${isFlat ? 0 : depth * INDENT}em`;
+}
+
+/** A number with a bar behind it that says how large it is beside the others. */
+function Bar(props: { share: number; children: ComponentChildren }): VNode {
+  const width = `${Math.min(100, props.share * 100).toFixed(1)}%`;
+  return (
+    <span class="nbfn-Bar" style={{ '--nbfn-share': props.share > 0 ? width : '0' }}>
+      {props.children}
+    </span>
+  );
+}
+
+function TableCell(props: {
+  line: Line;
+  column: Column;
+  kind: PageTable['kind'];
+}): VNode {
+  const { line, column, kind } = props;
+  const cell = line.cells[column.number] ?? '';
+  const words = <Words words={cell} />;
+  return (
+    <td
+      class={kind === 'sides' ? sideOf(line, column.number) : classOf(cell, column)}
+      data-column={cell === '' ? undefined : column.name}
+    >
+      {kind === 'tree' && column.isNumber ? (
+        <Bar share={column.shareOf(cell)}>{words}</Bar>
+      ) : (
+        words
+      )}
+    </td>
+  );
+}
+
+/** The last two columns are what was, and what is; an empty one has nothing to mark. */
+function sideOf({ cells }: Line, number: number): string | undefined {
+  const [before, after] = cells.slice(-2);
+  if (cells[number] === '' || before === after) {
+    return undefined;
+  }
+  return ['nbfn-mod-before', 'nbfn-mod-after'][number - cells.length + 2];
+}
+
+function classOf(cell: Cell, { isNumber, number }: Column): string | undefined {
+  if (isNumber) {
+    return 'nbfn-mod-number';
+  }
+  const text = textOf(cell);
+  const width = LONG.test(text)
+    ? 'nbfn-mod-long'
+    : text.length > PROSE
+      ? 'nbfn-mod-prose'
+      : '';
+  const isName = number === 0 && !NUMBERED.test(text);
+  return [isName ? 'nbfn-mod-name' : '', width].filter(Boolean).join(' ') || undefined;
+}

@@ -1,0 +1,124 @@
+"""The variables of a session: flat in text, a tree on pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbfn import protocol
+from nbfn.outlines.session import session_outline
+from nbfn.outlines.variables import variables_outline
+
+
+def variable(name: str, **values: Any) -> protocol.VariableRecord:
+    given: dict[str, Any] = {"shape": [2], "dtype": "float32", "nbytes": 8, "trainable": True}
+    return protocol.VariableRecord(id=name, name=name, device="CPU:0", **given | values)
+
+
+def trace(id: str, function: str, *captures: str) -> protocol.TraceRecord:
+    return protocol.TraceRecord(
+        id=id,
+        function=function,
+        number=1,
+        signature=[],
+        cause=protocol.Cause(code="first_trace", sentence="first"),
+        time=0,
+        hits=0,
+        trace_seconds=0,
+        run_seconds=0,
+        operations=1,
+        nbytes=1,
+        captures=list(captures),
+    )
+
+
+def function(id: str, name: str) -> protocol.FunctionRecord:
+    return protocol.FunctionRecord(
+        id=id,
+        name=name,
+        parameters="(x)",
+        calls=3,
+        hits=1,
+        traces=2,
+        retraces=1,
+        trace_seconds=1,
+        run_seconds=1,
+        nbytes=9,
+    )
+
+
+KERNEL, BIAS, STEP = "model/block/dense/kernel", "model/block/dense/bias", "adam/step"
+
+ROWS = protocol.State(
+    functions={"f": function("f", "train"), "g": function("g", "predict")},
+    traces={
+        each.id: each
+        for each in (trace("t1", "f", KERNEL, STEP), trace("t2", "g", KERNEL), trace("t3", "f"))
+    },
+    variables={
+        each.name: each
+        for each in (
+            variable(KERNEL),
+            variable(BIAS, nbytes=None),
+            variable(STEP, trainable=False, nbytes=1000),
+            variable("table", kind="tensor"),
+        )
+    },
+)
+TOTALS = protocol.Totals(variables=3, traces=3)
+
+
+def test_pages_have_a_tree_in_which_what_leads_nowhere_else_is_one_row() -> None:
+    tree, others = variables_outline(ROWS, TOTALS).record().tables
+    assert tree.kind == "tree"
+    assert list(zip(tree.depths, tree.rows, strict=True)) == [
+        (0, ["model/block/dense", "2 variables", "8 B", "", ""]),
+        (1, ["kernel", "float32[2]", "8 B", "CPU:0", "train, predict"]),
+        (1, ["bias", "float32[2]", "", "CPU:0", ""]),
+        (0, ["adam", "1 variable", "1 kB", "", ""]),
+        (1, ["step", "float32[2], not trainable", "1 kB", "CPU:0", "train"]),
+    ]
+    assert tree.closed == [3]  # nobody trains what an optimizer keeps
+    assert [row[0] for row in others.rows] == ["table"]
+    assert not others.open
+
+
+def test_text_has_a_row_for_each_variable_by_its_whole_name() -> None:
+    text = variables_outline(ROWS, TOTALS).text()
+    assert "  model/block/dense/kernel  float32[2]       CPU:0   train, predict\n" in text
+    assert "2 variables" not in text
+    assert "<th" in variables_outline(ROWS, TOTALS).html()
+
+
+def test_variables_without_rows_are_counted() -> None:
+    outline = variables_outline(ROWS, protocol.Totals(variables=1003))
+    assert "and 1,000 more" in outline.text()
+    tree = outline.record().tables[0]
+    assert tree.total - len(tree.rows) == 1000
+    assert variables_outline(protocol.State(), protocol.Totals()).lines == [
+        "the notebook has no variables"
+    ]
+
+
+def test_a_session_counts_what_its_tables_list() -> None:
+    totals = protocol.Totals(functions=2, variables=3, traces=3, calls=6, hits=2, retraces=2)
+    model = protocol.ModelRecord(id="net", label="_Net", sizes="", parameters=2)
+    rows = ROWS.model_copy(update={"models": {"net": model}})
+    text = session_outline(rows, totals, auto=True, others={"opt": "Adam"}).text()
+    assert text.startswith("session: 2 functions, 0 cells, 1 module, 3 variables\n")
+    assert "%tf_auto` is on" in text
+    assert "6 calls, 2 hits, 3 traces, 2 retraces, 0 ms to trace" in text
+    for row in ("train(x)    2       3      1     1", "net   Net", "opt   Adam"):
+        assert f"\n  {row}\n" in f"{text}\n", text
+
+
+def test_a_session_says_where_the_time_of_its_cells_went() -> None:
+    def run(id: str, **values: Any) -> protocol.RunRecord:
+        given: dict[str, Any] = {"time": 0, "end": 4, "seconds": 4, "longest": 4, "graph": 2}
+        return protocol.RunRecord(id=id, cell=protocol.Cell(), tracing=1, **given | values)
+
+    runs = {each.id: each for each in (run("a", watched=2, copies=3), run("b", running=True))}
+    text = session_outline(protocol.State(runs=runs), protocol.Totals()).text()
+    assert (
+        "4 s in 1 run of cells: 25 % tracing, 50 % running graphs, 25 % Python and everything else"
+    ) in text
+    assert "copies between devices: 3 in 2 watched calls" in text
