@@ -85,7 +85,7 @@ class NbfnWarning(UserWarning):
 _reported: set[str] = set()
 
 
-def tell_failure(what: str, error: Exception) -> None:
+def report_failure(what: str, error: Exception) -> None:
     """Warns of an internal failure of nbfn, once for each text.
 
     Code that observes calls must not raise: it reports its failures here and continues.

@@ -14,7 +14,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 from nbfn.notebook.formatters import LIVE, forget
 from nbfn.site import current_cell
 
@@ -86,7 +86,7 @@ class Displays:
                     self._publish(display, subject, update=True)
                 except Exception as error:
                     self._displays.remove(display)
-                    tell_failure("could not bring an output up to date, and leaves it", error)
+                    report_failure("could not bring an output up to date, and leaves it", error)
 
     def _publish(self, display: _Display, subject: Any, *, update: bool) -> None:
         data, metadata = self._shell.display_formatter.mimebundle_formatter(subject)

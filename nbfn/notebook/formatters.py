@@ -6,7 +6,7 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 
 _SHOWN = (
     ("nbfn.functions.traced.traced_function", "TracedFunction"),
@@ -76,5 +76,5 @@ def _format(value: Any) -> Any:
         data = views.bundle_of(value)
         return data, views.metadata_of(data)
     except Exception as error:  # a failing view must not fail the cell
-        tell_failure(f"could not show a {type(value).__name__}, and shows its text", error)
+        report_failure(f"could not show a {type(value).__name__}, and shows its text", error)
         return {}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 from nbfn.notebook.displays import Displays
 from nbfn.notebook.frames import line_in_cell
 from nbfn.notebook.progress import ProgressDisplay
@@ -133,7 +133,7 @@ class Hooks:
         try:
             Session(self._shell.user_ns).discover()
         except Exception as error:
-            tell_failure("could not look at the functions that were there before", error)
+            report_failure("could not look at the functions that were there before", error)
         self._look()
 
     def heard(self) -> None:
@@ -227,7 +227,7 @@ class Hooks:
             note = getattr(cells, moment)
             note(cell, self._shell.transform_cell(body), self._shell.user_ns)
         except Exception as error:
-            tell_failure("could not note what a cell reads", error)
+            report_failure("could not note what a cell reads", error)
 
     def _update_environment(self) -> None:
         """Updates the feed's devices and models, once TensorFlow is imported.
@@ -242,7 +242,7 @@ class Hooks:
         try:
             update_environment(Session(self._shell.user_ns).named())
         except Exception as error:
-            tell_failure("could not look at the models and devices", error)
+            report_failure("could not look at the models and devices", error)
 
     def _read_values(self) -> None:
         """Schedules a read of variables' values on the main thread, between cells."""
@@ -261,7 +261,7 @@ class Hooks:
             update_values(Session(self._shell.user_ns).named())
             feed().flush()
         except Exception as error:
-            tell_failure("could not read the values of variables", error)
+            report_failure("could not read the values of variables", error)
 
 
 def _note(note: Callable[[Any], None], what: Any) -> None:
@@ -269,7 +269,7 @@ def _note(note: Callable[[Any], None], what: Any) -> None:
     try:
         note(what)
     except Exception as error:
-        tell_failure("could not note when a cell ran", error)
+        report_failure("could not note when a cell ran", error)
 
 
 def _ending(result: Any) -> Ending:

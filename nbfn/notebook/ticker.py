@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 
 if TYPE_CHECKING:
     from nbfn.protocol import WorkRecord
@@ -71,4 +71,4 @@ class Ticker:
                 if marks:
                     feed().mark()
         except Exception as error:
-            tell_failure("could not bring its views up to date, and will try again", error)
+            report_failure("could not bring its views up to date, and will try again", error)

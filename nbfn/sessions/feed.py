@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbfn import protocol
 from nbfn._version import __version__
 from nbfn.documentation import documentation
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
 from nbfn.outlines.session import SECTIONS
@@ -313,7 +313,7 @@ class Feed:
             except RuntimeError:  # a table changed while it ran on its own thread
                 pass
             except Exception as error:
-                tell_failure(f"could not show what has changed of `{target}`", error)
+                report_failure(f"could not show what has changed of `{target}`", error)
         return page
 
     def _find(self, target: str) -> Observed | TracedCell | WatchedObject | None:
@@ -400,7 +400,7 @@ class Feed:
             watcher.is_behind = False
         except Exception as error:
             watcher.is_behind = True
-            tell_failure("could not update one of its views, and will try again", error)
+            report_failure("could not update one of its views, and will try again", error)
 
     def _advance(self) -> protocol.Patch | None:
         """Applies the changes to the sent state and returns them as a patch, if any."""
@@ -569,7 +569,7 @@ class Feed:
         try:
             now = add_rows(rows, function, old, self._limits.get("traces"))
         except Exception as error:
-            tell_failure(f"could not show what has changed of `{function.recorder.name}`", error)
+            report_failure(f"could not show what has changed of `{function.recorder.name}`", error)
             return
         self._known[function.id] = now
         put.functions.update(rows.functions)
@@ -674,7 +674,7 @@ def _row_of(cell: TracedCell) -> protocol.TracedCellRecord | None:
     except RuntimeError:  # it runs on its own thread; retried when it ends
         return None
     except Exception as error:
-        tell_failure(f"could not show what has changed of `{cell.label}`", error)
+        report_failure(f"could not show what has changed of `{cell.label}`", error)
         return None
 
 

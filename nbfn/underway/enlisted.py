@@ -13,7 +13,7 @@ def on_enlisted(listener: Callable[[Any], None]) -> None:
     _listeners.append(listener)
 
 
-def tell_enlisted(function: Any) -> None:
+def notify_enlisted(function: Any) -> None:
     """Calls the listeners with a newly observed function."""
     for listener in _listeners:
         listener(function)

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbfn._tensorflow.base import Function, degraded, internal
 from nbfn._tensorflow.tracing.cache import DryCache, TraceCache
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 
 _transform = internal("eager.polymorphic_function.transform")
 _tracing_compilation = internal("eager.polymorphic_function.tracing_compilation")
@@ -48,7 +48,7 @@ class WatchedCache(DryCache):
         try:
             getattr(self._watcher, event)(*about)
         except Exception as error:
-            tell_failure("could not note a call that it watches, which goes on as usual", error)
+            report_failure("could not note a call that it watches, which goes on as usual", error)
 
 
 def _within(names: set[str], depth: int) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnError, tell_failure
+from nbfn.errors import NbfnError, report_failure
 from nbfn.functions.recording import stance
 
 
@@ -108,7 +108,7 @@ class Instrument:
         except NbfnError:  # the stance stops at an eager operation
             raise
         except Exception as error:
-            tell_failure(f"could not look at an operation `{made.type}`", error)
+            report_failure(f"could not look at an operation `{made.type}`", error)
             return None
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnWarning, tell_failure
+from nbfn.errors import NbfnWarning, report_failure
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.record import Record, clock
 from nbfn.functions.guards import Guards
@@ -55,7 +55,7 @@ def _harmless(method: _Method) -> _Method:
             raise
         except Exception as error:
             self.failed = error
-            tell_failure(f"could not note a call of `{self.name}`, which goes on as usual", error)
+            report_failure(f"could not note a call of `{self.name}`, which goes on as usual", error)
             return None
 
     return guarded  # type: ignore[return-value]

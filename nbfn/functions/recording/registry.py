@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from nbfn.underway.enlisted import tell_enlisted
+from nbfn.underway.enlisted import notify_enlisted
 
 if TYPE_CHECKING:
     from nbfn.functions.calls.record import Observed
@@ -19,7 +19,7 @@ def enlist(function: Observed) -> None:
     """Adds a function; it is removed when it is garbage-collected."""
     with _lock:
         _live[function.id] = function
-    tell_enlisted(function)
+    notify_enlisted(function)
 
 
 def delist(function: Observed) -> None:

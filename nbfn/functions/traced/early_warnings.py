@@ -9,7 +9,7 @@ from typing import Any
 
 from nbfn import _tensorflow
 from nbfn.code import is_user_module, plain_function
-from nbfn.errors import NbfnWarning, tell_failure
+from nbfn.errors import NbfnWarning, report_failure
 from nbfn.functions.effects.data_loops import endless_loop
 from nbfn.functions.effects.remarks import remarks
 from nbfn.functions.recording.recorded import Recorded
@@ -30,7 +30,7 @@ def warn_of_first_trace(function: Recorded, definition: Definition | None, trace
     except NbfnWarning:  # the user's warning filters make it an error
         raise
     except Exception as error:
-        tell_failure(f"could not look for what `{function.label}` does only while traced", error)
+        report_failure(f"could not look for what `{function.label}` does only while traced", error)
 
 
 def _warn(function: Recorded, definition: Definition | None, trace: Trace) -> None:
@@ -67,7 +67,7 @@ def warn_before_first_trace(function: Recorded, args: Sequence[Any]) -> None:
     try:
         loop = endless_loop(plain_function(function.python_function), args)
     except Exception as error:
-        tell_failure(f"could not look for loops over data in `{function.label}`", error)
+        report_failure(f"could not look for loops over data in `{function.label}`", error)
         return
     if loop is not None:
         line, called, data = loop

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnError, NbfnWarning, tell_failure
+from nbfn.errors import NbfnError, NbfnWarning, report_failure
 from nbfn.functions.calls.record import RecordView
 from nbfn.functions.inside.instrument import instrument_here
 from nbfn.functions.recording.registry import enlist
@@ -167,7 +167,7 @@ def _traced(concrete: Any) -> None:
     except NbfnWarning:  # the user's warning filters make it an error
         raise
     except Exception as error:
-        tell_failure("could not look at a new trace, whose function goes on as usual", error)
+        report_failure("could not look at a new trace, whose function goes on as usual", error)
 
 
 def _see(concrete: Any) -> None:

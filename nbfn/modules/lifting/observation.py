@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.code import PLAIN, plain_function
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.modules.lifting.axes import as_tensor, flatten, is_array
 from nbfn.state.guarded import GuardedState
@@ -50,7 +50,7 @@ def notify(observation: Observation) -> None:
         try:
             observer(observation)
         except Exception as error:
-            tell_failure(f"could not note a call of {observation.label}", error)
+            report_failure(f"could not note a call of {observation.label}", error)
 
 
 def owner_of(function: Callable[..., Any], module: Any) -> str:

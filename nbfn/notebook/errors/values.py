@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 from nbfn.functions.postmortem import failure_in, seconds_of
 
 MAX_SECONDS = 5.0
@@ -25,7 +25,7 @@ def add_values(error: BaseException) -> None:
     try:
         note = _note(error)
     except Exception as other:  # the error is shown anyway
-        tell_failure("could not look at what an operation was given", other)
+        report_failure("could not look at what an operation was given", other)
         return
     if note:
         error.add_note(note)

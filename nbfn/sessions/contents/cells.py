@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from nbfn.errors import tell_failure
+from nbfn.errors import report_failure
 from nbfn.sessions.contents.cell_code import CellCode, cell_code
 from nbfn.site import Cell
 from nbfn.state.bytecode.graph_time import NOTHING
@@ -217,7 +217,7 @@ def _look(reading: _Reading) -> Fingerprints | None:
     try:
         return reading.look()
     except Exception as error:  # user-defined attributes may raise anything
-        tell_failure("could not look at what a cell reads", error)
+        report_failure("could not look at what a cell reads", error)
         return None
 
 
