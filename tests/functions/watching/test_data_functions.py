@@ -33,7 +33,7 @@ def test_numpys_random_numbers_in_map_are_told_once() -> None:
     )
     with pytest.warns(nbfn.NbfnWarning, match=told):
         noise = list(tf.data.Dataset.range(3).map(noisy))
-    assert noise[1] - noise[0] == 1.0
+    assert float(noise[1] - noise[0]) == pytest.approx(1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", nbfn.NbfnWarning)
         for _ in tf.data.Dataset.range(3).map(noisy, num_parallel_calls=2):

@@ -88,7 +88,7 @@ def test_it_says_whether_it_is_on(run, refused) -> None:
     assert "UsageError" in refused("%tf_auto maybe")
 
 
-def test_the_views_show_it(run, shell, auto) -> None:
+def test_the_views_show_it(alone, run, shell, auto) -> None:
     def sent() -> bool:
         feed().flush()
         return feed().snapshot().auto

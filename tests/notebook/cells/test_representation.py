@@ -61,7 +61,7 @@ def test_a_retrace_has_its_cause_and_remedy(ready, shell) -> None:
     assert "Let one trace serve every size of `x`" in text
 
 
-def test_magics_about_a_cell(ready, refused, shell) -> None:
+def test_magics_about_a_cell(alone, ready, refused, shell) -> None:
     for magic in ("%tf_traces step", "%tf_traces"):
         text = ready(magic).text
         assert "step:2(x)" in text
