@@ -217,6 +217,11 @@ describe('two graphs side by side', () => {
     const seenAt = Number(x) + Number(left) * Number(scale);
     expect(seenAt).toBeGreaterThan(0);
     expect(seenAt).toBeLessThan(600);
+    await press(button(element, 'Fit'));
+    const whole = content?.getAttribute('transform') ?? '';
+    expect(Number(view.exec(whole)?.[2])).toBeLessThan(0.6);
+    await click(boxOf(element, 'Last'));
+    expect(content?.getAttribute('transform')).toBe(whole);
   });
 
   it('has what each has, with the marks of what differs', async () => {

@@ -110,7 +110,7 @@ def test_two_graphs_side_by_side_move_and_select_together(ran: Lab) -> None:
     for was, now in zip(before, views(), strict=True):
         assert now == pytest.approx([was[0] + 60, was[1] - 40, was[2]])
 
-    cell.get_by_role("button", name="Fit").click()
+    cell.locator("button", has_text="Fit").click()
     box(ran, "dense", left).click()
     expect(cell.locator(".nbfn-Graph-box.nbfn-mod-selected")).to_have_count(2)
     box(ran, "dense", left).dblclick()

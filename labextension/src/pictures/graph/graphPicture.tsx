@@ -27,6 +27,7 @@ import { Pane } from './pane';
 import {
   carvedOf,
   described,
+  differenceIn,
   drawn,
   foundIn,
   opened,
@@ -208,9 +209,6 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
     width: Math.max(...pictures.map(({ width }) => width)),
     height: Math.max(...pictures.map(each => each.height))
   };
-  const difference = pictures
-    .flatMap(({ boxes }) => boxes)
-    .find(({ isOpen, node }) => !isOpen && node.marks.size > 0);
   return (
     <div class="nbfn-Graph" ref={element}>
       <Toolbar
@@ -246,7 +244,7 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
                 panes={panes}
                 picture={picture}
                 extent={extent}
-                difference={difference}
+                difference={differenceIn(pictures)}
                 title={title}
                 legend={legend}
                 height={height}

@@ -5,7 +5,7 @@ import { measureIn } from './canvas/measure';
 import type { Ends } from './model/carving';
 import type { Wanted } from './model/finding';
 import { found, nodeOf } from './model/finding';
-import type { Picture } from './model/layout';
+import type { Box, Picture } from './model/layout';
 import { Layout } from './model/layout';
 import type { Node } from './model/node';
 import type { Operation, Side } from './model/operations';
@@ -65,6 +65,13 @@ export function drawn(pictures: readonly Picture[], id: string | null): Node[] {
   return pictures.flatMap(({ boxes }) =>
     boxes.flatMap(({ node }) => (node.id === id ? [node] : []))
   );
+}
+
+/** The first box that differs, of two graphs. */
+export function differenceIn(pictures: readonly Picture[]): Box | undefined {
+  return pictures
+    .flatMap(({ boxes }) => boxes)
+    .find(({ isOpen, node }) => !isOpen && node.marks.size > 0);
 }
 
 /** One scope that holds everything is open; nothing else is. */

@@ -45,6 +45,7 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
   const lastSize = useRef<Size | null>(null);
   // As long as the user has not moved it, the picture fits itself to the room that there is.
   const lastFit = useRef<View | null>(null);
+  const isWhole = useRef(false);
   useLayoutEffect(() => {
     const fitting = Math.min(1, Math.max(SEEN, panZoom.size().width / extent.width));
     const scale = before.current ? Math.max(fitting, panZoom.view().scale) : fitting;
@@ -62,7 +63,11 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     const all = fitted(extent, size);
     const isUntouched = last === null || lastFit.current === view;
     const least = move || difference ? READABLE : SEEN;
-    if (move?.to === 'all' || (isUntouched && all.scale >= least)) {
+    if (move) {
+      isWhole.current = move.to === 'all';
+    }
+    const isFitting = isWhole.current || all.scale >= least;
+    if (move?.to === 'all' || (isUntouched && isFitting)) {
       panZoom.show(all);
       lastFit.current = all;
     } else if (isUntouched && !move && difference) {
