@@ -1,4 +1,4 @@
-/** What translates, as JupyterLab's bundles do; %1, %2 stand for the values. */
+/** What translates, as JupyterLab's bundles do; %1, %2 are the values. */
 export interface Translator {
   __(text: string, ...values: (string | number)[]): string;
   /** The form for a number, which is %1. */

@@ -22,7 +22,7 @@ from nbfn.text import count, duration
 GRAPH = "graph"
 MAX_REASONS = 6
 MAX_TRACES = 3
-"""So many traces of a segment, and retraces of the cell, are shown: the newest."""
+"""Maximum number of traces shown per segment, and of retraces per cell: the newest."""
 
 
 def cell_outline(rows: protocol.State, id: str) -> Outline:
@@ -116,7 +116,7 @@ def _lines_table(cell: protocol.TracedCellRecord) -> Table:
 
 
 def _times(cell: protocol.TracedCellRecord) -> str:
-    """How long the last run took, and how long it would have taken as Python."""
+    """Returns the duration of the last run, and of the same run as Python."""
     took = duration(cell.seconds)
     if cell.speedup is not None:
         return f"{took}, eager {duration(cell.eager_seconds)}"

@@ -74,7 +74,7 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
 
 
 def title(function: protocol.FunctionRecord) -> str:
-    """The name with the parameters, before the cell that tells the function from namesakes."""
+    """Returns the name with the parameters, then the cell if another function has the name."""
     name, space, cell = function.name.partition(" (")
     return f"{name}{function.parameters}{space}{cell}"
 

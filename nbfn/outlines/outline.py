@@ -36,7 +36,7 @@ MAX_OPEN = 50
 """Where it cannot be shown in steps, a table with more rows than this is folded at first."""
 
 MAX_CELL = 300
-"""So many characters of a cell are shown."""
+"""Maximum number of characters shown of a table cell."""
 
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _HANGING = "padding-left:1.5em;text-indent:-1.5em"
@@ -87,7 +87,7 @@ class Table:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows, including those left out."""
         return len(self.rows) if self.total is None else self.total
 
     @property
@@ -167,7 +167,7 @@ class Table:
         yield self._rest(len(shown))
 
     def record(self) -> protocol.PageTable:
-        """What the page gets of it."""
+        """Returns the record for pages."""
         grows = self.newest is not None
         every = self.rows if self.page_rows is None else self.page_rows
         most = MAX_ROWS if self.kind != "tree" else MAX_TREE
@@ -250,7 +250,7 @@ class Outline:
         )
 
     def record(self) -> protocol.Page:
-        """What the page gets of it."""
+        """Returns the record for pages."""
         return protocol.Page(
             title=self.title,
             call=self.call,
@@ -299,12 +299,12 @@ def judged(text: str, verdict: protocol.Verdict) -> Phrase:
 
 
 def place(cell: protocol.Cell | None) -> Words:
-    """A place in the user's code as words that lead there."""
+    """Returns a place in user code as words that link to it."""
     return place_text(cell) if cell is None else Phrase(text=place_text(cell), cell=cell)
 
 
 def place_text(cell: protocol.Cell | None) -> str:
-    """A place in the user's code, such as ``In [3], line 2``."""
+    """Returns a place in user code as text, such as ``In [3], line 2``."""
     if cell is not None and cell.execution_count is not None:
         name = f"In [{cell.execution_count}]"
     elif cell is not None and (cell.file or cell.id):
@@ -324,7 +324,7 @@ _SIGNS: dict[protocol.Verdict | None, tuple[str, str]] = {
     "refused": ("⊘", "#e5534b"),
     "unproven": ("?", "#c69026"),
 }
-"""How a verdict is seen; the colours can be told from light and dark pages."""
+"""Mark and colour of each verdict; the colours suit light and dark pages."""
 
 
 def _sign(verdict: protocol.Verdict | None) -> str:

@@ -118,7 +118,7 @@ def outline_bundle(outline: Outline, graph: protocol.GraphRecord | None = None) 
 
 
 def _made_by() -> protocol.Snapshot:
-    """A snapshot that only tells which kernel made a result."""
+    """Returns a snapshot that only identifies the kernel that made a result."""
     now = feed()
     return protocol.Snapshot(epoch=now.epoch, seq=now.seq, nbfn=__version__, state=protocol.State())
 
@@ -132,7 +132,7 @@ def _live(
     shown: Observed | TracedCell | WatchedObject | None,
     outline: Outline,
 ) -> dict[str, Any]:
-    """What changes: text and HTML, what the extension draws, live or as it is now, and a widget."""
+    """Returns the MIME bundle of a live object: text, HTML, the extension's view and a widget."""
     bundle = _static(outline)
     if _in_a_kernel():
         now = feed()
@@ -164,7 +164,7 @@ def metadata_of(bundle: dict[str, Any]) -> dict[str, Any]:
 
 
 def needs_widget() -> bool:
-    """Whether an output needs a widget to be live.
+    """Returns whether an output needs a widget to be live.
 
     It does in a kernel to which no page of nbfn's own is attached. A notebook keeps the widget of
     an output but not what it shows, and some hosts draw it before anything else: an error. A run
@@ -178,7 +178,7 @@ def needs_widget() -> bool:
 
 
 def _is_looked_at() -> bool:
-    """Whether a user may be in front of the cell that runs: one who could be asked for input."""
+    """Returns whether the running cell may be watched: its front end accepts input requests."""
     from IPython.core.getipython import get_ipython
 
     parent: Any = getattr(get_ipython(), "get_parent", dict)() or {}

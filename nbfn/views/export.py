@@ -9,7 +9,7 @@ from nbfn.text import count
 
 
 def export_outline(export: Export) -> Outline:
-    """What the view of an export says."""
+    """Returns the outline of an export."""
     checked = {each.signature: each for each in export.verified}
     rows = []
     for name, text in export.signatures.items():
@@ -49,13 +49,13 @@ def export_outline(export: Export) -> Outline:
 
 
 def is_proven(export: Export) -> bool:
-    """Whether every signature was called in another process, and computed the same."""
+    """Returns whether every signature, called in another process, computed the same."""
     equal = {each.signature for each in export.verified if each.status == "equal"}
     return equal >= export.signatures.keys()
 
 
 def verdict(status: str | None) -> Phrase:
-    """What came of the proof of a signature, in words; None if it was not tried."""
+    """Returns the result of a signature's proof in words; None if it was not tried."""
     if status is None:
         return judged("not verified", "unproven")
     return judged(_VERDICTS[status], "passed" if status == "equal" else "unproven")

@@ -12,7 +12,7 @@ _MAX_NAMES = 4
 
 
 def loaded_outline(session: LoadedSession) -> Outline:
-    """What the view of a loaded model says."""
+    """Returns the outline of a loaded model."""
     functions = [
         (name, trace.signature, _captures(trace))
         for name, each in session.functions.items()

@@ -27,13 +27,13 @@ _metadata: dict[str, Any] = {}
 """What anywidget gave last; it is the same for all widgets."""
 
 MAX_GRAPHS = 10
-"""So many graphs are held for pages that draw them again; each may be megabytes."""
+"""Maximum number of graphs kept for pages that draw them again; each may be megabytes."""
 
 _graphs: deque[GraphWidget] = deque()
 
 
 class _Widget(anywidget.AnyWidget):
-    """What all have in common: the bundle of the views, and that of the pictures on demand."""
+    """Base class: loads the bundle of the views, and on demand that of the pictures."""
 
     _esm = BUNDLE if BUNDLE.exists() else "export default {}"
     _css = _STATIC / "widget.css" if BUNDLE.exists() else ""
@@ -142,7 +142,7 @@ def widget_view(widget: _Widget) -> dict[str, Any]:
 
 
 def widget_metadata() -> dict[str, Any]:
-    """What belongs beside the MIME entry of a widget. In Colab: from where its host is loaded."""
+    """Returns the metadata of a widget's MIME entry. In Colab: where its host is loaded from."""
     return dict(_metadata)
 
 

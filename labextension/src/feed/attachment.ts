@@ -144,7 +144,7 @@ class Attachment {
     void this._open();
   }
 
-  /** Whether the comm is gone, such as after a restart of the kernel. */
+  /** Whether the comm is closed, such as after a restart of the kernel. */
   get isDisposed(): boolean {
     return this._dropped || this._comm.isDisposed;
   }

@@ -15,7 +15,7 @@ const UNDECIDED: readonly string[] = ['starting', 'waiting'];
 
 /**
  * What an output shows: what the notebook has kept of it, or the kernel's state as long as the
- * kernel that made it lives; and the last that was known when it has gone.
+ * kernel that made it lives; and the last known one once it has ended.
  */
 export class Kept implements Source {
   /** Makes a source that shows what the notebook has kept. */
@@ -29,7 +29,7 @@ export class Kept implements Source {
     return this._state;
   }
 
-  /** Whether the kernel that told the state is there to tell more. */
+  /** Whether the kernel that sent the state still runs. */
   get presence(): Presence {
     if (!this._session) {
       return 'gone';
@@ -101,15 +101,15 @@ export class Kept implements Source {
   private _update(): void {
     const now = this._session?.store.state;
     if (now && now.epoch === this._state?.epoch) {
-      // What the notebook has kept is shown until the kernel has told.
+      // What the notebook has kept is shown until the kernel has sent its own.
       const pages = new Map([...this._state.pages, ...now.pages]);
       this._state = { ...now, pages };
       this._wasLive = true;
     } else if (this._wasLive) {
-      this._ended = true; // A kernel that starts anew is another one.
+      this._ended = true; // A restarted kernel is another one.
       this._wasLive = false;
     }
-    this._listeners.tell();
+    this._listeners.notify();
   }
 
   private readonly _saved = new Store();

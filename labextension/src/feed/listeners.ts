@@ -1,4 +1,4 @@
-/** Who is told of changes. */
+/** Functions to call on changes. */
 export class Listeners {
   /** Adds a listener, until the returned function is called. */
   add(listener: () => void): () => void {
@@ -7,8 +7,8 @@ export class Listeners {
     return () => this._all.delete(own);
   }
 
-  /** Tells everybody that something has changed. */
-  tell(): void {
+  /** Calls all listeners. */
+  notify(): void {
     for (const listener of [...this._all]) {
       listener();
     }

@@ -20,7 +20,7 @@ const MAX_REQUESTS = 1000;
 /**
  * Knows which cell runs, whichever page asked for it.
  *
- * The status of the kernel does not tell: it is that of whatever the kernel handled last, be it
+ * The status of the kernel is no answer: it is that of whatever the kernel handled last, be it
  * on a subshell beside a running cell.
  */
 export class RunningCell {
@@ -63,7 +63,7 @@ export class RunningCell {
     return false;
   }
 
-  /** Forgets the cell: its kernel is gone. Answers whether there was one. */
+  /** Forgets the cell, as its kernel has ended; returns whether there was one. */
   forget(): boolean {
     const had = this._value !== null;
     this._value = null;

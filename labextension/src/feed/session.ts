@@ -45,7 +45,7 @@ export class KernelSession {
       info => {
         this._language = info.language_info.name;
         this._ask();
-        this._listeners.tell();
+        this._listeners.notify();
       },
       () => undefined // The kernel went away before it was ready: its status says so.
     );
@@ -82,7 +82,7 @@ export class KernelSession {
     return this._running.value;
   }
 
-  /** Whether the session is over: its kernel is gone. */
+  /** Whether the session is over: its kernel has ended. */
   get hasEnded(): boolean {
     return this._isDisposed;
   }
@@ -117,7 +117,7 @@ export class KernelSession {
     this._retry.stop();
     this._attachments.close();
     this._forget();
-    this._listeners.tell();
+    this._listeners.notify();
     this._listeners.clear();
   }
 
@@ -132,7 +132,7 @@ export class KernelSession {
     if (status === 'idle') {
       this._retry.hurry();
     }
-    this._listeners.tell();
+    this._listeners.notify();
   }
 
   private _onConnection(): void {
@@ -144,7 +144,7 @@ export class KernelSession {
       this._ask();
       this._retry.restart();
     }
-    this._listeners.tell();
+    this._listeners.notify();
   }
 
   private _onMessage(_: KernelLike, { msg, direction }: AnyMessage): void {
@@ -153,7 +153,7 @@ export class KernelSession {
       if (this.running) {
         this._hasHeard = false;
       }
-      this._listeners.tell();
+      this._listeners.notify();
     }
     if (direction !== 'recv') {
       return;
@@ -217,7 +217,7 @@ export class KernelSession {
             this._ask();
           }
           this._isPresent ??= false;
-          this._listeners.tell();
+          this._listeners.notify();
         }
       },
       () => undefined // The question was lost.
@@ -245,7 +245,7 @@ export class KernelSession {
       this._forget();
       this._isPresent = false;
       this._ask();
-      this._listeners.tell();
+      this._listeners.notify();
     }
   }
 
@@ -261,14 +261,14 @@ export class KernelSession {
       if (!this._active) {
         this._attachments.ask({ type: 'watch', active: false });
       }
-      this._listeners.tell();
+      this._listeners.notify();
     }
   }
 
   private _refuse(refused: Pick<Refused, 'nbfn' | 'protocol'>): void {
     this._refused = { nbfn: refused.nbfn, protocol: refused.protocol };
     this.store.forget();
-    this._listeners.tell();
+    this._listeners.notify();
   }
 
   private _forget(): void {

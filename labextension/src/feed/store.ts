@@ -15,7 +15,7 @@ export type Tables = {
   readonly [Name in keyof State]-?: ReadonlyMap<string, Required<State>[Name][string]>;
 };
 
-/** What a kernel has told, at one moment. Never changed once made. */
+/** A kernel's state at one moment; immutable. */
 export interface KernelState extends Tables {
   readonly epoch: string;
   readonly seq: number;
@@ -38,7 +38,7 @@ export type Presence = 'live' | 'unknown' | 'gone';
 
 /** Options of a store. */
 export interface StoreOptions {
-  /** Whether there is a kernel behind what it is given; live unless it is said. */
+  /** Whether there is a kernel behind what it is given; live by default. */
   presence?: Presence;
   /** Called once when messages were lost; the answer should be a snapshot. */
   requestSnapshot?: () => void;
@@ -70,7 +70,7 @@ export class Store {
 
   /** Whether something was asked for that has not come: a snapshot, or an outline. */
   get isWaiting(): boolean {
-    // A kernel that has told nothing yet, because nbfn is not loaded, knows no outlines.
+    // A kernel that has sent nothing yet, because nbfn is not loaded, knows no outlines.
     const isMissing = (id: string) => !this._current.has(id);
     return this._awaiting || (!!this._state && [...this._looks.keys()].some(isMissing));
   }
@@ -133,7 +133,7 @@ export class Store {
     }
   }
 
-  /** Forgets the state; the same kernel may tell it again. */
+  /** Forgets the state; the same kernel may send it again. */
   forget(): void {
     this._awaiting = false;
     this._current.clear();
@@ -213,7 +213,7 @@ export class Store {
 
   private _set(state: KernelState | null): void {
     this._state = state;
-    this._listeners.tell();
+    this._listeners.notify();
   }
 
   private _state: KernelState | null = null;

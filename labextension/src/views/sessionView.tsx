@@ -122,7 +122,7 @@ function Session({ state }: { state: KernelState }): VNode {
   );
 }
 
-/** A part of the session, which is open at first unless it is said. */
+/** A part of the session, open by default. */
 function Part(props: Omit<SectionProps, 'class'>): VNode {
   return <Section class="nbfn-Section" open {...props} />;
 }

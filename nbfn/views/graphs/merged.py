@@ -14,7 +14,7 @@ from nbfn.views.pages.difference import sides_of
 
 
 def merged_record(diff: TraceDiff) -> protocol.GraphRecord | None:
-    """The record of two graphs as one; None if a graph is gone, or they do not differ."""
+    """Returns two graphs as one record; None if one was freed, or they do not differ."""
     if not (diff.removed or diff.added or diff.changed or diff.constants):
         return None
     try:

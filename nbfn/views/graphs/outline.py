@@ -29,7 +29,7 @@ _HEADER = ("operation", "type", "result", "takes", "device", "line")
 
 @dataclass(frozen=True)
 class GraphView:
-    """What is shown of a graph.
+    """Content of the view of a graph.
 
     Attributes:
         title: The headline.
@@ -121,7 +121,7 @@ def graph_view(trace: Trace, label: str | None = None) -> GraphView:
 
     Args:
         trace: The trace.
-        label: What the notebook calls the function, where that is to be said.
+        label: The notebook's name for the function, if it is shown.
 
     Raises:
         EvictedError: If the trace has left the cache.
@@ -178,7 +178,7 @@ def _grouped(items: Sequence[str]) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in columns; what is said of a scope goes over them all."""
+    """Returns rows in columns; the text of a scope spans them all."""
     full = [row for row in rows if len(row) > 2]
     widths = [min(MAX_WIDTH, max(len(row[i]) for row in full)) for i in range(len(_HEADER))]
     widths[0] = max(widths[0], *(len(row[0]) for row in rows)) if rows else widths[0]

@@ -13,7 +13,7 @@ from nbfn.sessions.records import cell_of
 from nbfn.site import site_of
 
 MAX_OPERATIONS = 10_000
-"""So many operations does a picture have, and keeps a notebook that is saved: about 1.5 MB."""
+"""Maximum number of operations in a picture and in a saved notebook: about 1.5 MB."""
 
 _DIGITS = 9
 """Nanoseconds."""
@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Difference:
-    """How the two graphs differ of which a graph was merged.
+    """Differences between the two graphs that were merged into one.
 
     Attributes:
         sides: What the first is called, and the second.

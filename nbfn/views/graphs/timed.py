@@ -14,7 +14,7 @@ from nbfn.views.pages.times import times_outline
 
 
 def timed(times: Times, call: str | None = None) -> tuple[Outline, protocol.GraphRecord | None]:
-    """The page of a call's times, and the record of its graph; None for that if it is gone."""
+    """Returns the page of a call's times, and the record of its graph; None if that was freed."""
     concrete = times.concrete_function
     if concrete is None or not times.operations:
         return times_outline(times, call), None

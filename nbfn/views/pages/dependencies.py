@@ -21,14 +21,14 @@ MAX_NODES = 150
 """A diagram with more boxes than this is left out: nobody could read it."""
 
 _SHOWN = 8
-"""So many names stand in a table's cell."""
+"""Maximum number of names in a table cell."""
 
 _MANY = 4
-"""So many variables of one model are one box."""
+"""From this number on, the variables of one model are one box."""
 
 
 def dependencies_outline(found: Dependencies) -> Outline:
-    """What the page of the dependencies says."""
+    """Returns the outline of the dependencies."""
     stale = [each for each in found.functions if each.is_stale]
     outdated = [each for each in found.cells if each.outdated]
     again = found.run_again

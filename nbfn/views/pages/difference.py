@@ -13,7 +13,7 @@ _Rows = list[tuple[str, str, str]]
 
 
 def difference_outline(diff: TraceDiff) -> Outline:
-    """What the page of two traces says: a table for each kind of difference, in two columns."""
+    """Returns the outline of two traces: a table for each kind of difference, in two columns."""
     sides = sides_of(diff)
     if diff.same:
         return Outline(f"{sides[0]} and {sides[1]} do the same")
@@ -53,7 +53,7 @@ def difference_outline(diff: TraceDiff) -> Outline:
 
 
 def sides_of(diff: TraceDiff) -> tuple[str, str]:
-    """What the two traces are called."""
+    """Returns the titles of the two traces."""
     old, new = diff.numbers
     if old == new:  # of two functions
         return f"first: trace {old}", f"second: trace {new}"
@@ -61,7 +61,7 @@ def sides_of(diff: TraceDiff) -> tuple[str, str]:
 
 
 def _captures(diff: TraceDiff) -> _Rows:
-    """What only one captures; two things of one name stand side by side."""
+    """Returns the captures of only one trace; two of one name are side by side."""
     rows: _Rows = []
     added = list(diff.added_captures)
     for capture in diff.removed_captures:

@@ -12,7 +12,7 @@ from nbfn.text import duration, reasons
 
 
 def explanation_outline(explanation: Explanation, call: str | None = None) -> Outline:
-    """What the page of an explanation says; without the call's text, the verdict is its title."""
+    """Returns the outline of an explanation; without the call's text, its title is the verdict."""
     verdict, why = _verdict(explanation)
     page = explanation.causes[0].page if explanation.causes else None
     said: list[Words] = [Phrase(text=why if call is None else f"{verdict}: {why}", page=page)]
@@ -23,7 +23,7 @@ def explanation_outline(explanation: Explanation, call: str | None = None) -> Ou
 
 
 def retrace_outline(retrace: Retrace) -> Outline:
-    """What the page of a retrace says."""
+    """Returns the outline of a retrace."""
     said: list[Words] = [Phrase(text=each.sentence, page=each.page) for each in retrace.causes]
     if retrace.remedy is not None:
         said.append(advice(retrace.remedy))
@@ -44,7 +44,7 @@ def _verdict(explanation: Explanation) -> tuple[str, str]:
 
 
 def _sides(causes: Sequence[Cause], nearest: Sequence[int]) -> tuple[Table, ...]:
-    """What the nearest trace has beside what the call brings, where a sentence is not enough."""
+    """Returns the nearest trace beside the call, where a sentence is not enough."""
     rows = [
         (cause.path, cause.code.replace("_", " "), cause.old, cause.new)
         for cause in causes

@@ -20,7 +20,7 @@ def _code(origin: Origin) -> str:
 
 
 def numerics_outline(numerics: Numerics) -> Outline:
-    """What the page of the operations that went wrong says."""
+    """Returns the outline of the operations that gave NaN or infinity."""
     rows = [
         (place(cell_of(each.site)), _code(each.origin), each.result, each.source)
         for each in numerics.findings
@@ -34,7 +34,7 @@ def numerics_outline(numerics: Numerics) -> Outline:
 
 
 def failure_outline(failure: Failure) -> Outline:
-    """What the page of an operation that failed says."""
+    """Returns the outline of an operation that failed."""
     rows = [(f"`{each.name}`", each.type, each.range, each.values) for each in failure.inputs]
     return Outline(
         failure.title,
@@ -45,7 +45,7 @@ def failure_outline(failure: Failure) -> Outline:
 
 
 def values_outline(values: Values) -> Outline:
-    """What the page of the intermediate values of a call says."""
+    """Returns the outline of the intermediate values of a call."""
     rows = [
         (
             place(cell_of(each.site)),
@@ -63,7 +63,7 @@ def values_outline(values: Values) -> Outline:
 
 
 def lines_outline(times: LineTimes) -> Outline:
-    """What the page of the time of each line says."""
+    """Returns the outline of the time of each line."""
     whole = times.seconds or 1.0
     rows = [
         (

@@ -63,5 +63,5 @@ _OUTLINES: Mapping[type, Callable[[Any], Outline]] = {
 
 
 def page_of(result: Any) -> Outline:
-    """What the page of a result says."""
+    """Returns the outline of a result."""
     return _OUTLINES[type(result)](result)

@@ -17,7 +17,7 @@ _NAMES = 10
 
 
 def placement_outline(placement: Placement, call: str | None = None) -> Outline:
-    """What the page of a placement says; without the call's text, counts are its title."""
+    """Returns the outline of a placement; without the call's text, its title is the counts."""
     title = call
     if title is None:
         number = count(len(placement.operations), "operation")
@@ -63,7 +63,7 @@ def placement_outline(placement: Placement, call: str | None = None) -> Outline:
 
 
 def session_placement_outline(placement: SessionPlacement) -> Outline:
-    """What the page of all devices says."""
+    """Returns the outline of all devices."""
     operations = placement.operations
     lines: list[Words] = []
     if placement.unwatched:
@@ -117,7 +117,7 @@ def session_placement_outline(placement: SessionPlacement) -> Outline:
 
 
 def _held(memory: Memory) -> Iterator[str]:
-    """What a device holds, in words; in use is told where TensorFlow counts."""
+    """Returns what a device holds, in words; memory in use where TensorFlow counts it."""
     yield f"{data_size(memory.variables)} of variables"
     if memory.current is not None and memory.peak is not None:
         yield f"{data_size(memory.current)} in use, {data_size(memory.peak)} at most"

@@ -27,7 +27,7 @@ from nbfn.views.pages.placement import placement_outline
 
 
 def captures_outline(captures: Captures, title: str | None = None) -> Outline:
-    """What the page of captures says; without a title of its own, it is their number."""
+    """Returns the outline of captures; its title is their number by default."""
     said = count(len(captures), "capture")
     sizes = [each.nbytes for each in captures if each.nbytes is not None]
     if sizes:
@@ -45,20 +45,20 @@ def captures_outline(captures: Captures, title: str | None = None) -> Outline:
 
 
 def traces_outline(traces: Traces) -> Outline:
-    """What the page of a function's traces says."""
+    """Returns the outline of a function's traces."""
     return Outline(
         count(len(traces), "trace"), (), (all_traces_table([*map(trace_record, traces)]),)
     )
 
 
 def retraces_outline(retraces: Retraces) -> Outline:
-    """What the page of a function's retraces says."""
+    """Returns the outline of a function's retraces."""
     table = retraces_table([*map(retrace_record, retraces)], newest=None)
     return Outline(count(len(retraces), "retrace"), (), (table,))
 
 
 def run_outline(run: Run) -> Outline:
-    """What the page of a call that was watched says: what it returned, and where it ran."""
+    """Returns the outline of a watched call: its result, and where it ran."""
     return Outline(
         f"returned {glimpse(run.value)}",
         (),
@@ -72,7 +72,7 @@ def run_outline(run: Run) -> Outline:
 
 
 def check_outline(check: Check) -> Outline:
-    """What the page of a check says."""
+    """Returns the outline of a check."""
     compared = f"its result and {count(check.variables, 'variable')} compared"
     if check.ok:
         title = f"`{check.function}` does the same eagerly and traced"
@@ -90,7 +90,7 @@ def check_outline(check: Check) -> Outline:
 
 
 def preflight_outline(found: Preflight) -> Outline:
-    """What the page of a preflight says: what an export is refused for, and remarks."""
+    """Returns the outline of a preflight: reasons to refuse the export, and remarks."""
     if not found:
         return Outline("nothing stands against an export", verdict="passed")
     fatal = [each for each in found if each.is_fatal]
@@ -112,7 +112,7 @@ def preflight_outline(found: Preflight) -> Outline:
 
 
 def suggestion_outline(cover: Cover) -> Outline:
-    """What the page of a suggestion says."""
+    """Returns the outline of a suggestion."""
     numbers = [str(number) for number in cover.numbers]
     if len(numbers) == 1:
         return Outline(f"`{cover}`", [f"covers trace {numbers[0]} alone"])

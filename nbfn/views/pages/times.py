@@ -17,14 +17,14 @@ _TEXT_ROWS = 20
 def times_outline(
     times: Times, call: str | None = None, found: GraphTimes | None = None
 ) -> Outline:
-    """What the page of a call's times says, and of the graph's times, if they are known already."""
+    """Returns the outline of a call's times, with those of its graph if they are known."""
     number = count(len(times.operations), "operation")
     title = f"{number} ran, {milliseconds(times.seconds)} together"
     if not times.operations:
         return Outline(
             call or title,
             [
-                "TensorFlow told of no operation: XLA runs a function with `jit_compile=True` as "
+                "TensorFlow reported no operation: XLA runs a function with `jit_compile=True` as "
                 "one program"
             ],
         )
@@ -52,7 +52,7 @@ def times_outline(
         )
     lines: list[Words] = [] if call is None else [title]
     if found is None:
-        lines.append("the graph is gone, and with it the lines")
+        lines.append("the graph was freed, and with it the lines")
     elif found.others:
         names = ", ".join(f"`{each.name}`" for each in found.others[:3])
         more = ", …" if len(found.others) > 3 else ""

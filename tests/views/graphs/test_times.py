@@ -62,7 +62,7 @@ def test_without_its_graph_the_times_are_told_all_the_same() -> None:
     del traced
     gc.collect()
     page = page_of(times)
-    assert page.lines == ["the graph is gone, and with it the lines"]
+    assert page.lines == ["the graph was freed, and with it the lines"]
     assert row(page.text(), "Sin")[-1].endswith("while/Sin")
     assert timed(times)[1] is None
 

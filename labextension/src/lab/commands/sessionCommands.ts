@@ -12,7 +12,7 @@ import { CommandIDs } from './ids';
 import type { CommandOptions } from './options';
 import { NO_ARGUMENTS, TOAST } from './options';
 
-/** How long a kernel that has nbfn takes at most to tell what it knows. */
+/** Maximum time for a kernel with nbfn to send its state. */
 const PATIENCE_MS = 2000;
 
 /** Adds the commands that ask or change the session of the document that the user works in. */
@@ -133,7 +133,7 @@ export function addSessionCommands(options: CommandOptions): void {
         const { content, sessionContext } = document;
         const last = content.widgets.at(-1)?.model.sharedModel.getSource().trim();
         await NotebookActions.runAll(content, sessionContext);
-        // A notebook that ends with the report has just made it anew.
+        // A notebook that ends with the report has just made it again.
         if (!document.isDisposed && last !== REPORT) {
           await insertCode(document, { code: REPORT, run: true, below: 'all' });
         }
@@ -164,18 +164,18 @@ export function addSessionCommands(options: CommandOptions): void {
 /** Works without the magics too, such as after a run that failed before it loaded them. */
 const REPORT = 'import nbfn\nnbfn.session()';
 
-/** A document, and what its kernel has told. */
+/** A document, and its kernel's state. */
 interface Known {
   document: KernelDocument;
   state: KernelState;
 }
 
-/** What the kernel of the current document has told; null, and said so, if it has no nbfn. */
+/** The state of the current document's kernel; null, with a notification, if it has no nbfn. */
 async function known({ app, tracker, trans }: CommandOptions): Promise<Known | null> {
   tracker.start();
   const { document, situation } = tracker;
   const session = situation.kind === 'session' ? situation.session : null;
-  const state = session && (await told(session));
+  const state = session && (await stateOf(session));
   if (document && state) {
     return { document, state };
   }
@@ -197,7 +197,7 @@ async function known({ app, tracker, trans }: CommandOptions): Promise<Known | n
 }
 
 /** The state of a session, which may just have been begun; null if it does not come. */
-async function told(session: KernelSession): Promise<KernelState | null> {
+async function stateOf(session: KernelSession): Promise<KernelState | null> {
   if (!session.store.state && session.status.kind !== 'absent') {
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, PATIENCE_MS);

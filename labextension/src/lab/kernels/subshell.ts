@@ -25,7 +25,7 @@ export class Subshell {
       this._reset();
     }
     if (this._id === null) {
-      this._ask().catch(() => undefined); // Whoever waits asks again.
+      this._ask().catch(() => undefined); // Callers that wait ask again.
     }
   }
 

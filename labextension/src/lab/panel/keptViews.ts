@@ -2,7 +2,7 @@ import type { KernelSession } from '../../feed/session';
 import type { Mounted } from '../../views';
 import { HOST } from '../host';
 
-/** So many sessions keep their views; a page rarely has more notebooks that are in use. */
+/** Maximum number of sessions that keep their views; few pages use more notebooks. */
 const MAX_VIEWS = 6;
 
 /** The view of one session. */

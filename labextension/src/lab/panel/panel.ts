@@ -112,7 +112,7 @@ export class SessionPanel extends Widget {
     if (session !== this._session) {
       this._stop?.();
       this._session = session;
-      // The header also tells what patches bring, which change no status.
+      // The header also shows data of patches, which change no status.
       this._stop = session?.store.subscribe(() => this._updateHeader());
     }
     this._updateHeader();

@@ -7,7 +7,7 @@ import type { ColourBy, Legend } from './model/colours';
 import type { Mark } from './model/operations';
 import { SIGNS } from './canvas/shapes';
 
-/** What stands below the picture: what the colours stand for, and the files to be had of it. */
+/** The legend of the colours and the downloads, below the picture. */
 export function Footer(props: {
   record: GraphRecord;
   colourBy: ColourBy;

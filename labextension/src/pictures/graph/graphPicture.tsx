@@ -68,7 +68,7 @@ export function GraphPicture({ graph, isLive }: GraphPictureProps): VNode {
   if (!keys.has(graph)) {
     keys.set(graph, (lastKey += 1));
   }
-  // Another graph begins anew: what is open and selected belongs to one.
+  // Another graph starts from scratch: what is open and selected belongs to one graph.
   return <Drawn key={keys.get(graph)} graph={graph} isLive={isLive} />;
 }
 
@@ -92,7 +92,7 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
   const [hasLabels, setHasLabels] = useState(true);
   const [hasControls, setHasControls] = useState(graph.controlled <= FEW);
   const [ends, setEnds] = useState(NOTHING);
-  const [said, say] = useState('');
+  const [spoken, speak] = useState('');
   const [height, setHeight] = useState(LOW);
   const element = useRef<HTMLDivElement>(null);
   const panes = useMemo<Panes>(() => ({ linked: new Set(), moves: new Set() }), []);
@@ -116,7 +116,7 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
   const move = (next: Move): void => panes.moves.forEach(each => each(next));
   const select = (node: Node | null): void => {
     setSelected(node);
-    say(node ? described(node, open) : '');
+    speak(node ? described(node, open) : '');
   };
   const toggle = (id: string): void => {
     const nodes = drawn(pictures, id);
@@ -290,7 +290,7 @@ function Drawn({ graph: record, isLive }: GraphPictureProps): VNode {
         whole={both.whole.root}
         onSelect={node => goTo(node.operation ?? undefined)}
       />
-      <Spoken text={seen(said)} />
+      <Spoken text={seen(spoken)} />
     </div>
   );
 

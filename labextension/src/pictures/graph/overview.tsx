@@ -9,7 +9,7 @@ import { Fact, Links, part } from './facts';
 import type { Operation, Operations } from './model/operations';
 import { counted } from './model/operations';
 
-/** So many of the slowest operations are listed. */
+/** Maximum number of slowest operations listed. */
 const SLOWEST = 30;
 
 /** What there is to say about a graph as long as nothing in it is selected. */
@@ -111,7 +111,7 @@ export function Overview(props: {
   );
 }
 
-/** The lines of the user's, in their order, and how many operations each has made. */
+/** The user lines in order, with the number of operations that each made. */
 function linesOf({ record, all }: Operations): (readonly [number, number])[] {
   const places = all.flatMap(({ place }) => (place === null ? [] : [place]));
   const order = (place: number): [string, number] => {

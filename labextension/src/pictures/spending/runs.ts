@@ -14,7 +14,7 @@ export function partsOf(run: RunRecord): Parts {
   return { tracing, graph, python: Math.max(seconds - tracing - graph, 0) };
 }
 
-/** The runs that a row stands for, such as "In [3]" or "In [3] to In [9]". */
+/** The runs of a row, such as "In [3]" or "In [3] to In [9]". */
 export function runName({ cell, first, last, runs = 1 }: RunRecord): string {
   if (runs > 1) {
     return trans.__('In [%1] to In [%2]', first ?? '?', last ?? '?');
@@ -31,13 +31,13 @@ export function endingOf({
   running,
   runs = 1
 }: RunRecord): string {
-  const said = [
+  const parts = [
     running && trans.__('still running'),
     failed > 0 && (runs > 1 ? trans.__('%1 failed', failed) : trans.__('failed')),
     interrupted > 0 &&
       (runs > 1 ? trans.__('%1 interrupted', interrupted) : trans.__('interrupted'))
   ];
-  return said.filter(Boolean).join(', ');
+  return parts.filter(Boolean).join(', ');
 }
 
 /** The sum of what each row adds. */

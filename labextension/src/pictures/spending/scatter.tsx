@@ -11,10 +11,10 @@ import { useWidth } from './width';
 const MARGIN = { left: 50, right: 14, top: 22, bottom: 34 };
 const MAX_HEIGHT = 260;
 
-/** So many functions are drawn, those that took most. */
+/** Maximum number of functions drawn: those that took longest. */
 const MOST = 300;
 
-/** So many of them are reached by keys, as nobody passes through hundreds. */
+/** Maximum number reached by keys: nobody steps through hundreds. */
 const REACHED = 40;
 
 /** Seconds spent tracing against seconds spent running, a dot for each function. */
@@ -119,7 +119,7 @@ export function Scatter({
             {...place(fn)}
             class={classOf(fn)}
             role={fn.cell?.id ? 'button' : 'img'}
-            aria-label={said(fn)}
+            aria-label={describe(fn)}
             tabIndex={drawn.length - 1 - fromEnd < REACHED ? 0 : -1}
             onPointerEnter={() => setPointed(fn)}
             onPointerLeave={() => setPointed(null)}
@@ -137,7 +137,7 @@ export function Scatter({
       </svg>
       <p class="nbfn-Timeline-readout" aria-hidden="true">
         {pointed ? (
-          said(pointed)
+          describe(pointed)
         ) : (
           <span class="nbfn-Muted">
             {trans.__(
@@ -164,7 +164,7 @@ function classOf(fn: FunctionRecord): string {
   return `nbfn-Timeline-dot ${fn.run_seconds > 0 ? costs : 'nbfn-mod-unmeasured'}`;
 }
 
-function said(fn: FunctionRecord): string {
+function describe(fn: FunctionRecord): string {
   const ran =
     fn.run_seconds > 0
       ? trans.__('%1 running', duration(fn.run_seconds))

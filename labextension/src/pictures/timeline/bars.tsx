@@ -18,7 +18,7 @@ export interface BarsProps {
 const CELLS = { height: 34, top: 2, bar: 30 };
 const TRACES = { height: 26, top: 13, bar: 11 };
 
-/** So many pixels a character of a label takes. */
+/** Width of a character of a label in pixels. */
 const CHARACTER = 6.2;
 
 /** The bars of a lane: cells with their parts and numbers, or traces with their causes. */
@@ -107,9 +107,9 @@ function Signs({ marks }: { marks: readonly Mark[] }): VNode {
       continue;
     }
     const { sign, group } = causeSign(cause.code);
-    const said = cause.number > 1 ? `${sign}×${cause.number}` : sign;
+    const text = cause.number > 1 ? `${sign}×${cause.number}` : sign;
     const x = mark.x + Math.min(mark.width / 2, 6);
-    const half = (said.length * CHARACTER) / 2 + 1;
+    const half = (text.length * CHARACTER) / 2 + 1;
     if (x - half >= free) {
       free = x + half;
       signs.push(
@@ -119,7 +119,7 @@ function Signs({ marks }: { marks: readonly Mark[] }): VNode {
           x={x}
           y={10}
         >
-          {said}
+          {text}
         </text>
       );
     }

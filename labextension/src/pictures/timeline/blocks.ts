@@ -45,7 +45,7 @@ export interface Lane {
   readonly blocks: readonly Block[];
 }
 
-/** So many functions have a lane of their own. */
+/** Maximum number of functions with a lane of their own. */
 export const OWN_LANES = 6;
 
 /** The lanes of a timeline: the cells, the functions with most time first, and all others. */
@@ -104,7 +104,7 @@ function runBlock(run: RunRecord): Block {
     [graph, trans.__('graphs')],
     [python, trans.__('Python')]
   ] as const;
-  const said = [
+  const facts = [
     (run.runs ?? 1) > 1
       ? trans.__('%1 in %2', counts.runs(run.runs ?? 1), duration(run.seconds))
       : duration(run.seconds),
@@ -134,7 +134,7 @@ function runBlock(run: RunRecord): Block {
     failed: (run.failed ?? 0) + (run.interrupted ?? 0) > 0,
     running: run.running ?? false,
     name: runName(run),
-    text: said.filter(Boolean).join(' · '),
+    text: facts.filter(Boolean).join(' · '),
     cell: run.cell
   };
 }
@@ -146,7 +146,7 @@ function traceBlocks({
   functions
 }: TimelineData): Map<string, Block[]> {
   const found = new Map<string, Block[]>();
-  const told = new Set<string>();
+  const seen = new Set<string>();
   for (const retrace of retraces.values()) {
     const { causes, trace, function: id } = retrace;
     const [cause] = causes;
@@ -155,13 +155,13 @@ function traceBlocks({
     }
     // XLA compiles a trace again that was made before, which has a block of its own.
     if (cause?.code !== 'xla_compile') {
-      told.add(trace);
+      seen.add(trace);
     }
     const { number } = traces.get(trace) ?? {};
     addTo(found, id, traceBlock(retrace, number, cause, cause?.code ?? 'unknown'));
   }
   for (const trace of traces.values()) {
-    if (!told.has(trace.id) && functions.has(trace.function)) {
+    if (!seen.has(trace.id) && functions.has(trace.function)) {
       addTo(found, trace.function, traceBlock(trace, trace.number, trace.cause));
     }
   }

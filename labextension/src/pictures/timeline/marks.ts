@@ -15,7 +15,7 @@ export interface Mark extends Span {
 export const NARROWEST = 2;
 
 /**
- * The marks of blocks that are in order of time, on so many pixels.
+ * The marks of blocks that are in order of time, within a width in pixels.
  *
  * What is out of sight is left out, so that a thousand blocks cost what can be seen of them.
  */
@@ -32,7 +32,7 @@ export function marksOf(
       continue;
     }
     const last = marks.at(-1);
-    // Two blocks that can be told apart stay two, also if they touch.
+    // Two distinguishable blocks stay two, even if they touch.
     const isClose =
       last && (x < last.x + NARROWEST || (x < last.right && right - x <= NARROWEST));
     if (isClose) {

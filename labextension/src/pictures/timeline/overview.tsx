@@ -18,7 +18,7 @@ export interface ChoiceProps {
 
 const HEIGHT = 24;
 
-/** So many pixels from an edge of what is shown, one moves that edge. */
+/** Within this many pixels of an edge of the shown range, a drag moves that edge. */
 const EDGE = 5;
 
 /** So far a pointer moves before it chooses something. */

@@ -49,7 +49,7 @@ export function causePaths(
 }
 
 function bar(x: number, y: number, width: number, height: number): string {
-  // A pixel between neighbours tells them apart.
+  // A pixel separates neighbours.
   const inner = width > 3 ? width - 1 : width;
   const [left, right] = [x.toFixed(1), inner.toFixed(1)];
   return `M${left} ${y.toFixed(1)}h${right}v${height.toFixed(1)}h-${right}z`;

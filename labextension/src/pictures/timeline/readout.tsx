@@ -9,7 +9,7 @@ import type { Mark } from './marks';
 import { causeOfMark, longestOf } from './marks';
 import type { Span } from './timeAxis';
 
-/** What is pointed at, in words; said aloud when it was chosen by keys. */
+/** What is pointed at, in words; announced to screen readers when chosen by keys. */
 export function Readout({
   mark,
   lane,

@@ -144,10 +144,10 @@ const STEPS = [
   ...[60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400]
 ];
 
-/** So many pixels a time takes. */
+/** Width of a time label in pixels. */
 const LABEL = 54;
 
-/** Times to name, at least so many pixels apart, none of them in a shortened pause. */
+/** The labelled times: a minimum distance apart, none in a shortened pause. */
 export function ticks(axis: TimeAxis, shown: Span, width: number, apart = 74): Tick[] {
   const x = pixels(axis, shown, width);
   const size = axis.place(shown.to) - axis.place(shown.from);
@@ -162,7 +162,7 @@ export function ticks(axis: TimeAxis, shown: Span, width: number, apart = 74): T
     }
   };
   const pauses = axis.pauses.filter(one => one.to > shown.from && one.from < shown.to);
-  // After each pause the time is told anew, as nothing else tells how long it was.
+  // The time is labelled again after each pause: nothing else shows its length.
   const begins = [shown.from, ...pauses.map(one => one.to)];
   const ends = [...pauses.map(one => one.from), shown.to];
   begins.forEach((begin, index) => {

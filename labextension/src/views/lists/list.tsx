@@ -91,7 +91,7 @@ type Call = keyof ReturnType<typeof callLabels>;
 /** A name with what is known of it at a glance, and everything else when it is opened. */
 export function Row(props: RowProps): VNode {
   const { parameters = '', place, call, note, children } = props;
-  // The parameters stand before the cell that tells a function from its namesakes.
+  // The parameters come before the cell that distinguishes functions of one name.
   const [, name = '', cell = ''] = /^(.*?)( \(.*)?$/s.exec(props.name) ?? [];
   return (
     <Section

@@ -6,7 +6,7 @@ import type { PictureData, PictureName, Pictures } from '../../pictures';
 /** How a host loads the bundle of the pictures. */
 export type LoadPictures = () => Promise<Pictures>;
 
-/** Loads the pictures; a host that has none leaves what is said instead of them. */
+/** Loads the pictures; a host that has none shows the given text instead. */
 export const PicturesContext = createContext<LoadPictures>(() =>
   Promise.reject(new Error('This host has no pictures.'))
 );

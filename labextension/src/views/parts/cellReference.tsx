@@ -5,7 +5,7 @@ import { trans } from '../../words';
 import { revealCell } from './actions';
 import { SurroundingsContext } from './presence';
 
-/** A place in the user's code as text, such as "In [5], line 3" or "train.py, line 7". */
+/** A place in user code as text, such as "In [5], line 3" or "train.py, line 7". */
 export function cellText(cell: Cell): string {
   const parts: string[] = [];
   if (cell.execution_count != null) {
@@ -21,7 +21,7 @@ export function cellText(cell: Cell): string {
   return parts.join(', ');
 }
 
-/** Asks the host to show a place in the user's code; answers whether a host did. */
+/** Asks the host to show a place in user code; returns whether it did. */
 export function revealPlace(from: Element, cell: Cell): boolean {
   const { id: cellId, path, line } = cell;
   const place = cellId ? { cellId } : path ? { path } : null;
@@ -33,7 +33,7 @@ export interface PlaceProps {
   cell: Cell | null | undefined;
 }
 
-/** A reference to a place in the user's code; a button where the host can go there. */
+/** A reference to a place in user code; a button where the host can go there. */
 export function CellReference({ cell }: PlaceProps): VNode | null {
   const { hasCells } = useContext(SurroundingsContext);
   const text = cell ? cellText(cell) : '';

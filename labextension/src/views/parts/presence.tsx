@@ -11,13 +11,13 @@ export interface Surroundings {
   presence: Presence;
   /** Whether the host can go to cells and insert some. */
   hasCells: boolean;
-  /** The address of the documentation, if the kernel has told it. */
+  /** The address of the documentation, if the kernel has sent it. */
   documentation: string | null;
   /** Has an outline sent, now and when it changes, until the returned function is called. */
   look: (target: string) => () => void;
 }
 
-/** What a view has around it, told by whoever mounts it. */
+/** The surroundings of a view, given by its host. */
 export const SurroundingsContext = createContext<Surroundings>({
   presence: 'live',
   hasCells: true,

@@ -28,7 +28,7 @@ export function Spoken({ text }: { text: string }): VNode {
 // not the joiners, without which words of some languages and some emoji fall apart.
 const HIDDEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu;
 
-/** Text of the user's in which each control character is seen, as its code. */
+/** User text with each control character shown as its code. */
 export function seen(text: string): string {
   return text.replace(HIDDEN, character => {
     const code = character.codePointAt(0) ?? 0;

@@ -27,7 +27,7 @@ export interface CanvasProps {
 
 let numbers = 0;
 
-/** The boxes and lines, which can be moved, pressed, and gone through with the keyboard. */
+/** The boxes and lines, which can be moved, pressed and reached with the keyboard. */
 export function Canvas(props: CanvasProps): VNode {
   const { picture, panZoom, selected, found, carved } = props;
   const arrow = useMemo(() => `nbfn-arrow-${(numbers += 1)}`, []);

@@ -28,14 +28,14 @@ export interface SteadyViewProps {
   extent: Size;
   /** What differs first, of two graphs: it is what one wants to read. */
   difference: Box | undefined;
-  /** Is told how high the picture should be. */
+  /** Receives the height that the picture should have. */
   onHeight: (needed: number) => void;
 }
 
 /**
  * Keeps in sight what the user looks at while the picture changes around it.
  *
- * @returns A way to say what is to be seen after it is drawn anew.
+ * @returns A function that sets what is in view after the next drawing.
  */
 export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
   const { panZoom, picture, extent, difference, onHeight } = props;

@@ -4,16 +4,16 @@ import type { Operation, Operations } from './operations';
 import type { Node } from './node';
 import { counted } from './operations';
 
-/** What the colours tell. */
+/** The property that colours show. */
 export type ColourBy = 'difference' | 'time' | 'type' | 'device' | 'nothing';
 
-/** So many colours can be told apart. */
+/** Number of distinguishable colours. */
 const MAX_COLOURS = 7;
 
-/** So many steps has the scale of times, the last of which has no lower end. */
+/** Number of steps in the scale of times; the last has no lower end. */
 const STEPS = 6;
 
-/** What each colour stands for. */
+/** The meaning of each colour. */
 export interface Legend {
   by: ColourBy;
   /** The values with a colour of their own; the most frequent first, or the longest time. */
@@ -22,7 +22,7 @@ export interface Legend {
   coloursOf: (node: Node) => readonly (readonly [number, number])[];
 }
 
-/** What can be told by colours. */
+/** The properties that colours can show. */
 export function choices({ record, all }: Operations): ColourBy[] {
   const hasDevices = all.some(({ device }) => device !== '');
   return [
@@ -34,7 +34,7 @@ export function choices({ record, all }: Operations): ColourBy[] {
   ];
 }
 
-/** What the colours stand for; what an operation stands for is told by its shape. */
+/** The legend of the colours; the shape of a box shows the role of its operation. */
 export function legendOf({ all }: Operations, by: ColourBy): Legend {
   if (by === 'time') {
     return scaleOf(all);

@@ -98,7 +98,7 @@ export class Edges {
     }
   }
 
-  /** What stands for a captured thing in the box that its taker is in. */
+  /** The node of a captured tensor in the box of the operation that reads it. */
   private _copy(
     { frame }: Node,
     source: Operation,

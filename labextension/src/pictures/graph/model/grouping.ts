@@ -1,10 +1,10 @@
 import { cellText } from '../../../views/parts/cellReference';
 import type { Node } from './node';
 
-/** So many are drawn beside each other; what is more is drawn as groups. */
+/** Maximum number of boxes side by side; more are drawn as groups. */
 export const MAX_CHILDREN = 40;
 
-/** So many that are alike and follow each other are a group. */
+/** From this number on, equal neighbours are a group. */
 const RUN = 8;
 
 /** Makes a group of nodes. */
@@ -12,7 +12,7 @@ type Make = (id: string, label: string, children: readonly Node[]) => Node;
 
 /**
  * Nodes that are too many to be drawn beside each other as groups of those that follow each other:
- * of one type, or of one line of the user's if those are few, or simply of some.
+ * of one type, or of one user line if those are few, or simply of some.
  *
  * Those that do not follow each other are kept apart: the steps of a loop of Python, which stand in
  * the graph one after the other, would become a heap for each line.
@@ -29,7 +29,7 @@ export function grouped(nodes: readonly Node[], make: Make): readonly Node[] {
   return byLine.length <= MAX_CHILDREN ? byLine : inSteps(byType, make);
 }
 
-/** The user's line of an operation, as it is called. */
+/** The label of an operation's user line. */
 function lineOf({ operation, frame }: Node): string | null {
   const cell = operation && frame.graph.place(operation);
   return cell ? cellText(cell) : null;

@@ -47,7 +47,7 @@ export class Node {
     return this.operation ? this.operation.calls.length > 0 : true;
   }
 
-  /** The operations that it stands for; those of called functions not counted. */
+  /** Its operations, without those of called functions. */
   get operations(): readonly Operation[] {
     return (this._operations ??= this.operation
       ? [this.operation]

@@ -8,7 +8,7 @@ export type Mark = 'removed' | 'added' | 'changed';
 /** Which of two graphs is meant, or both as one. */
 export type Side = 'both' | 'first' | 'second';
 
-/** What an operation stands for. */
+/** The role of an operation. */
 export type Role = 'input' | 'capture' | 'constant' | 'output' | 'step';
 
 /** A result of another operation that an operation takes. */
@@ -27,7 +27,7 @@ export interface Operation {
   /** Dtype and shape of each result. */
   results: readonly string[];
   device: string;
-  /** Where the user's line stands among the places. */
+  /** Index of the user's line among the places. */
   place: number | null;
   /** The parts that it calls. */
   calls: readonly number[];
@@ -108,7 +108,7 @@ export class Operations {
       const before = side === 'first' && isWhole ? record.before?.[number] : undefined;
       const type = text(before?.type ?? columns.types[number]);
       const changes = (isWhole ? record.changed[number] : null) ?? [];
-      // Of a constant that differs, both values, if it stands for both.
+      // Both values of a constant that differs between two graphs.
       const changed =
         side === 'both' && changes[0]?.startsWith(VALUE)
           ? changes[0].slice(VALUE.length)

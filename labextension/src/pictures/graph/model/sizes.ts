@@ -18,7 +18,7 @@ export const FONTS: Readonly<Record<Font, number>> = {
   label: 10
 };
 
-/** So many characters of a name are shown; the whole is in the tooltip. */
+/** Maximum number of characters of a name; the tooltip has the whole name. */
 const MAX_LENGTH = 30;
 
 /** The words on a box, and its size. */
