@@ -39,15 +39,6 @@ def test_displaying_leaves_the_names(
     assert captures == {name for name in names if name != "v"} | {"v"}
 
 
-def test_what_has_no_other_name_is_named_by_its_output(
-    run: Callable[[str], Any], shell: InteractiveShell
-) -> None:
-    run("kept = tf.Variable(1.0)")
-    count = shell.execution_count
-    run("[tf.Variable(2.0), kept]")
-    assert list(Session(shell.user_ns).variables) == ["kept", f"Out/{count}/0"]
-
-
 def test_a_view_that_fails_leaves_the_text(
     run: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,7 +112,7 @@ def _runs_a_magic(entry: TracebackType) -> bool:
 
 def _runs_a_segment(entry: TracebackType) -> bool:
     code = entry.tb_frame.f_code
-    return code.co_name == "may" and code.co_filename.endswith(_RUN_OF_A_CELL)
+    return code.co_name == "runs_as_python" and code.co_filename.endswith(_RUN_OF_A_CELL)
 
 
 def _is_elsewhere(line: Line | None, quoted: Collection[tuple[str, int]]) -> bool:

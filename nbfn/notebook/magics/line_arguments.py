@@ -31,11 +31,11 @@ def parsed_line(magic: Any, line: str) -> Any:
     try:
         return parse_argstring(magic, line)
     except UsageError as error:
-        known = [option for option in magic.parser._option_string_actions if option != "-h"]
+        known = {each.lstrip("-"): each for each in magic.parser._option_string_actions}
         for word in re.findall(r"(?<=\s)--?\w[\w-]*", str(error)):
-            alike = difflib.get_close_matches(word, known, 1, 0.55)
-            if alike and word not in known:
-                raise UsageError(f"there is no {word}; did you mean {alike[0]}?") from None
+            alike = difflib.get_close_matches(word.lstrip("-"), known.keys() - {"h"}, 1)
+            if alike and word not in known.values():
+                raise UsageError(f"there is no {word}; did you mean {known[alike[0]]}?") from None
         raise
 
 
