@@ -9,23 +9,9 @@ import pytest
 from nbfn import protocol
 from nbfn.outlines.outline import Outline, advice
 from nbfn.outlines.session import devices_outline, retraces_outline
+from tests.harness.rows import function
 
 TOTALS = protocol.Totals(traces=1)
-
-
-def function(id: str, name: str) -> protocol.FunctionRecord:
-    return protocol.FunctionRecord(
-        id=id,
-        name=name,
-        parameters="(x)",
-        calls=3,
-        hits=0,
-        traces=3,
-        retraces=2,
-        trace_seconds=1,
-        run_seconds=1,
-        nbytes=9,
-    )
 
 
 def retrace(number: int, code: Any, path: str | None, **values: Any) -> protocol.RetraceRecord:

@@ -7,44 +7,7 @@ from typing import Any
 from nbfn import protocol
 from nbfn.outlines.session import session_outline
 from nbfn.outlines.variables import variables_outline
-
-
-def variable(name: str, **values: Any) -> protocol.VariableRecord:
-    given: dict[str, Any] = {"shape": [2], "dtype": "float32", "nbytes": 8, "trainable": True}
-    return protocol.VariableRecord(id=name, name=name, device="CPU:0", **given | values)
-
-
-def trace(id: str, function: str, *captures: str) -> protocol.TraceRecord:
-    return protocol.TraceRecord(
-        id=id,
-        function=function,
-        number=1,
-        signature=[],
-        cause=protocol.Cause(code="first_trace", sentence="first"),
-        time=0,
-        hits=0,
-        trace_seconds=0,
-        run_seconds=0,
-        operations=1,
-        nbytes=1,
-        captures=list(captures),
-    )
-
-
-def function(id: str, name: str) -> protocol.FunctionRecord:
-    return protocol.FunctionRecord(
-        id=id,
-        name=name,
-        parameters="(x)",
-        calls=3,
-        hits=1,
-        traces=2,
-        retraces=1,
-        trace_seconds=1,
-        run_seconds=1,
-        nbytes=9,
-    )
-
+from tests.harness.rows import function, trace, variable
 
 KERNEL, BIAS, STEP = "model/block/dense/kernel", "model/block/dense/bias", "adam/step"
 
