@@ -417,8 +417,8 @@ def _below(named: Iterable[tuple[str, Any]], path: str, seen: set[int]) -> list[
             return [value]
         rest = path.removeprefix(f"{name}/") if name else path
         if (rest != path or not name) and id(value) not in seen:
-            with contextlib.suppress(NbfnError):
-                if hasattr(type(value), "named_variables"):
+            if hasattr(type(value), "named_variables") and hasattr(type(value), "__getitem__"):
+                with contextlib.suppress(NbfnError):
                     return [value[rest]]  # modules of nbfn resolve their own paths
             found = _below(children(value, whole=True), rest, seen | {id(value)})
             if found:

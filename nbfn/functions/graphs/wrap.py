@@ -17,7 +17,7 @@ from nbfn.functions.calls.record import RecordView, WatchedRecord, next_id
 from nbfn.functions.graphs.wrap_signature import Given, fixed_signature
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.traces.cause import Cause
-from nbfn.functions.traces.variable_names import roots
+from nbfn.functions.traces.variable_names import roots, unused
 from nbfn.site import call_site
 from nbfn.state.values.introspection import reference_to
 from nbfn.text import count, parameters_text
@@ -140,6 +140,11 @@ class WrappedFunction(RecordView, tf.Module):  # type: ignore[misc]
     def trainable_variables(self) -> tuple[tf.Variable, ...]:
         """The trainable ones of `variables`."""
         return tuple(variable for variable in self._owned if variable.trainable)
+
+    def named_variables(self) -> dict[str, tf.Variable]:
+        """Returns the variables by the names that the code gave them, such as ``"net/w1"``."""
+        used: set[str] = set()
+        return {unused(each.name.partition(":")[0], used): each for each in self._owned}
 
     def carve(self, inputs: Any, outputs: Any, prune: bool = False) -> TracedFunction:
         """Makes a function of the part of the graph between some tensors; see `Trace.carve`."""

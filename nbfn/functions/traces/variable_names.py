@@ -95,9 +95,7 @@ def public_names(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _is_function(value: Any) -> bool:
-    if isinstance(value, _tensorflow.Function | FunctionType):
-        return True
-    return "concrete_function" in getattr(value, "__dict__", {})  # wrapped TensorFlow 1 code
+    return isinstance(value, _tensorflow.Function | FunctionType)
 
 
 def _is_inspectable(value: Any) -> bool:
@@ -121,7 +119,7 @@ def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> di
         left = {key: value for key, value in wanted.items() if key not in names}
         if left:
             found = _found(left, list(some), limit)
-            names |= {key: _unused(name, used) for key, name in found.items()}
+            names |= {key: unused(name, used) for key, name in found.items()}
     return names
 
 
@@ -176,10 +174,10 @@ def named_once(
     for name, leaf, owner in walk(named, limit=limit):
         if is_leaf(leaf) and id(leaf) not in found:
             found[id(leaf)] = leaf
-            yield _unused(name, used), leaf, owner
+            yield unused(name, used), leaf, owner
 
 
-def _unused(name: str, used: set[str]) -> str:
+def unused(name: str, used: set[str]) -> str:
     """Returns the name, with a number if it is used already; marks it as used."""
     unique, number = name, 0
     while unique in used:
@@ -305,7 +303,7 @@ def _distinct(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
     first: set[str] = set()
     distinct = []
     for name, value in found.values():
-        distinct.append((_unused(name, names) if name in first else name, value))
+        distinct.append((unused(name, names) if name in first else name, value))
         first.add(name)
     return distinct
 

@@ -135,6 +135,17 @@ def test_it_is_observed() -> None:
     assert "2 calls, 1 variable" in repr(f)
 
 
+def test_variables_have_the_names_that_the_code_gave() -> None:
+    def body():
+        with tf.name_scope("net"):
+            return tf.Variable(1.0, name="w") + tf.Variable(2.0, name="w") + tf.Variable(3.0)
+
+    session = nbfn.Session({"step": nbfn.wrap_function(body)})
+    names = ["step/net/w", "step/net/w_1", "step/net/Variable"]
+    assert list(session.variables) == names
+    assert [float(session[name]) for name in names] == [1.0, 2.0, 3.0]
+
+
 def test_structures_and_composite_tensors_in_any_place() -> None:
     def body(flag, batch, words, scale):
         total = batch["x"] + batch["y"][0] if flag else batch["x"]
