@@ -35,9 +35,6 @@ class CacheObserver(Protocol):
     def added(self, concrete: Any) -> None:
         """Called when a new trace is in the cache."""
 
-    def was_interrupted(self, concrete: Any) -> bool:
-        """Returns whether an interrupt came before a new trace was recorded."""
-
 
 def _cache_class() -> type | None:
     cache = getattr(tf_function(lambda: None), "_function_cache", None)
@@ -133,21 +130,11 @@ class ObservedCache(DryCache):
         return None
 
     def add(self, fn: Any, context: Any = None) -> None:
-        before = list(self._primary.items())
-        try:
-            context_key = self._observer.context_key_after_trace(fn)
-            context = _strict(context, fn.function_type, context_key)
-            twin = self._observer.twin(fn)
-            super().add(twin or fn, context)
-            if twin is None:
-                self._observer.added(fn)
-        except BaseException as error:
-            # After an interrupt, the cache and its observer must have the same traces.
-            if not isinstance(error, Exception) and self._observer.was_interrupted(fn):
-                self.clear()  # TensorFlow's `add` may have been interrupted halfway
-                for (known, _), concrete in before:
-                    super().add(concrete, known)
-            raise
+        context_key = self._observer.context_key_after_trace(fn)
+        twin = self._observer.twin(fn)
+        super().add(twin or fn, _strict(context, fn.function_type, context_key))
+        if twin is None:
+            self._observer.added(fn)
 
     def delete(self, function_type: Any, context: Any = None) -> bool:
         context_key = self._observer.context_key(function_type)

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nbfn import _tensorflow
 from nbfn.functions.recording.recorded import Recorded
 from nbfn.text import count
 
@@ -52,6 +53,15 @@ def evict_least_recently_used(function: Recorded, number: int) -> None:
     spare = sorted(function.traces, key=lambda trace: (trace.serves_calls, trace.last_used))
     for trace in spare[:number]:
         evict(function, trace)
+
+
+def drop_all(function: Recorded) -> None:
+    """Removes all traces from a function's cache, also those that are not recorded."""
+    for trace in function.traces:
+        evict(function, trace)
+    for concrete in _tensorflow.concrete_functions(function):
+        function.discard(concrete)
+    function.recorder.on_cache_change()
 
 
 def free(function: Recorded) -> Freed:

@@ -161,7 +161,6 @@ class Recorder(Record):
             if call.explains:  # Python ran the call
                 self.last, self.last_trace, self.changed = last, trace, now
                 return
-            # No function is called below: an interrupt cannot leave the counts half updated.
             self.last = last
             self.calls += 1
             if last == "hit":
@@ -358,7 +357,7 @@ class Recorder(Record):
     def _count_trace(
         self, key: int, trace: Trace, retrace: Retrace | None, call: Call | None
     ) -> None:
-        """Counts a new trace, without calling functions that an interrupt could split."""
+        """Counts a new trace."""
         self._made = trace.number
         self.trace_seconds += trace.trace_seconds
         self.changed = trace.last_used
@@ -458,13 +457,6 @@ class Recorder(Record):
             *older, newest = self.traces.values() or (None,)
             now = {id(each) for each in newest.objects()} if newest is not None else set()
             return any(id(each) not in now for trace in older for each in trace.objects())
-
-    def was_interrupted(self, concrete: Any) -> bool:
-        """Returns whether an interrupt came before a trace was recorded.
-
-        A trace that could not be recorded for another reason does not count.
-        """
-        return self.failed is None and id(concrete) not in self.traces
 
     def forget(self, trace: Trace, concrete: Any) -> bool:
         """Removes an evicted trace from the record; returns whether it was there."""

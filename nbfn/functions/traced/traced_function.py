@@ -288,8 +288,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             if refusal is None or "non-first call" not in str(error):
                 raise
             raise VariableCreationError(refusal) from None
+        except KeyboardInterrupt:
+            self._drop_if_tracing(call)
+            raise
         finally:
-            del calls[depth:]  # first, and without a call, so that no interrupt can come before
+            del calls[depth:]
             calls.eager_depth = min(calls.eager_depth, depth)
             if fresh is not None and not call.added:  # the first call of its state has failed
                 _tensorflow.restore_initialization(host, fresh)
@@ -530,9 +533,18 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             with call.interruption:
                 host = self._of_state(args, kwargs, self.recorder.guards.state)
                 return _Base.get_concrete_function(host, *args, **kwargs)
+        except KeyboardInterrupt:
+            self._drop_if_tracing(call)
+            raise
         finally:
             del calls[depth:]
             self.recorder.end(call)
+
+    def _drop_if_tracing(self, call: Call) -> None:
+        """Drops all traces after an interrupt that may have left the cache unlike the record."""
+        if call.is_tracing:
+            eviction.drop_all(self)
+            self._drop_states()
 
     def trace_eager_call(self, args: Sequence[Any], reason: Cause | None = None) -> Trace | None:
         """Makes the trace of a call that Python has run, as the call would have made it.

@@ -8,17 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-import tensorflow as tf
-from IPython.utils.capture import capture_output
 
 from nbfn.functions import TracedFunction
 from nbfn.notebook.errors import tracebacks
-from nbfn.site import current_cell
-from tests.harness.interrupting import interrupted_at, points_in, some
 from tests.notebook.conftest import MACHINERY, shown
-
-SAMPLE = 15
-"""Interrupts for each kind of cell; NBFN_POINTS sets another number."""
 
 SETUP = """
 import signal, nbfn
@@ -157,58 +150,3 @@ def python_handles_interrupts() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-CELL = """%%tf_function step
-L.append(x)
-d["k"] = d["k"] + x[0]
-v.assign_add(1.0)
-y = x * rate
-y[0]"""
-
-
-# Python drops an interrupt that comes while a generator is closed.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("runs_before", [0, 1])
-def test_at_any_point_of_a_cell(run, shell, always_traced, runs_before: int) -> None:
-    names = shell.user_ns
-
-    def prepare() -> None:
-        names.pop("step", None)
-        names.update(rate=2.0, L=[], d={"k": tf.constant(1.0)}, v=tf.Variable(0.0))
-        names["x"] = tf.constant([1.0, 2.0])
-        names.pop("y", None)
-        for _ in range(runs_before):
-            run(CELL)
-        names.pop("y", None)
-
-    def state() -> tuple[int, float, float, bool]:
-        return len(names["L"]), float(names["d"]["k"]), float(names["v"]), "y" in names
-
-    def work() -> None:
-        with capture_output(display=True):
-            shell.run_cell(CELL, store_history=True)
-
-    prepare()
-    found = {}
-    for number in some(points_in(work), SAMPLE):
-        prepare()
-        n, k, v, y = state()
-        place = interrupted_at(number, work)
-        changes = [(0, 0, 0, y), (1, 0, 0, y), (1, 1, 0, y), (1, 1, 1, y), (1, 1, 1, True)]
-        wrong = []
-        if state() not in [(n + a, k + b, v + c, there) for a, b, c, there in changes]:
-            wrong.append(f"{state()} after {(n, k, v, y)}, which no plain cell leaves")
-        if current_cell() is not None:
-            wrong.append("a cell is still entered")
-        if shell.custom_exceptions != (Exception, KeyboardInterrupt):
-            wrong.append("errors are shown otherwise")
-        n, k, v, y = state()
-        runs = [(run(CELL).result.numpy(), state()) for _ in range(2)]
-        if runs != [(2.0, (n + more, k + more, v + more, True)) for more in (1, 2)]:
-            wrong.append(f"then {runs}")
-        if any(each.recorder.current is not None for each in names["step"].functions):
-            wrong.append("a call is still open")
-        if wrong:
-            found[f"{number}: {place}"] = wrong
-    assert found == {}
