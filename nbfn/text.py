@@ -172,7 +172,7 @@ def first_line(error: BaseException, most: int = 120) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:most]
 
 
-_LISTED = 50
+_LISTED = 20
 
 
 def listed(noun: str, items: Sequence[object]) -> str:

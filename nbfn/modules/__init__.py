@@ -1,5 +1,7 @@
 """Modules: the Flax Linen lifecycle on ``tf.Module``, public as ``nbfn.nn``."""
 
+from typing import Any as _Any
+
 # Imported before Keras, so that TensorFlow is reported first if both are missing.
 import tensorflow as _tensorflow
 
@@ -12,6 +14,7 @@ from nbfn.modules.errors import *  # noqa: F403
 from nbfn.modules.initializers import ones_init, zeros_init
 from nbfn.modules.layers import layers as _layers
 from nbfn.modules.layers.dense_general import DenseGeneral
+from nbfn.modules.layers.flax_names import advice as _advice
 from nbfn.modules.layers.keras_layer import Keras
 from nbfn.modules.layers.layers import *  # noqa: F403
 from nbfn.modules.layers.recurrent import RNN, GRUCell, LSTMCell
@@ -93,3 +96,7 @@ __all__ = [
 __all__ += activations.__all__
 __all__ += errors.__all__
 __all__ += _layers.__all__
+
+
+def __getattr__(name: str) -> _Any:
+    raise AttributeError(f"nbfn.nn has no attribute {name!r}{_advice(name, __all__)}")

@@ -1,8 +1,11 @@
-"""Maps Flax's names of arguments to Keras's, for error messages."""
+"""Maps Flax's names of layers and arguments to Keras's, for error messages."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+import difflib
+from collections.abc import Collection, Container, Iterable
+
+import keras
 
 _TRAINING = "training= of the call, which is true where it is false"
 _RENAMED = {
@@ -36,6 +39,38 @@ _REMARKS = {
     "param_dtype": "; a policy such as dtype='mixed_bfloat16' has float32 variables",
     "qkv_features": " for each head, qkv_features // num_heads",
 }
+
+_LAYERS = {
+    "Conv": "nn.Conv1D, nn.Conv2D or nn.Conv3D",
+    "ConvTranspose": "nn.Conv1DTranspose, nn.Conv2DTranspose or nn.Conv3DTranspose",
+    "ConvLocal": "nn.Keras of a Keras layer",
+    "Einsum": "nn.EinsumDense",
+    "InstanceNorm": "nn.GroupNorm(groups=-1)",
+    "MultiHeadDotProductAttention": "nn.MultiHeadAttention",
+    "SelfAttention": "nn.MultiHeadAttention",
+    "OptimizedLSTMCell": "nn.LSTMCell",
+    "avg_pool": "nn.AveragePooling1D, nn.AveragePooling2D or nn.AveragePooling3D",
+    "max_pool": "nn.MaxPooling1D, nn.MaxPooling2D or nn.MaxPooling3D",
+    "dot_product_attention": "keras.ops.dot_product_attention",
+    "one_hot": "tf.one_hot",
+    "logsumexp": "tf.reduce_logsumexp",
+    "standardize": "keras.ops.normalize",
+}
+
+
+def advice(name: str, names: Collection[str]) -> str:
+    """Returns what to write instead of a name that `nbfn.nn` does not have; empty if unknown.
+
+    Args:
+        name: The missing name.
+        names: The names that there are.
+    """
+    if name in _LAYERS:
+        return f": it is Flax's name; here it is {_LAYERS[name]}"
+    if isinstance(getattr(keras.layers, name, None), type):
+        return f"; as a module, this layer of Keras is nn.Keras(keras.layers.{name}(...))"
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean nn.{close[0]}?" if close else ""
 
 
 def in_keras(names: Iterable[str], fields: Container[str]) -> str:

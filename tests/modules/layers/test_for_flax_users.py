@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from nbfn import NbfnError, nn
+from nbfn.modules.layers import flax_names
 
 X = tf.random.stateless_normal([2, 3, 4, 5], nn.key(1))
 
@@ -150,3 +153,24 @@ def test_a_default_that_is_a_function_is_the_default_of_clones() -> None:
             return self.act(x)
 
     assert float(Applies().clone().apply({}, tf.constant(1.0))) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("Conv", "it is Flax's name; here it is nn.Conv1D, nn.Conv2D or nn.Conv3D"),
+        ("PReLU", r"nn.Keras\(keras.layers.PReLU\(...\)\)"),
+        ("Densee", r"did you mean nn.Dense\?"),
+        ("zzz", "nbfn.nn has no attribute 'zzz'$"),
+    ],
+)
+def test_a_name_that_is_not_there(name: str, advice: str) -> None:
+    with pytest.raises(AttributeError, match=advice):
+        getattr(nn, name)
+
+
+def test_what_flax_calls_otherwise_is_there() -> None:
+    for there in flax_names._LAYERS.values():
+        for path in re.findall(r"(?:nn|tf|keras)[.\w]+", there):
+            module, *parts = path.split(".")
+            functools.reduce(getattr, parts, {"nn": nn, "tf": tf, "keras": keras}[module])
