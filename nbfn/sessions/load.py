@@ -75,6 +75,10 @@ class LoadedSession(Session):
         """The lookup tables and other resources of the model, which only its functions can read."""
         return {name: each for name, each in self.named() if hasattr(each, "resource_handle")}
 
+    def named_variables(self) -> dict[str, Any]:
+        """Returns variables and tables by name; in a notebook, the session's name comes first."""
+        return {name: each for name, each in self.named() if not isinstance(each, TracedFunction)}
+
     @property
     def signatures(self) -> Mapping[str, Any]:
         """A ``ConcreteFunction`` for each signature, called with keyword arguments."""

@@ -150,6 +150,23 @@ def test_everything_is_exported_again_tables_too(notebook_model, tmp_path) -> No
     assert again["counter/total"].numpy() == 3.0
 
 
+def test_a_notebook_names_what_is_in_it(notebook_model, monkeypatch) -> None:
+    loaded, bias = nbfn.load(notebook_model), tf.Variable([9.0])
+    session = nbfn.Session({"bias": bias, "loaded": loaded})
+    main = ModuleType("__main__")
+    main.__dict__.update(bias=bias, loaded=loaded)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    names = ["loaded/model/hidden/kernel", "loaded/bias", "loaded/counter/total"]
+    assert sorted(session.variables) == sorted(["bias", *names])
+    assert session["loaded/bias"] is loaded["bias"]
+    assert [each.name for each in loaded["predict"].captures] == names[:2]
+    assert [each.name for each in loaded["look"].captures][:1] == ["loaded/words"]
+    before = session.snapshot()
+    loaded["bias"].assign([7.0])
+    session.restore(before)
+    assert loaded["bias"].numpy() == 0.5
+
+
 def test_it_shows_what_is_in_it(notebook_model) -> None:
     loaded = nbfn.load(notebook_model)
     lines = repr(loaded).splitlines()

@@ -264,8 +264,7 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
         if not _are_plain(value):
             yield from ((str(i), item) for i, item in enumerate(value))
         return
-    named = getattr(type(value), "named_variables", None)
-    if named is not None and isinstance(value, tf.Module):
+    if _names_its_variables(value):
         below = _tensorflow.trackable_children(value) if whole else {}
         with contextlib.suppress(NbfnError):  # an unbound module has none
             below = value.named_variables() | below
@@ -287,6 +286,12 @@ def children(value: Any, whole: bool = False) -> Iterator[tuple[str, Any]]:
         # No further: a `keras.Input` leads to all layers, under names other than their own.
         held = {name: each for name, each in vars(value).items() if is_keras_variable(each)}
         yield from _public_first(held)
+
+
+def _names_its_variables(value: Any) -> bool:
+    """Returns whether a value is a module or loaded model that names its own variables."""
+    is_known = isinstance(value, tf.Module) or type(value).__module__.startswith("nbfn.")
+    return is_known and hasattr(type(value), "named_variables")
 
 
 def _distinct(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
