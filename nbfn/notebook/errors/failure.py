@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 from types import FrameType, TracebackType
 from typing import Any
 
+import numpy as np
+import tensorflow as tf
+
 from nbfn.code import is_installed
 from nbfn.notebook.errors.messages import parsed
 from nbfn.notebook.frames import Line, is_users, lines_in, tree_of, walk
@@ -59,7 +62,8 @@ class Failure:
             return
         for name in dict.fromkeys(_expressions(self.source().strip())):
             value = self.value_of(name)
-            if hasattr(value, "shape") and hasattr(value, "dtype"):
+            # AutoGraph's placeholder of an undefined name has every attribute: itself.
+            if isinstance(getattr(value, "dtype", None), str | np.dtype | tf.DType):
                 yield name, value
 
     def value_of(self, name: str) -> Any:
@@ -69,6 +73,23 @@ class Failure:
         for attribute in attributes:
             value = getattr(value, attribute, None)
         return value
+
+    def integer_start(self, name: str) -> tuple[int, int] | None:
+        """Returns the integer that code above the failing line assigns to a name, and the line."""
+        tree = None if self.line is None else tree_of(self.line.file)
+        if tree is None or self.line is None:
+            return None
+        found = None
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Constant)
+                and type(node.value.value) is int
+                and name in map(ast.unparse, node.targets)
+                and node.lineno < self.line.number
+            ):
+                found = node.value.value, node.lineno
+        return found
 
     def unsupported(self) -> str | None:
         """Returns a construct in the failing function or cell that AutoGraph cannot convert."""
@@ -117,6 +138,8 @@ def _expressions(source: str) -> Iterator[str]:
         except SyntaxError:
             continue
         for node in ast.walk(tree):
+            if isinstance(node, ast.AugAssign):
+                yield ast.unparse(node.target)  # is read too
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 yield ast.unparse(node)
         return

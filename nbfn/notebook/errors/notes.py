@@ -25,6 +25,7 @@ from nbfn.notebook.errors.decisions import (
 from nbfn.notebook.errors.failure import Failure
 from nbfn.notebook.errors.option_names import names_option
 
+_FLOATS = {"float16", "bfloat16", "float32", "float64"}
 _IN_LOOP = r"defined in FuncGraph\(name=(while_body|cond_true|cond_false)"
 Advise = Callable[[Failure], str | None]
 
@@ -284,11 +285,19 @@ def _dtypes(failure: Failure) -> str | None:
     if found is None or failure.line is None:
         return None
     dtypes = {each for each in found.groups() if each}
-    if "int32" in dtypes and dtypes & {"float16", "bfloat16", "float32", "float64"}:
+    if "int32" in dtypes and dtypes & _FLOATS:
         for size, of in sizes_on(failure.line):
             return f"{failure.place}sizes are int32. Write tf.cast({size}, {of}.dtype)"
     every = {name: (_dtype(value), _shape(value)) for name, value in failure.operands()}
     known = {name: each for name, each in every.items() if each[0] in dtypes}
+    starts = ((name, failure.integer_start(name)) for name, (d, _) in known.items() if d == "int32")
+    for name, start in starts if _FLOATS & dtypes else ():
+        if start is not None:
+            value, line = start
+            return (
+                f"{failure.place}`{name}` starts as the integer {value} (line {line}), and a loop "
+                f"keeps its dtype. Start with {float(value)}"
+            )
     scalars = [name for name, each in known.items() if each == ("float64", "[]")]
     if scalars and "float32" in dtypes:
         name = scalars[0]
@@ -297,7 +306,8 @@ def _dtypes(failure: Failure) -> str | None:
             f"Pass float({name}), or write tf.cast({name}, tf.float32)"
         )
     texts = [f"`{name}` is {dtype}{shape}" for name, (dtype, shape) in known.items()]
-    return f"{failure.place}{', '.join(texts)}. Use tf.cast on one of them" if texts else None
+    which = "it" if len(texts) == 1 else "one of them"
+    return f"{failure.place}{', '.join(texts)}. Use tf.cast on {which}" if texts else None
 
 
 def _open_size(failure: Failure) -> str | None:

@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from nbfn.errors import NbfnError
+from nbfn.errors import NbfnError, report_failure
 from nbfn.notebook.errors.messages import parsed
 from nbfn.notebook.frames import (
     Line,
@@ -167,8 +167,8 @@ def _show_whole_or_part(shell: InteractiveShell, whole: Any, tb_offset: int | No
         if imported and not _has_its_own_view(error):
             view = shown(error, traceback)
             _note(error, traceback, shell.user_ns)
-    except Exception:  # show the error without changes
-        view = None
+    except Exception as other:  # the error is shown anyway
+        report_failure("could not add advice to an error", other)
     if view is None or (
         view.traceback is None and not isinstance(error, NbfnError | KeyboardInterrupt)
     ):

@@ -91,6 +91,12 @@ def test_an_error_of_python_has_its_own_name(fails) -> None:
         ("", "y = x.mean()", "NumPy arrays have `.mean`, tensors have not"),
         ("", "y = np.sin(x)", "line 3: NumPy needs values"),
         ("", "if x[0] > 1: y = 1\n    x = y", "line 3: the value of a tensor decides which"),
+        (
+            "",
+            "s = 0\n    for i in tf.range(3):\n        s += tf.cast(i, tf.float32)",
+            "line 5: `s` starts as the integer 0 (line 3), and a loop keeps its dtype. Start with "
+            "0.0",
+        ),
         ("", "model.fit(w, w, verbose=0)", "line 3: `fit` of a Keras model makes traced functions"),
         ("", "y = decides(x)", "Keras calls layers without AutoGraph"),
     ],
