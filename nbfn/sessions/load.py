@@ -22,6 +22,10 @@ from nbfn.sessions.export.place import RECORD, holds_model, reading
 from nbfn.sessions.session import Session
 from nbfn.text import count, data_size, first_line, join, shorten
 
+_OF_WRAPPED = re.compile(r"/(__call__|concrete_function)$")
+"""The end of the path of a `WrappedFunction`'s graph."""
+
+_ConcreteFunction = tf.types.experimental.ConcreteFunction
 _SAVED = Cause("requested", "saved in the model")
 _OWN_LISTS = re.compile(r"\w*variables/\d+")
 """Paths at which Keras and TensorFlow 1 models list variables that have no better path."""
@@ -60,7 +64,8 @@ class LoadedSession(Session):
         super().__init__(names)
         names.update(_variables_and_tables(root, record))
         for name, saved in _restored(root, record):
-            names[name] = _traced(_Restored(name, saved, names), path)
+            kind = _Graph if isinstance(saved, _ConcreteFunction) else _Restored
+            names[name] = _traced(kind(name, saved, names), path)
         for name, concrete in root.signatures.items():
             if name not in names and not record:  # signatures of nbfn's exports duplicate traces
                 names[name] = _traced(_Signature(name, concrete, names), path)
@@ -234,7 +239,9 @@ def _restored(root: Any, record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
     own = ((n, f) for n, f in vars(root).items() if n == "__call__" or n in exported)
     below = [*_public(root), *(each for each in own if each[0][:1] == "_")]
     for path, value, _ in walk(below, whole=True):
-        if _tensorflow.saved_graphs(value) is not None and id(value) not in seen:
+        is_function = _tensorflow.saved_graphs(value) is not None
+        if (is_function or isinstance(value, _ConcreteFunction)) and id(value) not in seen:
+            path = _OF_WRAPPED.sub("", path)
             name = exported.get(path, path.rstrip("_").replace("/", ".")).lstrip("_")
             while name in seen.values():
                 name += "_"
@@ -273,6 +280,23 @@ class _Restored:
         except TypeError:
             named = {**dict(enumerate(args)), **kwargs}
         return f"({', '.join(f'{name}: {_short(each)}' for name, each in named.items())})"
+
+
+class _Graph(_Restored):
+    """A graph of a model that is not the trace of a function, such as TensorFlow 1 code."""
+
+    def __init__(self, name: str, saved: Any, names: dict[str, Any]) -> None:
+        self.name, self.saved, self.names = name, saved, names
+        self.specs = saved.structured_input_signature[0]
+        named = [getattr(spec, "name", None) or f"x{i}" for i, spec in enumerate(self.specs)]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.signature = inspect.Signature([inspect.Parameter(each, kind) for each in named])
+
+    def inputs(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+        yield self.specs, {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.saved(*self.signature.bind(*args, **kwargs).args)
 
 
 class _Signature(_Restored):

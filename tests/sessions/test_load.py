@@ -281,6 +281,26 @@ def test_a_model_of_tensorflow_1(tmp_path) -> None:
     assert nbfn.load(tmp_path / "again")["serve_it"](tf.constant([2.0]))["y"].numpy() == [6.0]
 
 
+def test_wrapped_code_of_tensorflow_1_exported_by_nbfn(tmp_path) -> None:
+    v1 = tf.compat.v1
+
+    def scaled(x, by):
+        return {"y": x * by * v1.get_variable("w", initializer=2.0)}
+
+    wrapped = nbfn.wrap_function(scaled, [tf.TensorSpec([None]), tf.TensorSpec([])])
+    written = nbfn.export(tmp_path / "model", wrapped)
+    signature = "(by: float32[], x: float32[None]) -> (y: float32[None])"
+    assert list(written.signatures.values()) == [signature]
+    assert [each.status for each in written.verified] == ["equal"]
+    loaded = nbfn.load(tmp_path / "model")
+    (function,) = loaded.functions.values()
+    assert function.parameters == "(x, by)"
+    x = tf.constant([1.0, 3.0])
+    assert function(x, by=tf.constant(2.0))["y"].numpy().tolist() == [4.0, 12.0]
+    loaded.variables["w"].assign(3.0)
+    assert function(x, tf.constant(1.0))["y"].numpy().tolist() == [3.0, 9.0]
+
+
 def test_tags_choose_one_of_several_graphs(tmp_path) -> None:
     save_as_tensorflow_1_did(tmp_path / "v1", ["train"], ["serve", "gpu"])
     with pytest.raises(

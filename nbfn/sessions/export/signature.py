@@ -181,9 +181,24 @@ def _filled(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Replaces each leaf of the structured inputs by `fill`, called with its path and the leaf."""
     args, kwargs = concrete.structured_input_signature
-    names = list(concrete.function_type.parameters)
+    names = _parameters(concrete)
     filled = tuple(_map(name, arg, fill) for name, arg in zip(names, args, strict=False))
     return filled, {name: _map(name, value, fill) for name, value in kwargs.items()}
+
+
+def _parameters(concrete: Any) -> list[str]:
+    """Returns the names of the parameters.
+
+    TensorFlow numbers those of wrapped TensorFlow 1 code, ``arg_0``; their specifications have the
+    names that the code gave.
+    """
+    args, _ = concrete.structured_input_signature
+    parameters = concrete.function_type.parameters
+    named = {getattr(arg, "name", None): arg for arg in args}
+    is_numbered = all(re.fullmatch(r"arg_\d+", name) for name in parameters)
+    if is_numbered and None not in named and len(named) == len(parameters):
+        return [str(name) for name in named]
+    return list(parameters)
 
 
 def _input_leaves(concrete: Any) -> Iterator[tuple[str, Any]]:
