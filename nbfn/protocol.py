@@ -61,7 +61,7 @@ CallKind = Literal["hit", "trace", "retrace", "idle"]
 class Record(BaseModel):
     """Base class of the records: immutable, without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Cell(Record):

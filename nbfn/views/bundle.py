@@ -21,7 +21,7 @@ from nbfn.functions.traces.cause import Retraces
 from nbfn.functions.traces.trace import EvictedError, Traces
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject
-from nbfn.modules import Module
+from nbfn.modules.lifecycle.fields import is_module
 from nbfn.outlines.outline import Outline
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.contents.tree import model_outline
@@ -56,7 +56,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
             return _live("session", None, session_outline(shown))
         case Export():
             return outline_bundle(export_outline(shown))
-        case Module():
+        case _ if is_module(shown):
             model = model_of(shown)
             return _model_bundle(model) | ({} if model.variables else {"text/plain": repr(shown)})
         case Model():

@@ -29,7 +29,7 @@ def put_in_order(module: ModuleType, values: Sequence[Any], text: str | None, be
     left = [each for each in functions if now is None or not now.puts_back(each)]
     if left:
         before.keep(left, file)
-    if hasattr(sys.modules.get("nbfn.modules"), "Module"):
+    if "nbfn.modules.module.module" in sys.modules:
         _wrap_methods(module)
     for value in values:
         newer = successor(value, module)
@@ -73,7 +73,7 @@ def _written(text: str | None, file: str) -> Written | None:
 
 
 def _wrap_methods(module: ModuleType) -> None:
-    from nbfn.modules import Module
+    from nbfn.modules.module.module import Module
     from nbfn.modules.module.reloaded import wrap_again
 
     for value in list(vars(module).values()):
