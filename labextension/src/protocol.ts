@@ -97,6 +97,10 @@ export interface Phrase {
    * Result of a check.
    */
   verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
+  /**
+   * What it means, shown on hover.
+   */
+  hint?: string | null;
 }
 /**
  * A place in the source.
@@ -157,6 +161,10 @@ export interface PageTable {
    * Whether the rows are the newest, newest first.
    */
   newest?: boolean;
+  /**
+   * Columns of details, from 0, which a narrow view shows on demand.
+   */
+  details?: number[];
 }
 /**
  * Nodes and edges. Tables next to it have the same content as text.
@@ -402,10 +410,6 @@ export interface Snapshot {
    */
   tensorflow?: string | null;
   /**
-   * Whether %tf_auto is on.
-   */
-  auto?: boolean;
-  /**
    * Address of the documentation, if known.
    */
   documentation?: string | null;
@@ -464,6 +468,22 @@ export interface Totals {
    * Size of these variables.
    */
   variable_nbytes?: number;
+  /**
+   * Modules, Keras models and layers that the notebook names.
+   */
+  models?: number;
+  /**
+   * Logical devices, known once a function has been traced.
+   */
+  devices?: number;
+  /**
+   * Runs of cells since nbfn was loaded, with the running one.
+   */
+  runs?: number;
+  /**
+   * What these runs have taken so far.
+   */
+  run_seconds?: number;
 }
 /**
  * Tables of records by id.
@@ -556,6 +576,14 @@ export interface TracedCellRecord {
    * Speed of the last run relative to Python; null if not comparable, as for a run that traced.
    */
   speedup?: number | null;
+  /**
+   * What stands beside its name in a list.
+   */
+  note?: string;
+  /**
+   * What a list is sorted by, as text: runs, traces, time of a run, time to trace, size of the graphs.
+   */
+  measures?: string[];
 }
 /**
  * Statements of a traced cell that run as one graph.
@@ -624,6 +652,14 @@ export interface FunctionRecord {
    * Id of the newest retrace.
    */
   last_retrace?: string | null;
+  /**
+   * What stands beside its name in a list.
+   */
+  note?: string;
+  /**
+   * What a list is sorted by, as text: calls, traces, retraces, time to trace, time running, size of the graphs.
+   */
+  measures?: string[];
 }
 /**
  * One trace: a graph in the trace cache of a function.
@@ -790,9 +826,9 @@ export interface ModelRecord {
    */
   label: string;
   /**
-   * Number and size of its variables, as text.
+   * What stands beside its name in a list.
    */
-  sizes: string;
+  note: string;
   /**
    * Number of elements of its variables.
    */
@@ -959,10 +995,6 @@ export interface Snapshot1 {
    */
   tensorflow?: string | null;
   /**
-   * Whether %tf_auto is on.
-   */
-  auto?: boolean;
-  /**
    * Address of the documentation, if known.
    */
   documentation?: string | null;
@@ -986,10 +1018,6 @@ export interface Patch {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
-  /**
-   * Whether %tf_auto is on.
-   */
-  auto?: boolean;
   totals: Totals;
   put: State;
   removed: Removed;
@@ -1118,5 +1146,9 @@ export const MEANINGS: Readonly<Record<keyof Totals, string>> = {
   trace_nbytes: 'Size of all GraphDefs.',
   variables:
     "Variables that the notebook's names lead to, or that a trace has captured which can still serve.",
-  variable_nbytes: 'Size of these variables.'
+  variable_nbytes: 'Size of these variables.',
+  models: 'Modules, Keras models and layers that the notebook names.',
+  devices: 'Logical devices, known once a function has been traced.',
+  runs: 'Runs of cells since nbfn was loaded, with the running one.',
+  run_seconds: 'What these runs have taken so far.'
 };

@@ -154,6 +154,7 @@ def traces_table(traces: Sequence[protocol.TraceRecord], total: int | None = Non
         open=True,
         newest=MAX_NEWEST,
         page_only=frozenset(range(4, len(header))),
+        details=range(3, len(header)),
     )
 
 

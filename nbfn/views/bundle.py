@@ -23,6 +23,7 @@ from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.modules import Module
 from nbfn.outlines.outline import Outline
+from nbfn.outlines.session import session_outline
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.contents.tree import model_outline
 from nbfn.sessions.export.export import Export
@@ -37,7 +38,6 @@ from nbfn.views.graphs.spoken import save_line, spoken_trace
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.pages import page_of
-from nbfn.views.session import session_outline
 
 
 def bundle_of(shown: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
         case LoadedSession():
             return outline_bundle(loaded_outline(shown))
         case Session():
-            return _live("session", None, session_outline(shown))
+            return _live("session", None, session_outline(shown.shown))
         case Export():
             return outline_bundle(export_outline(shown))
         case Module():

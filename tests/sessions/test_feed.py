@@ -534,6 +534,27 @@ def test_a_function_without_a_name_is_called_as_the_notebook_calls_it(feed) -> N
     assert any(re.fullmatch(r"lambda \(test_feed.py, line \d+\)", name) for name in names)
 
 
+def test_variables_are_captured_by_functions_of_whose_traces_no_row_was_sent() -> None:
+    weight = tf.Variable(1.0)
+    functions = [times(weight), times(weight)]
+    feed = Feed(lambda: (functions, []), {"traces": 1})
+    for function in functions:
+        function(tf.ones([1]))
+    client = Client(feed)
+    assert len(client.state["traces"]) == 1
+    feed.look(client.receive, ["variables"])
+
+    def users(pages: dict[str, protocol.Page | None]) -> int:
+        page = pages["variables"]
+        assert page is not None
+        return str(page.tables[0].rows[0][-1]).count("lambda")
+
+    assert users(client.pages[-1]) == 2
+    functions[0].free()
+    feed.flush()
+    assert users(client.patches[-1].pages) == 1
+
+
 def test_a_section_is_drawn_again_only_when_what_it_is_made_of_has_changed(monkeypatch) -> None:
     weight = tf.Variable(1.0)
     f = nbfn.function(lambda x: x * weight)
