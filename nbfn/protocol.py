@@ -100,6 +100,14 @@ class Remedy(Record):
     code: str | None = Field(default=None, description="Python that runs when pasted into a cell.")
 
 
+class LineTime(Record):
+    """The time of a line of code in a measured call."""
+
+    cell: Cell = Field(description="The line.")
+    share: float = Field(description="Its part of the time of all operations, from 0 to 1.")
+    text: str = Field(description="Its share and its time.")
+
+
 class FunctionRecord(Record):
     """A traced function."""
 
@@ -124,6 +132,10 @@ class FunctionRecord(Record):
         default_factory=list,
         description="What a list is sorted by, as text: calls, traces, retraces, time to trace, "
         "time running, size of the graphs.",
+    )
+    lines: list[LineTime] = Field(
+        default_factory=list,
+        description="The slowest lines of the newest call whose lines were timed.",
     )
 
 
@@ -657,6 +669,10 @@ class GraphRecord(Record):
     )
     times: GraphTimes | None = Field(
         default=None, description="The total times of a measured call."
+    )
+    values: dict[int, list[str]] | None = Field(
+        default=None,
+        description="What the newest look at values saw, by index of the source line in `places`.",
     )
 
 

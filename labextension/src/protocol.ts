@@ -285,6 +285,12 @@ export interface GraphRecord {
    * The total times of a measured call.
    */
   times?: GraphTimes | null;
+  /**
+   * What the newest look at values saw, by index of the source line in `places`.
+   */
+  values?: {
+    [k: string]: string[];
+  } | null;
 }
 /**
  * The operations of a graph or of a function that it calls; lists have one item each.
@@ -660,6 +666,49 @@ export interface FunctionRecord {
    * What a list is sorted by, as text: calls, traces, retraces, time to trace, time running, size of the graphs.
    */
   measures?: string[];
+  /**
+   * The slowest lines of the newest call whose lines were timed.
+   */
+  lines?: LineTime[];
+}
+/**
+ * The time of a line of code in a measured call.
+ */
+export interface LineTime {
+  cell: Cell1;
+  /**
+   * Its part of the time of all operations, from 0 to 1.
+   */
+  share: number;
+  /**
+   * Its share and its time.
+   */
+  text: string;
+}
+/**
+ * A place in the source.
+ */
+export interface Cell1 {
+  /**
+   * Id of the notebook cell, where known.
+   */
+  id?: string | null;
+  /**
+   * The n of In [n].
+   */
+  execution_count?: number | null;
+  /**
+   * Line in the cell or file, from 1.
+   */
+  line?: number | null;
+  /**
+   * File, for code outside a notebook.
+   */
+  file?: string | null;
+  /**
+   * Path relative to the kernel's folder, if inside.
+   */
+  path?: string | null;
 }
 /**
  * One trace: a graph in the trace cache of a function.
@@ -839,7 +888,7 @@ export interface ModelRecord {
  */
 export interface RunRecord {
   id: string;
-  cell: Cell1;
+  cell: Cell2;
   /**
    * The n of In [n] of the first run.
    */
@@ -922,7 +971,7 @@ export interface RunRecord {
 /**
  * A place in the source.
  */
-export interface Cell1 {
+export interface Cell2 {
   /**
    * Id of the notebook cell, where known.
    */

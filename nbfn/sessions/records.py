@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nbfn import protocol
 from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
-from nbfn.functions.calls.record import Observed
+from nbfn.functions.calls.record import Observed, Record
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
@@ -18,6 +18,10 @@ from nbfn.outlines.lists import cell_row, function_row
 from nbfn.sessions.known import KnownRows
 from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
+from nbfn.text import duration, percent
+
+MAX_LINES = 30
+"""Maximum number of lines of a function that are sent with their times: the slowest."""
 
 LAMBDA = "<lambda>"
 """Name that Python gives to a lambda."""
@@ -155,6 +159,7 @@ def add_rows(
             last_retrace=_retrace_id(function, retraces[-1]) if retraces else None,
             note="",
             measures=[],
+            lines=_line_times(recorder),
         )
         now.row = rows.functions[function.id] = function_row(record)
         is_noted = all(each.last_used for each in changed)
@@ -175,6 +180,17 @@ def add_rows(
             if id not in is_known:
                 rows.retraces[id] = retrace_record(retrace, function.id, numbers)
     return now
+
+
+def _line_times(recorder: Record) -> list[protocol.LineTime]:
+    return [
+        protocol.LineTime(
+            cell=cell_of(site),
+            share=round(share, 4),
+            text=f"{percent(share)} · {duration(seconds)}",
+        )
+        for site, seconds, share in recorder.lines[:MAX_LINES]
+    ]
 
 
 def _nbytes(traces: Iterable[Trace]) -> int:

@@ -34,7 +34,7 @@ from nbfn.views.export import export_outline
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.outline import GraphView, graph_view, title_of
 from nbfn.views.graphs.record import graph_record
-from nbfn.views.graphs.spoken import save_line, spoken_trace
+from nbfn.views.graphs.spoken import save_line, spoken_trace, values_at_lines
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.pages import page_of
@@ -89,7 +89,13 @@ def graph_bundle(view: GraphView) -> dict[str, Any]:
     if not _in_a_kernel():
         return bundle
     save = save_line(view.trace)
-    record = graph_record(view.title, view.graph, trace=spoken_trace(view.trace), save=save)
+    record = graph_record(
+        view.title,
+        view.graph,
+        trace=spoken_trace(view.trace),
+        save=save,
+        values=values_at_lines(view.trace),
+    )
     bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
     if needs_widget():
         from nbfn.views.widget import graph_widget, widget_view

@@ -555,6 +555,21 @@ def test_variables_are_captured_by_functions_of_whose_traces_no_row_was_sent() -
     assert users(client.patches[-1].pages) == 1
 
 
+def test_the_slowest_lines_are_sent_when_they_have_been_timed() -> None:
+    f = nbfn.function(lambda x: tf.reduce_sum(x @ x))
+    feed = Feed(lambda: ([f], []))
+    client = Client(feed)
+    f(tf.ones([60, 60]))
+    feed.flush()
+    assert client.state["functions"][f.id]["lines"] == []
+    nbfn.lines(f, tf.ones([60, 60]))
+    feed.flush()
+    (line,) = client.state["functions"][f.id]["lines"]
+    assert line["cell"]["line"] == f.site.line
+    assert 0 < line["share"] <= 1
+    assert re.fullmatch(r"\d+ % · [\d.]+ [mµ]?s", line["text"])
+
+
 def test_a_section_is_drawn_again_only_when_what_it_is_made_of_has_changed(monkeypatch) -> None:
     weight = tf.Variable(1.0)
     f = nbfn.function(lambda x: x * weight)

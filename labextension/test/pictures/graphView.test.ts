@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { button, press } from '../page';
-import { boxOf, drawn, graphOf } from './graphs';
+import type { Step } from './graphs';
+import { boxOf, click, drawn, graphOf, side } from './graphs';
 
 afterEach(() => document.body.replaceChildren());
 
@@ -25,5 +26,21 @@ describe('a graph that is wide', () => {
     expect(seenAt).toBeLessThan(600);
     await press(button(element, 'Fit'));
     expect(Number(seen()[2])).toBeLessThan(0.6);
+  });
+});
+
+describe('the values of a line', () => {
+  it('are said of its operations, if they were looked at', async () => {
+    const steps: Step[] = [
+      { name: 'x', type: 'Placeholder' },
+      { name: 'Relu', takes: ['x'], place: 1 },
+      { name: 'Exp', takes: ['Relu'], place: 2 }
+    ];
+    const values = { 1: ['`hidden` float32[2]: 1, 0'] };
+    const element = await drawn(graphOf([steps], { values }));
+    await click(boxOf(element, 'Relu'));
+    expect(side(element)).toContain('seen hidden float32[2]: 1, 0');
+    await click(boxOf(element, 'Exp'));
+    expect(side(element)).not.toContain('seen');
   });
 });
