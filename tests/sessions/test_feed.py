@@ -555,6 +555,19 @@ def test_variables_are_captured_by_functions_of_whose_traces_no_row_was_sent() -
     assert users(client.patches[-1].pages) == 1
 
 
+def test_the_line_of_totals_is_sent_when_it_changes(feed) -> None:
+    client = Client(feed)
+    feed.look(client.receive, ["totals"])
+    assert len(client.pages) == 1
+    feed.flush()
+    assert len(client.pages) == 1
+    feed.environment.auto = True
+    feed.flush()
+    page = client.pages[-1]["totals"]
+    assert page is not None
+    assert "%tf_auto` is on" in str(page.lines)
+
+
 def test_the_slowest_lines_are_sent_when_they_have_been_timed() -> None:
     f = nbfn.function(lambda x: tf.reduce_sum(x @ x))
     feed = Feed(lambda: ([f], []))

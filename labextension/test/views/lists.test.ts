@@ -80,8 +80,8 @@ describe('the lists of a session', () => {
     const { element } = sessionPage({
       functions: table(
         measured('first', '900 calls', '59.4 s'),
-        measured('second', '1,200 calls', '1 min 5 s'),
-        measured('third', '2 calls', '1 min 1 s')
+        measured('second', '1,200 calls', '1 min 1 s'),
+        measured('third', '2 calls', '1 min 5 s')
       )
     });
     const functions = section(element, 'Functions');
@@ -101,8 +101,8 @@ describe('the lists of a session', () => {
     ]);
     await sort('time lost to tracing');
     expect(names()).toEqual([
-      'second(images, labels) 1 min 5 s',
-      'third(images, labels) 1 min 1 s',
+      'third(images, labels) 1 min 5 s',
+      'second(images, labels) 1 min 1 s',
       'first(images, labels) 59.4 s'
     ]);
   });
