@@ -113,7 +113,12 @@ class FunctionRecord(Record):
 
     id: str
     name: str
-    parameters: str = Field(description="Its parameters as text, such as (images, labels).")
+    # Only the kernel has these: everybody else shows the title.
+    parameters: str = Field(default="", exclude=True)
+    title: str = Field(
+        default="",
+        description="Its name with its parameters, then the cell if another function has the name.",
+    )
     cell: Cell | None = Field(default=None, description="Where it was defined.")
     calls: int
     hits: int
@@ -213,6 +218,7 @@ class TracedCellRecord(Record):
         description="Speed of the last run relative to Python; null if not comparable, as for a "
         "run that traced.",
     )
+    place: str = Field(default="", description="The notebook cell as text, such as In [3].")
     note: str = Field(default="", description="What stands beside its name in a list.")
     measures: list[str] = Field(
         default_factory=list,

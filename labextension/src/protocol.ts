@@ -583,6 +583,10 @@ export interface TracedCellRecord {
    */
   speedup?: number | null;
   /**
+   * The notebook cell as text, such as In [3].
+   */
+  place?: string;
+  /**
    * What stands beside its name in a list.
    */
   note?: string;
@@ -623,9 +627,9 @@ export interface FunctionRecord {
   id: string;
   name: string;
   /**
-   * Its parameters as text, such as (images, labels).
+   * Its name with its parameters, then the cell if another function has the name.
    */
-  parameters: string;
+  title?: string;
   /**
    * Where it was defined.
    */

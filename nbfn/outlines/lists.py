@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nbfn import protocol
+from nbfn.outlines.outline import place_text
 from nbfn.text import count, data_size, duration, significant
 
 
@@ -18,7 +19,9 @@ def function_row(row: protocol.FunctionRecord) -> protocol.FunctionRecord:
         duration(row.run_seconds),
         data_size(row.nbytes),
     ]
-    return row.model_copy(update={"note": measures[1], "measures": measures})
+    name, space, cell = row.name.partition(" (")
+    title = f"{name}{row.parameters}{space}{cell}"
+    return row.model_copy(update={"title": title, "note": measures[1], "measures": measures})
 
 
 def cell_row(
@@ -41,7 +44,8 @@ def cell_row(
     ]
     ratio = row.speedup
     note = took if ratio is None else f"{took} · {significant(ratio, 2 if ratio < 99.5 else 3)}×"
-    return row.model_copy(update={"note": note, "measures": measures})
+    place = "" if row.cell is None else place_text(row.cell)
+    return row.model_copy(update={"place": place, "note": note, "measures": measures})
 
 
 def model_note(label: str, parameters: int | None) -> str:

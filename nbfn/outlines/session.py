@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from nbfn import protocol
-from nbfn.outlines.function import title
 from nbfn.outlines.outline import Outline, Table, Words, advice, place, reason
 from nbfn.outlines.variables import (
     Users,
@@ -80,7 +79,7 @@ def session_outline(shown: Shown) -> Outline:
     inside = {id for cell in rows.cells.values() for id in cell.functions}
     functions = [
         (
-            title(each),
+            each.title,
             *(f"{number:,}" for number in (each.traces, each.calls, each.hits, each.retraces)),
         )
         for each in rows.functions.values()

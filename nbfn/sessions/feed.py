@@ -26,6 +26,7 @@ from nbfn.documentation import documentation
 from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
+from nbfn.outlines.lists import function_row
 from nbfn.outlines.session import SECTIONS, VARIABLES, Shown
 from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
@@ -289,11 +290,13 @@ class Feed:
         rows = state_of(parts_of(shown), most)
         if isinstance(shown, TracedCell):
             rows.cells[shown.id] = cell_record(shown)
-        named: tuple[dict[str, Any], ...] = (rows.functions, rows.cells)
-        for table in named:
-            for id, row in table.items():
-                name = self.environment.names.get(id, row.name)
-                table[id] = row if name == row.name else row.model_copy(update={"name": name})
+        for id, function in rows.functions.items():
+            name = self.environment.names.get(id, function.name)
+            if name != function.name:
+                rows.functions[id] = function_row(function.model_copy(update={"name": name}))
+        for id, cell in rows.cells.items():
+            name = self.environment.names.get(id, cell.name)
+            rows.cells[id] = cell.model_copy(update={"name": name})
         rows.variables.update(self._renamed(rows.variables))
         return rows
 
@@ -547,7 +550,7 @@ class Feed:
             own = row.name if id in put.functions else self._own_names.get(id, row.name)
             self._own_names[id] = own
             if row.name != (name := names.get(id, own)):
-                known.row = row.model_copy(update={"name": name})
+                known.row = function_row(row.model_copy(update={"name": name}))
                 if id in put.functions or id in self._sent.functions:
                     put.functions[id] = known.row
             if id not in names:

@@ -157,6 +157,7 @@ def add_rows(
             nbytes=_nbytes(traces) if row is None else row.nbytes,
             last_trace=recorder.last_trace.id if recorder.last_trace else None,
             last_retrace=_retrace_id(function, retraces[-1]) if retraces else None,
+            title="",
             note="",
             measures=[],
             lines=_line_times(recorder),

@@ -11,7 +11,8 @@ from tests.harness.rows import function
 
 def test_a_function_says_its_traces_and_what_it_is_sorted_by() -> None:
     row = function_row(function("f", "step", calls=1200, traces=1))
-    assert row.note == "1 trace"
+    assert (row.title, row.note) == ("step(x)", "1 trace")
+    assert function_row(function("f", "step (In [3])")).title == "step(x) (In [3])"
     assert row.measures == ["1,200 calls", "1 trace", "1 retrace", "1 s", "1 s", "9 B"]
 
 
@@ -24,6 +25,7 @@ def test_a_cell_says_how_long_it_takes_and_what_its_functions_cost(
     cell = protocol.TracedCellRecord(
         id="c",
         name="train",
+        cell=protocol.Cell(id="a", execution_count=6),
         source="",
         lines={},
         sentence="",
@@ -38,7 +40,7 @@ def test_a_cell_says_how_long_it_takes_and_what_its_functions_cost(
         speedup=speedup,
     )
     row = cell_row(cell, [(2, 0.5, 1000), (1, 1.0, 500)])
-    assert row.note == note
+    assert (row.place, row.note) == ("In [6]", note)
     assert row.measures == ["2 runs", "3 traces", "4.1 ms", "1.5 s", "1.5 kB"]
     assert cell_row(cell, []).measures[1] == "0 traces"
 

@@ -64,7 +64,7 @@ describe('SessionView', () => {
     const cause = { code: 'unknown', sentence: evil, path: evil, old: evil, new: evil };
     const state = {
       cells: table(tracedCell({ name: evil, source: evil, python: [evil] })),
-      functions: table(fn({ id: 'f2', name: evil, parameters: evil })),
+      functions: table(fn({ id: 'f2', name: evil, title: evil })),
       retraces: table(
         retrace({
           causes: [cause as Cause],

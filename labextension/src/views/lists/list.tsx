@@ -80,9 +80,8 @@ export function List<T extends Listed>(props: ListProps<T>): VNode {
 
 /** Properties of a row. */
 export interface RowProps {
-  name: string;
-  /** The parameters of a function. */
-  parameters?: string;
+  /** Its name; of a function also its parameters, and its cell if another has the name. */
+  title: string;
   /** The place of a cell. */
   place?: string;
   /** What the last call was, of what can be called. */
@@ -96,19 +95,17 @@ type Call = keyof ReturnType<typeof callLabels>;
 
 /** A name with what is known of it at a glance, and everything else when it is opened. */
 export function Row(props: RowProps): VNode {
-  const { parameters = '', place, call, note, children } = props;
-  // The parameters come before the cell that distinguishes functions of one name.
-  const [, name = '', cell = ''] = /^(.*?)( \(.*)?$/s.exec(props.name) ?? [];
+  const { title, place, call, note, children } = props;
+  const [, name = '', rest = ''] = /^([^(]*)(.*)$/s.exec(title) ?? [];
   return (
     <Section
       class="nbfn-Row"
       title={
         <>
           {call && <Icon name={call} label={callLabels()[call]} />}
-          <code class="nbfn-Row-name" title={name + parameters + cell}>
+          <code class="nbfn-Row-name" title={title}>
             {seen(name)}
-            {parameters && <span class="nbfn-Muted">{seen(parameters)}</span>}
-            {seen(cell)}
+            {rest && <span class="nbfn-Muted">{seen(rest)}</span>}
           </code>{' '}
           {place && <span class="nbfn-Muted">{place}</span>}
         </>

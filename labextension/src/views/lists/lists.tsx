@@ -3,7 +3,6 @@ import { useMemo } from 'preact/hooks';
 import type { KernelState } from '../../feed/store';
 import { trans } from '../../words';
 import { OutlineDetails } from '../outlines/outlineView';
-import { cellText } from '../parts/cellReference';
 import { List, Row } from './list';
 import { Question } from './question';
 
@@ -41,8 +40,7 @@ export function FunctionList({ state }: ListProps): VNode {
       row={(fn, note) => (
         <Row
           key={fn.id}
-          name={fn.name}
-          parameters={fn.parameters}
+          title={fn.title ?? fn.name}
           call={fn.last ?? 'idle'}
           note={note}
         >
@@ -72,8 +70,8 @@ export function CellList({ state }: ListProps): VNode {
       row={(cell, note) => (
         <Row
           key={cell.id}
-          name={cell.name}
-          place={cell.cell ? cellText(cell.cell) : ''}
+          title={cell.name}
+          place={cell.place ?? ''}
           call={cell.call ?? 'idle'}
           note={note}
         >
@@ -93,7 +91,7 @@ export function ModelList({ state }: ListProps): VNode {
       filter={trans.__('Filter models')}
       textOf={model => `${model.id} ${model.label}`}
       row={(model, note) => (
-        <Row key={model.id} name={model.id} note={note}>
+        <Row key={model.id} title={model.id} note={note}>
           {() => (
             <>
               <OutlineDetails state={state} target={`model/${model.id}`} />
