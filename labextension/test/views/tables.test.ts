@@ -40,6 +40,19 @@ const TREE: Partial<PageTable> = {
   closed: [5]
 };
 
+describe('a column', () => {
+  it('of times, sizes or shares is one of numbers, and of others is not', () => {
+    const rows = [
+      ['59 %', '0.1 ms', '1.5 kB', '2 h 10 min', '3 traces'],
+      ['< 1 %', '12 s', '8 B', '45 s', '1 trace']
+    ];
+    const element = shown({ header: ['a', 'b', 'c', 'd', 'e'], rows });
+    expect(
+      [...element.querySelectorAll('thead th')].map(({ className }) => className)
+    ).toEqual([...Array<string>(4).fill('nbfn-mod-number'), '']);
+  });
+});
+
 describe('a row with many details', () => {
   it('shows them in a narrow view when they are asked for', async () => {
     const header = ['#', 'signature', 'to trace', 'size', 'where'];

@@ -39,7 +39,8 @@ export interface Order {
 const OPEN_BELOW = 40;
 
 /** What reads as a number with its unit, or as none. */
-const NUMBER = /^(?:< )?(-?[\d.,]+(?:e-?\d+)?)(?: ?(%|[kMGT]?B|[mµ]?s|min|h)\b.*)?$/;
+const NUMBER =
+  /^(?:< )?-?[\d.,]+(?:e-?\d+)?(?: ?(?:%|(?:[kMGT]?B|[mµ]?s|min|h)\b).*)?$/;
 
 /** A number with its unit or noun, and of a long time what is less than its first unit. */
 const VALUE = /^(?:< )?(-?[\d.,]+(?:e-?\d+)?)(?: ?([%\p{L}]+))?(?: (\d+) (min|s)$)?/u;
