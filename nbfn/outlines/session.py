@@ -54,7 +54,7 @@ MEANINGS = {name: field.description for name, field in protocol.Totals.model_fie
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of a session is made of this.
+    """The state from which the outlines of a session are drawn.
 
     Attributes:
         rows: Its rows; of some tables only the newest.
@@ -289,7 +289,8 @@ VARIABLES = "variables"
 """The target of the outline of the variables and of other objects with state."""
 
 SECTIONS: Mapping[str, Section] = {
-    "totals": Section(totals_outline, lambda shown: (shown.totals, shown.auto)),
+    # Some totals, such as the time of the running cell, change more often than what is said.
+    "totals": Section(totals_outline, lambda shown: (totals_outline(shown),)),
     "retraces": Section(
         retraces_outline,
         lambda shown: (

@@ -559,7 +559,10 @@ def test_the_line_of_totals_is_sent_when_it_changes(feed) -> None:
     client = Client(feed)
     feed.look(client.receive, ["totals"])
     assert len(client.pages) == 1
+    feed.environment.devices["d"] = protocol.DeviceRecord(id="d", kind="CPU")
     feed.flush()
+    assert client.totals.devices == 1  # of which that line says nothing
+    assert client.patches[-1].pages == {}
     assert len(client.pages) == 1
     feed.environment.auto = True
     feed.flush()
