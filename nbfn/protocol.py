@@ -100,12 +100,25 @@ class Remedy(Record):
     code: str | None = Field(default=None, description="Python that runs when pasted into a cell.")
 
 
+class LineTime(Record):
+    """The time of a line of code in a measured call."""
+
+    cell: Cell = Field(description="The line.")
+    share: float = Field(description="Its part of the time of all operations, from 0 to 1.")
+    text: str = Field(description="Its share and its time.")
+
+
 class FunctionRecord(Record):
     """A traced function."""
 
     id: str
     name: str
-    parameters: str = Field(description="Its parameters as text, such as (images, labels).")
+    # Only the kernel has these: everybody else shows the title.
+    parameters: str = Field(default="", exclude=True)
+    title: str = Field(
+        default="",
+        description="Its name with its parameters, then the cell if another function has the name.",
+    )
     cell: Cell | None = Field(default=None, description="Where it was defined.")
     calls: int
     hits: int
@@ -119,6 +132,16 @@ class FunctionRecord(Record):
     )
     last_trace: str | None = Field(default=None, description="Id of the trace that served last.")
     last_retrace: str | None = Field(default=None, description="Id of the newest retrace.")
+    note: str = Field(default="", description="What stands beside its name in a list.")
+    measures: list[str] = Field(
+        default_factory=list,
+        description="What a list is sorted by, as text: calls, traces, retraces, time to trace, "
+        "time running, size of the graphs.",
+    )
+    lines: list[LineTime] = Field(
+        default_factory=list,
+        description="The slowest lines of the newest call whose lines were timed.",
+    )
 
 
 class TraceRecord(Record):
@@ -195,6 +218,13 @@ class TracedCellRecord(Record):
         description="Speed of the last run relative to Python; null if not comparable, as for a "
         "run that traced.",
     )
+    place: str = Field(default="", description="The notebook cell as text, such as In [3].")
+    note: str = Field(default="", description="What stands beside its name in a list.")
+    measures: list[str] = Field(
+        default_factory=list,
+        description="What a list is sorted by, as text: runs, traces, time of a run, time to "
+        "trace, size of the graphs.",
+    )
 
 
 class VariableRecord(Record):
@@ -223,8 +253,15 @@ class ModelRecord(Record):
 
     id: str = Field(description="The notebook's name for it.")
     label: str = Field(description="Its class.")
-    sizes: str = Field(description="Number and size of its variables, as text.")
+    note: str = Field(description="What stands beside its name in a list.")
     parameters: int | None = Field(description="Number of elements of its variables.")
+
+
+class ObjectRecord(Record):
+    """A lookup table, dataset, iterator or optimizer."""
+
+    id: str = Field(description="The notebook's name for it.")
+    label: str = Field(description="Its class.")
 
 
 class RunRecord(Record):
@@ -289,6 +326,7 @@ class State(Record):
     retraces: dict[str, RetraceRecord] = Field(default_factory=dict)
     # Only the kernel has these: pages draw the outline that is made of them.
     variables: dict[str, VariableRecord] = Field(default_factory=dict, exclude=True)
+    objects: dict[str, ObjectRecord] = Field(default_factory=dict, exclude=True)
     devices: dict[str, DeviceRecord] = Field(default_factory=dict)
     models: dict[str, ModelRecord] = Field(default_factory=dict)
     runs: dict[str, RunRecord] = Field(default_factory=dict)
@@ -303,6 +341,7 @@ class Removed(Record):
     traces: list[str] = Field(default_factory=list)
     retraces: list[str] = Field(default_factory=list)
     variables: list[str] = Field(default_factory=list, exclude=True)
+    objects: list[str] = Field(default_factory=list, exclude=True)
     devices: list[str] = Field(default_factory=list)
     models: list[str] = Field(default_factory=list)
     runs: list[str] = Field(default_factory=list)
@@ -338,6 +377,16 @@ class Totals(Record):
         "which can still serve.",
     )
     variable_nbytes: int = Field(default=0, description="Size of these variables.")
+    models: int = Field(
+        default=0, description="Modules, Keras models and layers that the notebook names."
+    )
+    devices: int = Field(
+        default=0, description="Logical devices, known once a function has been traced."
+    )
+    runs: int = Field(
+        default=0, description="Runs of cells since nbfn was loaded, with the running one."
+    )
+    run_seconds: float = Field(default=0, description="What these runs have taken so far.")
 
 
 Verdict = Literal["passed", "failed", "refused", "unproven"]
@@ -351,6 +400,7 @@ class Phrase(Record):
     cell: Cell | None = Field(default=None, description="The place, or where to use the code.")
     page: str | None = Field(default=None, description="Address of a documentation page.")
     verdict: Verdict | None = Field(default=None, description="Result of a check.")
+    hint: str | None = Field(default=None, description="What it means, shown on hover.")
 
 
 class PageTable(Record):
@@ -372,6 +422,10 @@ class PageTable(Record):
     )
     newest: bool = Field(
         default=False, description="Whether the rows are the newest, newest first."
+    )
+    details: list[int] = Field(
+        default_factory=list,
+        description="Columns of details, from 0, which a narrow view shows on demand.",
     )
 
 
@@ -431,7 +485,6 @@ class Snapshot(Record):
     seq: int
     nbfn: str = Field(description="Version of nbfn in the kernel.")
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
-    auto: bool = Field(default=False, description="Whether %tf_auto is on.")
     documentation: str | None = Field(
         default=None, description="Address of the documentation, if known."
     )
@@ -449,7 +502,6 @@ class Patch(Record):
     epoch: str
     seq: int
     tensorflow: str | None = Field(default=None, description="Version of TensorFlow, if imported.")
-    auto: bool = Field(default=False, description="Whether %tf_auto is on.")
     totals: Totals
     put: State
     removed: Removed
@@ -623,6 +675,10 @@ class GraphRecord(Record):
     )
     times: GraphTimes | None = Field(
         default=None, description="The total times of a measured call."
+    )
+    values: dict[int, list[str]] | None = Field(
+        default=None,
+        description="What the newest look at values saw, by index of the source line in `places`.",
     )
 
 

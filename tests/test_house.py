@@ -69,6 +69,7 @@ ORDER = {
         "cell_code",
         "cells",
         "kinds",
+        "objects",
         "held",
         "reach",
         "statistics",
@@ -76,9 +77,9 @@ ORDER = {
         "tree",
         "transformed",
     ),
-    "nbfn.outlines": ("outline", "function", "cell", "variables", "session"),
+    "nbfn.outlines": ("outline", "lists", "function", "cell", "variables", "session"),
     "nbfn.views": (
-        *("work", "export", "loaded", "session"),
+        *("work", "export", "loaded"),
         *("report", "pages", "graphs", "widget", "bundle"),
     ),
     "nbfn.notebook": (

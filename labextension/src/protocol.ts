@@ -97,6 +97,10 @@ export interface Phrase {
    * Result of a check.
    */
   verdict?: ('passed' | 'failed' | 'refused' | 'unproven') | null;
+  /**
+   * What it means, shown on hover.
+   */
+  hint?: string | null;
 }
 /**
  * A place in the source.
@@ -157,6 +161,10 @@ export interface PageTable {
    * Whether the rows are the newest, newest first.
    */
   newest?: boolean;
+  /**
+   * Columns of details, from 0, which a narrow view shows on demand.
+   */
+  details?: number[];
 }
 /**
  * Nodes and edges. Tables next to it have the same content as text.
@@ -277,6 +285,12 @@ export interface GraphRecord {
    * The total times of a measured call.
    */
   times?: GraphTimes | null;
+  /**
+   * What the newest look at values saw, by index of the source line in `places`.
+   */
+  values?: {
+    [k: string]: string[];
+  } | null;
 }
 /**
  * The operations of a graph or of a function that it calls; lists have one item each.
@@ -402,10 +416,6 @@ export interface Snapshot {
    */
   tensorflow?: string | null;
   /**
-   * Whether %tf_auto is on.
-   */
-  auto?: boolean;
-  /**
    * Address of the documentation, if known.
    */
   documentation?: string | null;
@@ -464,6 +474,22 @@ export interface Totals {
    * Size of these variables.
    */
   variable_nbytes?: number;
+  /**
+   * Modules, Keras models and layers that the notebook names.
+   */
+  models?: number;
+  /**
+   * Logical devices, known once a function has been traced.
+   */
+  devices?: number;
+  /**
+   * Runs of cells since nbfn was loaded, with the running one.
+   */
+  runs?: number;
+  /**
+   * What these runs have taken so far.
+   */
+  run_seconds?: number;
 }
 /**
  * Tables of records by id.
@@ -556,6 +582,18 @@ export interface TracedCellRecord {
    * Speed of the last run relative to Python; null if not comparable, as for a run that traced.
    */
   speedup?: number | null;
+  /**
+   * The notebook cell as text, such as In [3].
+   */
+  place?: string;
+  /**
+   * What stands beside its name in a list.
+   */
+  note?: string;
+  /**
+   * What a list is sorted by, as text: runs, traces, time of a run, time to trace, size of the graphs.
+   */
+  measures?: string[];
 }
 /**
  * Statements of a traced cell that run as one graph.
@@ -589,9 +627,9 @@ export interface FunctionRecord {
   id: string;
   name: string;
   /**
-   * Its parameters as text, such as (images, labels).
+   * Its name with its parameters, then the cell if another function has the name.
    */
-  parameters: string;
+  title?: string;
   /**
    * Where it was defined.
    */
@@ -624,6 +662,57 @@ export interface FunctionRecord {
    * Id of the newest retrace.
    */
   last_retrace?: string | null;
+  /**
+   * What stands beside its name in a list.
+   */
+  note?: string;
+  /**
+   * What a list is sorted by, as text: calls, traces, retraces, time to trace, time running, size of the graphs.
+   */
+  measures?: string[];
+  /**
+   * The slowest lines of the newest call whose lines were timed.
+   */
+  lines?: LineTime[];
+}
+/**
+ * The time of a line of code in a measured call.
+ */
+export interface LineTime {
+  cell: Cell1;
+  /**
+   * Its part of the time of all operations, from 0 to 1.
+   */
+  share: number;
+  /**
+   * Its share and its time.
+   */
+  text: string;
+}
+/**
+ * A place in the source.
+ */
+export interface Cell1 {
+  /**
+   * Id of the notebook cell, where known.
+   */
+  id?: string | null;
+  /**
+   * The n of In [n].
+   */
+  execution_count?: number | null;
+  /**
+   * Line in the cell or file, from 1.
+   */
+  line?: number | null;
+  /**
+   * File, for code outside a notebook.
+   */
+  file?: string | null;
+  /**
+   * Path relative to the kernel's folder, if inside.
+   */
+  path?: string | null;
 }
 /**
  * One trace: a graph in the trace cache of a function.
@@ -790,9 +879,9 @@ export interface ModelRecord {
    */
   label: string;
   /**
-   * Number and size of its variables, as text.
+   * What stands beside its name in a list.
    */
-  sizes: string;
+  note: string;
   /**
    * Number of elements of its variables.
    */
@@ -803,7 +892,7 @@ export interface ModelRecord {
  */
 export interface RunRecord {
   id: string;
-  cell: Cell1;
+  cell: Cell2;
   /**
    * The n of In [n] of the first run.
    */
@@ -886,7 +975,7 @@ export interface RunRecord {
 /**
  * A place in the source.
  */
-export interface Cell1 {
+export interface Cell2 {
   /**
    * Id of the notebook cell, where known.
    */
@@ -959,10 +1048,6 @@ export interface Snapshot1 {
    */
   tensorflow?: string | null;
   /**
-   * Whether %tf_auto is on.
-   */
-  auto?: boolean;
-  /**
    * Address of the documentation, if known.
    */
   documentation?: string | null;
@@ -986,10 +1071,6 @@ export interface Patch {
    * Version of TensorFlow, if imported.
    */
   tensorflow?: string | null;
-  /**
-   * Whether %tf_auto is on.
-   */
-  auto?: boolean;
   totals: Totals;
   put: State;
   removed: Removed;
@@ -1118,5 +1199,9 @@ export const MEANINGS: Readonly<Record<keyof Totals, string>> = {
   trace_nbytes: 'Size of all GraphDefs.',
   variables:
     "Variables that the notebook's names lead to, or that a trace has captured which can still serve.",
-  variable_nbytes: 'Size of these variables.'
+  variable_nbytes: 'Size of these variables.',
+  models: 'Modules, Keras models and layers that the notebook names.',
+  devices: 'Logical devices, known once a function has been traced.',
+  runs: 'Runs of cells since nbfn was loaded, with the running one.',
+  run_seconds: 'What these runs have taken so far.'
 };

@@ -2,9 +2,10 @@ import { act } from 'preact/test-utils';
 import { vi } from 'vitest';
 import type { StoreOptions } from '../src/feed/store';
 import { Store } from '../src/feed/store';
-import type { Snapshot } from '../src/protocol';
+import type { Snapshot, State } from '../src/protocol';
 import type { ViewChoice } from '../src/views';
 import { mount } from '../src/views';
+import { snapshot } from './records';
 
 /** A view on the page, with the store behind it. */
 export function page(first: Snapshot, choice: ViewChoice, options: StoreOptions = {}) {
@@ -21,6 +22,15 @@ export function page(first: Snapshot, choice: ViewChoice, options: StoreOptions 
   });
   if (!mounted) throw new Error('not mounted');
   return { store, element, mounted };
+}
+
+/** A session's view of a state, with the store behind it. */
+export function sessionPage(
+  state: State,
+  values: Partial<Snapshot> = {},
+  options: StoreOptions = {}
+) {
+  return page(snapshot(state, values), { view: 'session' }, options);
 }
 
 /** The one element that fits the selector. */

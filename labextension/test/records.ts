@@ -16,7 +16,7 @@ export function fn(values: Partial<FunctionRecord> = {}): FunctionRecord {
   return {
     id: 'f1',
     name: 'train_step',
-    parameters: '(images, labels)',
+    title: `${values.name ?? 'train_step'}(images, labels)`,
     cell: { id: 'cell-1', execution_count: 2, line: 1 },
     calls: 2,
     hits: 1,
@@ -28,6 +28,8 @@ export function fn(values: Partial<FunctionRecord> = {}): FunctionRecord {
     last: 'hit',
     last_trace: 't1',
     last_retrace: null,
+    note: '1 trace',
+    measures: ['2 calls', '1 trace', '0 retraces', '312 ms', '4 ms', '20.5 kB'],
     ...values
   };
 }
@@ -95,6 +97,8 @@ export function tracedCell(values: Partial<TracedCellRecord> = {}): TracedCellRe
     seconds: 0.0041,
     eager_seconds: 0.0162,
     runs: 3,
+    place: 'In [6]',
+    note: '4.1 ms \u00b7 4\u00d7',
     ...values
   };
 }

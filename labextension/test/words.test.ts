@@ -26,7 +26,7 @@ describe('the words of the views', () => {
     const again = page(SESSION, { view: 'session' }).element;
     const said = words(again);
     expect(said).toContain('[Functions]');
-    expect(said).toContain('<1 trace>');
+    expect(said).toContain('<0 runs>');
     expect(said).not.toMatch(/(?<!\[)Functions/);
   });
 });

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -18,18 +19,16 @@ from markupsafe import Markup, escape
 
 from nbfn import protocol, standalone
 from nbfn._version import __version__
-from nbfn.command.record import Record
+from nbfn.command.record import CellRun, Record
 from nbfn.documentation import documentation
 from nbfn.outlines.cell import outline_of
-from nbfn.outlines.outline import place_text
-from nbfn.outlines.session import SECTIONS, session_outline
+from nbfn.outlines.outline import Table, Words, place_text
+from nbfn.outlines.session import MEANINGS, SECTIONS, Shown, session_outline
 from nbfn.sessions.feed import LIMITS
 from nbfn.text import count, data_size, duration
 
 MAX_ROWS = 1000
 """Maximum number of rows in a table or list; the others are counted."""
-
-_MEANINGS = {name: field.description for name, field in protocol.Totals.model_fields.items()}
 
 _SIGNS = {"passed": "✓", "failed": "✗", "refused": "⊘", "unproven": "?"}
 
@@ -52,23 +51,21 @@ def html_of(record: Record) -> str:
     }
     known = record.known
     functions, cells = known.functions[:MAX_ROWS], known.cells[:MAX_ROWS]
-    shown = [*(each.id for each in functions), *(each.id for each in cells)]
-    outlines = {id: outline_of(known.state, id).record() for id in shown}
-    sections = {
-        name: section.draw(known.state, known.totals).record() for name, section in SECTIONS.items()
-    }
-    still = session_outline(known.now, known.totals).html()
+    ids = [*(each.id for each in functions), *(each.id for each in cells)]
+    outlines = {id: outline_of(known.state, id).record() for id in ids}
+    shown = Shown(known.state, known.totals)
+    sections = {name: section.draw(shown).record() for name, section in SECTIONS.items()}
+    still = session_outline(Shown(known.now, known.totals)).html()
     return environment.get_template("report.html").render(
         record=record,
         known=known,
         state=known.state,
         functions=known.functions,
         totals=known.totals,
-        meanings=_MEANINGS,
+        meanings=MEANINGS,
         outlines=outlines,
         sections=sections,
-        traced_in=_by_cell(known.state.traces.values()),
-        retraced_in=_by_cell(known.state.retraces.values()),
+        cells=_cells_table(record),
         longest=max((cell.seconds or 0 for cell in record.cells), default=0) or 1,
         exported=_exported(record),
         phrase=protocol.Phrase,
@@ -101,8 +98,9 @@ def _snapshot(record: Record, outlines: dict[str, protocol.Page]) -> protocol.Sn
     tables["work"] = {}
     tables["runs"] = {id: _ended(run) for id, run in state.runs.items()}
     rows, totals = protocol.State.model_validate(tables), record.known.totals
+    shown = Shown(rows, totals, users=Shown(state, totals).captured_by)
     pages: dict[str, protocol.Page | None] = {
-        name: section.draw(rows, totals).record() for name, section in SECTIONS.items()
+        name: section.draw(shown).record() for name, section in SECTIONS.items()
     }
     pages |= {id: page for id, page in outlines.items() if id in rows.functions | rows.cells}
     return protocol.Snapshot(
@@ -127,6 +125,30 @@ def _marked(sentence: str) -> Markup:
     return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(sentence))))
 
 
-def _by_cell(rows: object) -> Counter[int | None]:
+def _cells_table(record: Record) -> Table:
+    """Returns the code cells of the notebook, one row each."""
+    state = record.known.state
+    traces, retraces = _by_cell(state.traces), _by_cell(state.retraces)
+
+    def row(cell: CellRun) -> tuple[Words, ...]:
+        number = cell.execution_count
+        name = "not run" if cell.seconds is None else "–"
+        is_longer = cell.source.strip() != cell.title
+        return (
+            cell.label if number else name,
+            protocol.Phrase(text=cell.title, code=cell.source if is_longer else None),
+            f"raised {cell.allowed_error}, as its tag allows" if cell.allowed_error else "",
+            f"{traces[number]:,}" if traces[number] else "",
+            f"{retraces[number]:,}" if retraces[number] else "",
+            duration(cell.seconds),
+        )
+
+    header = ("cell", "source", "", "traces", "retraces", "time")
+    return Table("cells", header, [row(cell) for cell in record.cells])
+
+
+def _by_cell(
+    rows: Mapping[str, protocol.TraceRecord] | Mapping[str, protocol.RetraceRecord],
+) -> Counter[int | None]:
     """Counts the traces or retraces by execution count of the calling cell."""
-    return Counter(row.cell.execution_count for row in rows if row.cell)  # type: ignore[attr-defined]
+    return Counter(row.cell.execution_count for row in rows.values() if row.cell)

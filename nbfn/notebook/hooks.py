@@ -88,7 +88,7 @@ class Hooks:
             from nbfn.sessions.contents.transformed import stop_observing_transformations
             from nbfn.sessions.feed import feed
 
-            feed().environment.read_values = lambda: None
+            feed().environment.read_shown = lambda: None
             stop_discovering()
             stop_observing_transformations()
             cells.clear()
@@ -128,7 +128,7 @@ class Hooks:
 
         discover()
         observe_transformations()
-        feed().environment.read_values = self._read_values
+        feed().environment.read_shown = self._read_shown
         find_cells_that_set_names_by(cells.cell_that_set)
         try:
             Session(self._shell.user_ns).discover()
@@ -244,24 +244,24 @@ class Hooks:
         except Exception as error:
             report_failure("could not look at the models and devices", error)
 
-    def _read_values(self) -> None:
-        """Schedules a read of variables' values on the main thread, between cells."""
+    def _read_shown(self) -> None:
+        """Schedules a read of values and objects on the main thread, between cells."""
         loop = getattr(getattr(self._shell, "kernel", None), "io_loop", None)
         if loop is not None:
-            loop.add_callback(self._update_values)
+            loop.add_callback(self._update_shown)
 
-    def _update_values(self) -> None:
+    def _update_shown(self) -> None:
         if self._entered or not self._discovering:
             return  # updated at the end of the running cell
-        from nbfn.sessions.environment import update_values
+        from nbfn.sessions.environment import update_shown
         from nbfn.sessions.feed import feed
         from nbfn.sessions.session import Session
 
         try:
-            update_values(Session(self._shell.user_ns).named())
+            update_shown(Session(self._shell.user_ns).named())
             feed().flush()
         except Exception as error:
-            report_failure("could not read the values of variables", error)
+            report_failure("could not read what a page shows", error)
 
 
 def _note(note: Callable[[Any], None], what: Any) -> None:

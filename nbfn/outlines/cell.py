@@ -71,6 +71,7 @@ def cell_outline(rows: protocol.State, id: str) -> Outline:
                 open=True,
                 newest=len(traces),
                 page_only=frozenset(range(3, len(header))),
+                details=range(2, len(header)),
             ),
             replace(retraces_table(retraces), newest=MAX_TRACES),
             captures_table(captures_of(rows, [trace for _, trace in newest])),

@@ -32,7 +32,7 @@ def function_outline(rows: protocol.State, id: str, *, open: bool = False) -> Ou
         )
     )
     return Outline(
-        title(function),
+        function.title,
         lines,
         (
             traces_table(traces, function.traces),
@@ -62,7 +62,7 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
     """Returns what ``%tf_traces`` shows: all traces and retraces, unfolded."""
     function = rows.functions[id]
     return Outline(
-        title(function),
+        function.title,
         (),
         (
             all_traces_table(traces_of(rows, id)),
@@ -71,12 +71,6 @@ def traces_outline(rows: protocol.State, id: str) -> Outline:
         call=function.last or "idle",
         status=status(rows, function),
     )
-
-
-def title(function: protocol.FunctionRecord) -> str:
-    """Returns the name with the parameters, then the cell if another function has the name."""
-    name, space, cell = function.name.partition(" (")
-    return f"{name}{function.parameters}{space}{cell}"
 
 
 def status(rows: protocol.State, function: protocol.FunctionRecord) -> Words:
@@ -154,6 +148,7 @@ def traces_table(traces: Sequence[protocol.TraceRecord], total: int | None = Non
         open=True,
         newest=MAX_NEWEST,
         page_only=frozenset(range(4, len(header))),
+        details=range(3, len(header)),
     )
 
 

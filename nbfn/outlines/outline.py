@@ -67,6 +67,7 @@ class Table:
         text_rows: How many rows the text has, which cannot fold.
         newest: How many rows are shown of one that grows with each run: the last; None for all.
         page_only: Columns that only pages have, from 0: times, sizes, what takes much room.
+        details: Columns that pages show on demand where there is little room, from 0.
         page_rows: What pages have instead of the rows, if they show more.
         depths: How deep each row of a tree is, on pages.
         closed: Rows of a tree that are closed at first, however small it is; from 0.
@@ -81,6 +82,7 @@ class Table:
     text_rows: int = MAX_ROWS
     newest: int | None = None
     page_only: frozenset[int] = frozenset()
+    details: Collection[int] = ()
     page_rows: Sequence[Sequence[Words]] | None = None
     depths: Sequence[int] = ()
     closed: Collection[int] = ()
@@ -182,6 +184,7 @@ class Table:
             depths=list(self.depths[: len(rows)]),
             closed=sorted(each for each in self.closed if each < len(rows)),
             newest=grows,
+            details=sorted(self.details),
         )
 
 
@@ -358,6 +361,8 @@ def _html(words: Words) -> str:
     if isinstance(words, str):
         return _marked(words)
     said = _coloured(words.verdict) + _marked(words.text)
+    if words.hint is not None:
+        said = f'<span title="{escape(words.hint)}">{said}</span>'
     if words.page is not None and words.page.startswith("https:"):
         said = f'<a href="{escape(words.page)}" target="_blank" rel="noopener">{said}</a>'
     if words.code is None:

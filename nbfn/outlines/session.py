@@ -6,9 +6,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from nbfn import protocol
-from nbfn.outlines.function import title
 from nbfn.outlines.outline import Outline, Table, Words, advice, place, reason
-from nbfn.outlines.variables import variables_outline, variables_table
+from nbfn.outlines.variables import (
+    Users,
+    objects_table,
+    users_of,
+    variables_outline,
+    variables_table,
+)
+from nbfn.protocol import Phrase
 from nbfn.text import count, data_size, duration, percent
 
 AUTO = "`%tf_auto` is on: cells without a magic of their own run in segments"
@@ -42,25 +48,38 @@ _OF = ("shape", "rank", "dtype", "structure", "python_value", "python_type")
 """Those that are of an argument."""
 
 
-def session_outline(
-    rows: protocol.State,
-    totals: protocol.Totals,
-    *,
-    auto: bool = False,
-    others: Mapping[str, str] | None = None,
-) -> Outline:
-    """Returns what is shown of a session as a whole.
+MEANINGS = {name: field.description for name, field in protocol.Totals.model_fields.items()}
+"""The definition of each total."""
 
-    Args:
-        rows: Its rows.
+
+@dataclass(frozen=True)
+class Shown:
+    """The state from which the outlines of a session are drawn.
+
+    Attributes:
+        rows: Its rows; of some tables only the newest.
         totals: How much there is of everything.
         auto: Whether ``%tf_auto`` is on.
-        others: The classes of its tables, datasets, iterators and optimizers, by name.
+        users: Returns which functions capture a variable, if `rows` do not have all traces.
     """
+
+    rows: protocol.State
+    totals: protocol.Totals
+    auto: bool = False
+    users: Callable[[], Users] | None = None
+
+    def captured_by(self) -> Users:
+        """Returns the names of the functions whose traces capture a variable, by its id."""
+        return users_of(self.rows) if self.users is None else self.users()
+
+
+def session_outline(shown: Shown) -> Outline:
+    """Returns what is shown of a session as a whole."""
+    rows, totals = shown.rows, shown.totals
     inside = {id for cell in rows.cells.values() for id in cell.functions}
     functions = [
         (
-            title(each),
+            each.title,
             *(f"{number:,}" for number in (each.traces, each.calls, each.hits, each.retraces)),
         )
         for each in rows.functions.values()
@@ -69,16 +88,16 @@ def session_outline(
     numbers = (
         (totals.functions, "function"),
         (totals.cells, "cell"),
-        (len(rows.models), "module"),
+        (totals.models, "model"),
         (totals.variables, "variable"),
     )
     models = [(each.id, each.label.lstrip("_")) for each in rows.models.values()]
     return Outline(
         "session: " + ", ".join(count(number, noun) for number, noun in numbers),
         [
-            *([AUTO] if auto else []),
-            *([_totals_line(totals)] if totals.traces else []),
-            *_time_lines(rows.runs.values()),
+            *([AUTO] if shown.auto else []),
+            *_totals_line(totals),
+            *_time_lines(rows.runs.values(), totals),
         ],
         (
             Table(
@@ -93,44 +112,66 @@ def session_outline(
                 [(each.name, each.sentence) for each in rows.cells.values()],
                 total=totals.cells,
             ),
-            Table("modules", ("name", "class"), models),
-            replace(variables_table(rows, totals), open=False),
-            Table(
-                "tables, datasets, iterators, optimizers",
-                ("name", "class"),
-                list((others or {}).items()),
-            ),
+            Table("models", ("name", "class"), models),
+            replace(variables_table(rows, totals, shown.captured_by()), open=False),
+            objects_table(rows),
         ),
     )
 
 
-def _totals_line(totals: protocol.Totals) -> str:
-    counted = ", ".join(
-        count(getattr(totals, noun + "s"), noun) for noun in ("call", "hit", "trace", "retrace")
+def totals_outline(shown: Shown) -> Outline:
+    """Returns the line of totals that a view of the session begins with."""
+    totals = shown.totals
+    size = data_size(totals.trace_nbytes + totals.variable_nbytes)
+    hint = f"Graphs {data_size(totals.trace_nbytes)}, variables {data_size(totals.variable_nbytes)}"
+    facts = _totals_facts(totals)
+    return Outline(
+        "totals",
+        [AUTO] if shown.auto else [],
+        facts=[*facts, Phrase(text=size, hint=hint)] if facts else [],
     )
-    return f"{counted}, {duration(totals.trace_seconds)} to trace"
 
 
-def _time_lines(rows: Collection[protocol.RunRecord]) -> list[str]:
-    """Where the time of the notebook's cells went; nothing before one has ended."""
-    ended = [run for run in rows if not run.running]
-    seconds = sum(run.seconds for run in ended)
+def _totals_facts(totals: protocol.Totals) -> list[Phrase]:
+    if not totals.traces:
+        return []
+    facts = {
+        f"{noun}s": count(getattr(totals, f"{noun}s"), noun)
+        for noun in ("call", "hit", "trace", "retrace")
+    }
+    facts["trace_seconds"] = f"{duration(totals.trace_seconds)} to trace"
+    return [Phrase(text=text, hint=MEANINGS[name]) for name, text in facts.items()]
+
+
+def _totals_line(totals: protocol.Totals) -> list[Words]:
+    facts = _totals_facts(totals)
+    if not facts:
+        return []
+    hint = "\n".join(f"{each.text}: {each.hint}" for each in facts)
+    return [Phrase(text=", ".join(each.text for each in facts), hint=hint)]
+
+
+def _time_lines(runs: Collection[protocol.RunRecord], totals: protocol.Totals) -> list[str]:
+    """Where the time of the notebook's cells went."""
+    seconds = totals.run_seconds
     if not seconds:
         return []
     parts = (
-        ("tracing", sum(run.tracing for run in ended)),
-        ("running graphs", sum(run.graph for run in ended)),
+        ("tracing", sum(run.tracing for run in runs)),
+        ("running graphs", sum(run.graph for run in runs)),
         (
             "Python and everything else",
-            sum(max(run.seconds - run.tracing - run.graph, 0) for run in ended),
+            sum(max(run.seconds - run.tracing - run.graph, 0) for run in runs),
         ),
     )
-    cells = count(sum(run.runs for run in ended), "run")
     shares = ", ".join(f"{percent(each / seconds)} {name}" for name, each in parts)
-    lines = [f"where the time went: {duration(seconds)} in {cells} of cells: {shares}"]
-    watched = sum(run.watched for run in ended)
+    lines = [
+        f"where the time went: {duration(seconds)} in {count(totals.runs, 'run')} of cells: "
+        f"{shares}"
+    ]
+    watched = sum(run.watched for run in runs)
     if watched:
-        copies = sum(run.copies for run in ended)
+        copies = sum(run.copies for run in runs)
         lines.append(
             f"copies between devices: {copies:,} in {count(watched, 'watched call')}; of other "
             "calls they are not known"
@@ -138,8 +179,9 @@ def _time_lines(rows: Collection[protocol.RunRecord]) -> list[str]:
     return lines
 
 
-def retraces_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
+def retraces_outline(shown: Shown) -> Outline:
     """Returns the newest retrace, and all of them by function and cause, the dearest first."""
+    rows, totals = shown.rows, shown.totals
     retraces = sorted(rows.retraces.values(), key=lambda each: each.time)
     if not retraces:
         return Outline("retraces", ["no call has retraced"])
@@ -203,22 +245,25 @@ def _kind(retrace: protocol.RetraceRecord) -> str:
     return f"`{cause.path}` has changed" if cause.code == "stale" else kind
 
 
-def devices_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
+def devices_outline(shown: Shown) -> Outline:
     """Returns the devices that TensorFlow can place operations on, and what each holds."""
+    rows, totals = shown.rows, shown.totals
     if not rows.devices:
         later = "when the cell has ended" if totals.traces else "once a function has been traced"
         return Outline("devices", [f"listed {later}"])
     held: dict[str, list[int]] = {}
-    for each in rows.variables.values():
+    variables = [each for each in rows.variables.values() if each.kind == "variable"]
+    for each in variables:
         held.setdefault(each.device, []).append(each.nbytes or 0)
     table = []
     for device in rows.devices.values():
         sizes = held.get(device.name, [])
         size = data_size(sum(sizes)) if sizes else ""
         table.append((device.name, device.kind, f"{len(sizes):,}", size))
+    left = totals.variables - len(variables)
     return Outline(
         "devices",
-        (),
+        [f"without {count(left, 'variable')} of which no row is kept"] if left > 0 else [],
         (Table("devices", ("device", "kind", "variables", "size"), table, open=True),),
     )
 
@@ -232,35 +277,47 @@ class Section:
         inputs: Returns what the outline is made of; it is drawn again when that is something else.
     """
 
-    draw: Callable[[protocol.State, protocol.Totals], Outline]
-    inputs: Callable[[protocol.State, protocol.Totals], tuple[object, ...]]
+    draw: Callable[[Shown], Outline]
+    inputs: Callable[[Shown], tuple[object, ...]]
 
 
 def _names(rows: protocol.State) -> list[str]:
     return [each.name for each in rows.functions.values()]
 
 
+VARIABLES = "variables"
+"""The target of the outline of the variables and of other objects with state."""
+
 SECTIONS: Mapping[str, Section] = {
+    # Some totals, such as the time of the running cell, change more often than what is said.
+    "totals": Section(totals_outline, lambda shown: (totals_outline(shown),)),
     "retraces": Section(
         retraces_outline,
-        lambda rows, totals: ([*rows.retraces.values()], _names(rows), totals.retraces),
+        lambda shown: (
+            [*shown.rows.retraces.values()],
+            _names(shown.rows),
+            shown.totals.retraces,
+        ),
     ),
     # The rows of traces change with each call, but never what they have captured.
-    "variables": Section(
-        variables_outline,
-        lambda rows, totals: (
-            [*rows.variables.values()],
-            [*rows.traces],
-            _names(rows),
-            totals.variables,
+    VARIABLES: Section(
+        lambda shown: variables_outline(shown.rows, shown.totals, shown.captured_by()),
+        lambda shown: (
+            [*shown.rows.variables.values()],
+            [*shown.rows.objects.values()],
+            [*shown.rows.traces],
+            _names(shown.rows),
+            shown.totals.traces,
+            shown.totals.variables,
         ),
     ),
     "devices": Section(
         devices_outline,
-        lambda rows, totals: (
-            [*rows.devices.values()],
-            [*rows.variables.values()],
-            totals.traces > 0,
+        lambda shown: (
+            [*shown.rows.devices.values()],
+            [*shown.rows.variables.values()],
+            shown.totals.traces > 0,
+            shown.totals.variables,
         ),
     ),
 }

@@ -1,4 +1,4 @@
-"""The variables of a session, and what else traces have captured, as an outline."""
+"""The variables of a session, what else traces have captured, and other objects, as an outline."""
 
 from __future__ import annotations
 
@@ -12,22 +12,34 @@ from nbfn.text import count, data_size, tensor_type
 
 HEADER = ("name", "dtype and shape", "size", "device", "captured by")
 
+Users = Mapping[str, Sequence[str]]
+"""The names of the functions whose traces capture a variable, by its id."""
 
-def variables_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
-    """Returns the variables by the notebook's names, and other captures."""
+
+def variables_outline(rows: protocol.State, totals: protocol.Totals, captured_by: Users) -> Outline:
+    """Returns the variables by the notebook's names, other captures, and other objects."""
     others = [each for each in rows.variables.values() if each.kind != "variable"]
     lines = [] if totals.variables else ["the notebook has no variables"]
     tables = (
-        variables_table(rows, totals),
+        variables_table(rows, totals, captured_by),
         replace(captures_table(others), title="other captures", open=False),
+        objects_table(rows),
     )
     return Outline("variables", lines, tables)
 
 
-def variables_table(rows: protocol.State, totals: protocol.Totals) -> Table:
+def objects_table(rows: protocol.State) -> Table:
+    """Returns the lookup tables, datasets, iterators and optimizers, one row each."""
+    return Table(
+        "tables, datasets, iterators, optimizers",
+        ("name", "class"),
+        [(each.id, each.label.lstrip("_")) for each in rows.objects.values()],
+    )
+
+
+def variables_table(rows: protocol.State, totals: protocol.Totals, captured_by: Users) -> Table:
     """Returns the variables: one row each in text, a tree of their names on pages."""
     variables = [each for each in rows.variables.values() if each.kind == "variable"]
-    captured_by = users(rows)
     table = [_row(each, each.name, captured_by) for each in variables]
     tree = _Tree(captured_by)
     tree.add(_grouped(variables), 0)
@@ -45,8 +57,8 @@ def variables_table(rows: protocol.State, totals: protocol.Totals) -> Table:
     )
 
 
-def users(rows: protocol.State) -> dict[str, list[str]]:
-    """Returns the names of the functions whose traces capture a variable, by its id."""
+def users_of(rows: protocol.State) -> dict[str, list[str]]:
+    """Returns the users of each variable, as far as the rows of traces are known."""
     found: dict[str, dict[str, None]] = {}
     for trace in rows.traces.values():
         function = rows.functions.get(trace.function)
@@ -55,9 +67,7 @@ def users(rows: protocol.State) -> dict[str, list[str]]:
     return {id: list(names) for id, names in found.items()}
 
 
-def _row(
-    variable: protocol.VariableRecord, name: str, captured_by: Mapping[str, Sequence[str]]
-) -> tuple[str, ...]:
+def _row(variable: protocol.VariableRecord, name: str, captured_by: Users) -> tuple[str, ...]:
     return (
         name,
         tensor_type(variable.dtype, variable.shape),
@@ -88,7 +98,7 @@ def _grouped(variables: Sequence[protocol.VariableRecord]) -> _Group:
 class _Tree:
     """The rows of a tree of names: groups first, then the variables beside them."""
 
-    def __init__(self, captured_by: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, captured_by: Users) -> None:
         self.rows: list[tuple[str, ...]] = []
         self.depths: list[int] = []
         self.closed: set[int] = set()

@@ -20,8 +20,11 @@ from nbfn.functions.calls.record import Observed
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.traces.capture import capture_id, capture_of, nbytes_of, short_device
 from nbfn.functions.traces.variable_names import named_leaves
+from nbfn.outlines.lists import model_note
+from nbfn.outlines.session import VARIABLES
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.model import model_of
+from nbfn.sessions.contents.objects import is_object, objects_below
 from nbfn.sessions.contents.reach import past_captures
 from nbfn.sessions.contents.statistics import glimpsed, statistics_outline
 from nbfn.sessions.contents.tree import model_outline
@@ -75,7 +78,7 @@ def update_environment(named: Names, *, now: bool = False) -> None:
         _read_at[_VARIABLES] = ended + PATIENCE * max(ended - began - FREE, 0.0)
     else:
         environment.models = _models(named, environment.models)
-    update_values(named)
+    update_shown(named, now=now)
 
 
 def update_names(
@@ -90,13 +93,19 @@ def update_names(
     environment.names = names_of(named, functions, cells)
 
 
-def update_values(named: Names) -> None:
-    """Updates the feed's values of variables, if a page shows them.
+def update_shown(named: Names, *, now: bool = False) -> None:
+    """Updates what is read only while a page shows it: values of variables, and other objects.
 
-    It reads as many as `VALUES_TIME` allows, and does not affect `Session.statistics`, which
+    It reads as many values as `VALUES_TIME` allows, and does not affect `Session.statistics`, which
     reports changes since its own last read.
+
+    Args:
+        named: The notebook's names.
+        now: Whether to read the objects even if no page shows them.
     """
     environment = feed().environment
+    if now or feed().is_looked_at(VARIABLES):
+        environment.objects = object_rows(named)
     if not feed().is_looked_at(VALUES):
         environment.values = None
         return
@@ -107,6 +116,14 @@ def update_values(named: Names) -> None:
     outline = statistics_outline(read)
     lines = [f"{count(left, 'other variable')} not read"] if left else []
     environment.values = replace(outline, lines=lines).record()
+
+
+def object_rows(named: Names) -> dict[str, protocol.ObjectRecord]:
+    """Returns the rows of the lookup tables, datasets, iterators and optimizers, by name."""
+    return {
+        name: protocol.ObjectRecord(id=name, label=type(value).__name__)
+        for name, value in objects_below(named, is_object).items()
+    }
 
 
 def update_variables(environment: Environment, named: Names) -> None:
@@ -194,8 +211,13 @@ def _models(named: Names, known: dict[str, Tree]) -> dict[str, Tree]:
             trees[name] = known[name]
         else:
             model = model_of(value, name)
+            parameters = model.parameters.get(())
             row = record_of(
-                protocol.ModelRecord, model, id=name, parameters=model.parameters.get(())
+                protocol.ModelRecord,
+                model,
+                id=name,
+                note=model_note(model.label, parameters),
+                parameters=parameters,
             )
             trees[name] = row, model_outline(model).record()
             ended = time.monotonic()

@@ -16,7 +16,7 @@ import secrets
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,7 +26,8 @@ from nbfn.documentation import documentation
 from nbfn.errors import report_failure
 from nbfn.outlines.cell import outline_of
 from nbfn.outlines.function import watched_outline
-from nbfn.outlines.session import SECTIONS
+from nbfn.outlines.lists import function_row
+from nbfn.outlines.session import SECTIONS, VARIABLES, Shown
 from nbfn.sessions.known import HolderCounts, KnownRows, totals_of
 from nbfn.sessions.timeline.records import run_record
 from nbfn.sessions.timeline.runs import Run, merged, runs
@@ -73,25 +74,27 @@ class Environment:
         auto: Whether ``%tf_auto`` is on.
         devices: The devices, known once a trace exists.
         models: The models and the outlines of their trees, by the notebook's names.
+        objects: Lookup tables, datasets, iterators and optimizers, read while they are shown.
         named: Sizes in bytes of the variables that the notebook's names lead to, by id.
         variables: Rows of the first `LIMITS["variables"]` of these.
         names: Display names by function or cell id, where the own name is not unique.
         past: Ids of captures that no longer belong to the session; they are not listed.
         work: Running work, by id.
         values: The outline of the variables' values, while a page shows it.
-        read_values: Requests a read of the values on the main thread.
+        read_shown: Requests a read on the main thread of what is read only while it is shown.
     """
 
     auto: bool = False
     devices: dict[str, protocol.DeviceRecord] = field(default_factory=dict)
     models: dict[str, Tree] = field(default_factory=dict)
+    objects: dict[str, protocol.ObjectRecord] = field(default_factory=dict)
     named: dict[str, int | None] = field(default_factory=dict)
     variables: dict[str, protocol.VariableRecord] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     past: frozenset[str] = frozenset()
     work: dict[str, protocol.WorkRecord] = field(default_factory=dict)
     values: protocol.Page | None = None
-    read_values: Callable[[], None] = lambda: None
+    read_shown: Callable[[], None] = lambda: None
 
 
 VALUES = "values"
@@ -160,7 +163,6 @@ class Feed:
         self._watchers: dict[Subscriber, _Watcher] = {}
         self._drawn: dict[str, tuple[Any, protocol.Page | None]] = {}
         self._tensorflow: str | None = None
-        self._auto = False
         self._lock = threading.RLock()
 
     # Subscribers ------------------------------------------------------------------------
@@ -190,8 +192,8 @@ class Feed:
             watcher.pages = kept | new
             if new:
                 subscriber(protocol.Pages(epoch=self.epoch, pages=new))
-            if VALUES in new:
-                self.environment.read_values()
+            if not new.keys().isdisjoint((VALUES, VARIABLES)):
+                self.environment.read_shown()
 
     def is_looked_at(self, target: str) -> bool:
         """Returns whether a subscriber shows an outline."""
@@ -223,6 +225,19 @@ class Feed:
         """Whether an attached page draws nbfn's outputs without widgets."""
         return any(watcher.is_page for watcher in self._watchers.values())
 
+    @property
+    def shown(self) -> Shown:
+        """What the outlines of the session are made of, as last sent."""
+        return Shown(self._sent, self._totals, self.environment.auto, self._users)
+
+    def _users(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for known in self._known.values():
+            if known.row is not None:
+                for id in known.captured:
+                    found.setdefault(id, []).append(known.row.name)
+        return found
+
     def snapshot(self) -> protocol.Snapshot:
         """Returns the state as last sent."""
         with self._lock:
@@ -244,10 +259,8 @@ class Feed:
 
         Together they have at most `most` table rows, exceeded by the last outline at most.
         """
-        rows = self._sent if most is None else _newest(self._sent)
-        pages: _Pages = {
-            name: section.draw(rows, self._totals).record() for name, section in SECTIONS.items()
-        }
+        shown = self.shown if most is None else replace(self.shown, rows=_newest(self._sent))
+        pages: _Pages = {name: section.draw(shown).record() for name, section in SECTIONS.items()}
         models = [MODEL + name for name in self._sent.models]
         for target in [*models, *self._sent.cells, *reversed(self._sent.functions)]:
             page = self._page(target)
@@ -277,22 +290,24 @@ class Feed:
         rows = state_of(parts_of(shown), most)
         if isinstance(shown, TracedCell):
             rows.cells[shown.id] = cell_record(shown)
-        named: tuple[dict[str, Any], ...] = (rows.functions, rows.cells)
-        for table in named:
-            for id, row in table.items():
-                name = self.environment.names.get(id, row.name)
-                table[id] = row if name == row.name else row.model_copy(update={"name": name})
+        for id, function in rows.functions.items():
+            name = self.environment.names.get(id, function.name)
+            if name != function.name:
+                rows.functions[id] = function_row(function.model_copy(update={"name": name}))
+        for id, cell in rows.cells.items():
+            name = self.environment.names.get(id, cell.name)
+            rows.cells[id] = cell.model_copy(update={"name": name})
         rows.variables.update(self._renamed(rows.variables))
         return rows
 
     def _page(self, target: str) -> protocol.Page | None:
         """Returns the outline of a function, cell or part of the session; None if removed."""
         if target in SECTIONS:
-            section = SECTIONS[target]
-            inputs = section.inputs(self._sent, self._totals)
+            section, all_rows = SECTIONS[target], self.shown
+            inputs = section.inputs(all_rows)
             known, page = self._drawn.get(target, (None, None))
             if known != inputs:
-                page = section.draw(self._sent, self._totals).record()
+                page = section.draw(all_rows).record()
                 self._drawn[target] = (inputs, page)
             return page
         if target == VALUES:
@@ -352,7 +367,6 @@ class Feed:
             seq=self.seq,
             nbfn=__version__,
             tensorflow=self._tensorflow,
-            auto=self._auto,
             documentation=documentation(),
             totals=totals,
             # Not validated again: the rows are records already.
@@ -422,8 +436,11 @@ class Feed:
             self._put_names(put)
             put.devices.update(_changed(self.environment.devices, self._sent.devices))
             models = {name: row for name, (row, _) in self.environment.models.items()}
+            objects = self.environment.objects
             put.models.update(_changed(models, self._sent.models))
+            put.objects.update(_changed(objects, self._sent.objects))
             removed.models.extend(name for name in self._sent.models if name not in models)
+            removed.objects.extend(name for name in self._sent.objects if name not in objects)
             self._put_named(put)
         work = {id: row for id, row in self.environment.work.items() if self._is_published(row)}
         put.work.update(_changed(work, self._sent.work))
@@ -443,15 +460,17 @@ class Feed:
             self._runs.values(),
             variables=variables,
             variable_nbytes=nbytes,
+            models=len(self.environment.models),
+            devices=len(self.environment.devices),
         )
         tensorflow = _tensorflow_version() or self._tensorflow
-        now = (totals, tensorflow, self.environment.auto)
-        if (self._totals, self._tensorflow, self._auto) == now and not any(
+        now = (totals, tensorflow)
+        if (self._totals, self._tensorflow) == now and not any(
             getattr(put, name) or getattr(removed, name) for name in _TABLES
         ):
             return None
         self.seq += 1
-        self._totals, self._tensorflow, self._auto = now
+        self._totals, self._tensorflow = now
         for name in _TABLES:
             table = getattr(self._sent, name)
             table.update(getattr(put, name))
@@ -461,7 +480,6 @@ class Feed:
             epoch=self.epoch,
             seq=self.seq,
             tensorflow=self._tensorflow,
-            auto=self._auto,
             totals=totals,
             put=put,
             removed=removed,
@@ -532,7 +550,7 @@ class Feed:
             own = row.name if id in put.functions else self._own_names.get(id, row.name)
             self._own_names[id] = own
             if row.name != (name := names.get(id, own)):
-                known.row = row.model_copy(update={"name": name})
+                known.row = function_row(row.model_copy(update={"name": name}))
                 if id in put.functions or id in self._sent.functions:
                     put.functions[id] = known.row
             if id not in names:

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
 
 class Timed(Protocol):
-    """A run of a cell, as the totals need it."""
+    """Runs of a cell, as the totals need them."""
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+
+    @property
+    def seconds(self) -> float:
+        """Their duration."""
 
     @property
     def tracing(self) -> float:
@@ -30,6 +38,7 @@ class KnownRows:
         traces: The captures of each trace, by trace id.
         retrace_counts: Number of retraces made, and of those listed.
         retraces: Ids of the retraces.
+        captured: Ids of what the traces have captured.
         row: The row of the function itself.
     """
 
@@ -37,6 +46,7 @@ class KnownRows:
     traces: dict[str, tuple[Capture, ...]] = field(default_factory=dict)
     retrace_counts: tuple[int, int] = (-1, -1)
     retraces: set[str] = field(default_factory=set)
+    captured: frozenset[str] = frozenset()
     row: protocol.FunctionRecord | None = None
 
 
@@ -101,7 +111,7 @@ def totals_of(
     functions: Iterable[protocol.FunctionRecord],
     cells: Iterable[Collection[str]],
     runs: Collection[Timed],
-    **variables: int,
+    **others: int,
 ) -> protocol.Totals:
     """Computes the totals; the only place that defines what is counted.
 
@@ -109,7 +119,7 @@ def totals_of(
         functions: The rows of all functions, including those of cells.
         cells: For each cell in segments, the ids of its functions.
         runs: The runs of the notebook's cells; empty in a script.
-        variables: The totals of variables.
+        others: The totals of variables, models and devices.
     """
     rows = list(functions)
     of_cells = [set(each) for each in cells]
@@ -124,6 +134,8 @@ def totals_of(
             for each in timed
         ),
         trace_nbytes=sum(row.nbytes for row in rows),
+        runs=sum(each.runs for each in runs),
+        run_seconds=sum(each.seconds for each in runs),
         **{name: sum(getattr(row, name) for row in rows) for name in summed},
-        **variables,
+        **others,
     )

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nbfn import protocol
 from nbfn.functions import Capture, Cause, Retrace, Trace, TracedFunction
-from nbfn.functions.calls.record import Observed
+from nbfn.functions.calls.record import Observed, Record
 from nbfn.functions.segments.cell import TracedCell
 from nbfn.functions.segments.report import GRAPH
 from nbfn.functions.segments.segment import Segment
 from nbfn.functions.watching.watched_object import WatchedObject
+from nbfn.outlines.lists import cell_row, function_row
 from nbfn.sessions.known import KnownRows
 from nbfn.sessions.timeline.records import record_of
 from nbfn.site import Site
+from nbfn.text import duration, percent
+
+MAX_LINES = 30
+"""Maximum number of lines of a function that are sent with their times: the slowest."""
 
 LAMBDA = "<lambda>"
 """Name that Python gives to a lambda."""
@@ -40,7 +45,8 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
     call = _call_of(cell, report.segments)
     has_traced = call in ("trace", "retrace") or cell.runs == 1
     is_compared = report.segments and seconds > 0 and eager_seconds != seconds and not has_traced
-    return protocol.TracedCellRecord(
+    functions = functions_of(cell)
+    row = protocol.TracedCellRecord(
         id=cell.id,
         name=cell.label,
         cell=None if cell.place is None else cell_of(Site(None, None, cell.place)),
@@ -59,7 +65,7 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
             for segment in report.segments
             if segment.function is not None
         ],
-        functions=[function.id for function in functions_of(cell)],
+        functions=[function.id for function in functions],
         graph_statements=report.in_graphs,
         statements=report.statements,
         seconds=seconds,
@@ -68,6 +74,13 @@ def cell_record(cell: TracedCell) -> protocol.TracedCellRecord:
         draws=any(segment.draws for segment in report.segments),
         call=call,
         speedup=eager_seconds / seconds if is_compared else None,
+    )
+    return cell_row(
+        row,
+        (
+            (len(traces := list(each.traces)), each.recorder.trace_seconds, _nbytes(traces))
+            for each in functions
+        ),
     )
 
 
@@ -125,12 +138,14 @@ def add_rows(
             known.traces | added if added else known.traces,
             (recorder.retraces_made, recorder.retrace_count),
             known.retraces,
+            known.captured.union(_ids(added)) if added else known.captured,
         )
         settled = len(now.traces) != len(traces)
         if settled:
             now.traces = {each.id: each.captures for each in traces}
+            now.captured = frozenset(_ids(now.traces))
         row = known.row if now.traces is known.traces else None
-        now.row = rows.functions[function.id] = record_of(
+        record = record_of(
             protocol.FunctionRecord,
             recorder,
             id=function.id,
@@ -139,10 +154,15 @@ def add_rows(
             cell=cell_of(function.site),
             traces=len(traces),
             retraces=recorder.retrace_count,
-            nbytes=sum(each.nbytes for each in traces) if row is None else row.nbytes,
+            nbytes=_nbytes(traces) if row is None else row.nbytes,
             last_trace=recorder.last_trace.id if recorder.last_trace else None,
             last_retrace=_retrace_id(function, retraces[-1]) if retraces else None,
+            title="",
+            note="",
+            measures=[],
+            lines=_line_times(recorder),
         )
+        now.row = rows.functions[function.id] = function_row(record)
         is_noted = all(each.last_used for each in changed)
         if most is not None:
             served = [each for each in changed[:-most] if each is recorder.last_trace]
@@ -161,6 +181,25 @@ def add_rows(
             if id not in is_known:
                 rows.retraces[id] = retrace_record(retrace, function.id, numbers)
     return now
+
+
+def _line_times(recorder: Record) -> list[protocol.LineTime]:
+    return [
+        protocol.LineTime(
+            cell=cell_of(site),
+            share=round(share, 4),
+            text=f"{percent(share)} · {duration(seconds)}",
+        )
+        for site, seconds, share in recorder.lines[:MAX_LINES]
+    ]
+
+
+def _nbytes(traces: Iterable[Trace]) -> int:
+    return sum(each.nbytes for each in traces)
+
+
+def _ids(traces: Mapping[str, Iterable[Capture]]) -> Iterator[str]:
+    return (capture.id for captures in traces.values() for capture in captures)
 
 
 def variable_rows(

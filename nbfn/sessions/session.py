@@ -24,18 +24,19 @@ from nbfn.functions.traces.variable_names import (
     named_leaves,
     notebook,
     public_names,
-    walk,
 )
 from nbfn.functions.watching.watch import observe
 from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import tf_functions
+from nbfn.outlines.session import Shown
 from nbfn.sessions.cluster import strategy as cluster
 from nbfn.sessions.contents import kinds
 from nbfn.sessions.contents.held import Held, held_by
 from nbfn.sessions.contents.model import Model, is_model, model_of, trained
+from nbfn.sessions.contents.objects import is_dataset, is_iterator, objects_below
 from nbfn.sessions.contents.statistics import Statistics, statistics_of
 from nbfn.sessions.dependencies import Dependencies, dependencies_of
-from nbfn.sessions.environment import update_environment, update_names
+from nbfn.sessions.environment import object_rows, update_environment, update_names
 from nbfn.sessions.feed import Feed, feed
 from nbfn.sessions.placement import Memory, SessionPlacement, memory_of, session_placement
 from nbfn.sessions.records import functions_of
@@ -134,7 +135,7 @@ class Session:
         return self._namespace is notebook()
 
     @property
-    def shown(self) -> protocol.Snapshot:
+    def shown(self) -> Shown:
         """The rows and totals that all views show."""
         if self._is_notebooks:
             update_environment(self.named(), now=True)
@@ -147,13 +148,14 @@ class Session:
             )
             source = Feed(lambda: (functions, cells), {})
             update_names(source.environment, self.named(), functions, cells)
+            source.environment.objects = object_rows(self.named())
         source.flush()
-        return source.snapshot()
+        return source.shown
 
     @property
     def totals(self) -> protocol.Totals:
         """The totals that all views show."""
-        return self.shown.totals or protocol.Totals()
+        return self.shown.totals
 
     @property
     def cells(self) -> dict[str, TracedCell]:
@@ -173,31 +175,22 @@ class Session:
     @property
     def optimizers(self) -> dict[str, Any]:
         """Every optimizer that the notebook's names lead to."""
-        return self._all(kinds.is_optimizer)
+        return objects_below(self.named(), kinds.is_optimizer)
 
     @property
     def tables(self) -> dict[str, Any]:
         """Every lookup table that the notebook's names lead to."""
-        return self._all(kinds.is_table)
+        return objects_below(self.named(), kinds.is_table)
 
     @property
     def datasets(self) -> dict[str, tf.data.Dataset]:
         """Every dataset that the notebook's names lead to."""
-        return self._all(lambda value: isinstance(value, tf.data.Dataset))
+        return objects_below(self.named(), is_dataset)
 
     @property
     def iterators(self) -> dict[str, tf.data.Iterator]:
         """Every iterator over a dataset that the notebook's names lead to."""
-        return self._all(lambda value: isinstance(value, tf.data.Iterator))
-
-    def _all(self, is_one: Callable[[Any], bool]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        known: set[int] = set()
-        for name, _, value in walk(self.named(), whole=True):
-            if is_one(value) and id(value) not in known:
-                known.add(id(value))
-                found.setdefault(name, value)
-        return found
+        return objects_below(self.named(), is_iterator)
 
     @property
     def variables(self) -> dict[str, tf.Variable]:

@@ -23,6 +23,7 @@ from nbfn.functions.watching.watched_function import WatchedFunction
 from nbfn.functions.watching.watched_object import WatchedObject
 from nbfn.modules.lifecycle.fields import is_module
 from nbfn.outlines.outline import Outline
+from nbfn.outlines.session import session_outline
 from nbfn.sessions.contents.model import Model, model_of
 from nbfn.sessions.contents.tree import model_outline
 from nbfn.sessions.export.export import Export
@@ -33,11 +34,10 @@ from nbfn.views.export import export_outline
 from nbfn.views.graphs.merged import merged_record
 from nbfn.views.graphs.outline import GraphView, graph_view, title_of
 from nbfn.views.graphs.record import graph_record
-from nbfn.views.graphs.spoken import save_line, spoken_trace
+from nbfn.views.graphs.spoken import save_line, spoken_trace, values_at_lines
 from nbfn.views.graphs.timed import timed
 from nbfn.views.loaded import loaded_outline
 from nbfn.views.pages import page_of
-from nbfn.views.session import session_outline
 
 
 def bundle_of(shown: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def bundle_of(shown: Any) -> dict[str, Any]:
         case LoadedSession():
             return outline_bundle(loaded_outline(shown))
         case Session():
-            return _live("session", None, session_outline(shown))
+            return _live("session", None, session_outline(shown.shown))
         case Export():
             return outline_bundle(export_outline(shown))
         case _ if is_module(shown):
@@ -89,7 +89,13 @@ def graph_bundle(view: GraphView) -> dict[str, Any]:
     if not _in_a_kernel():
         return bundle
     save = save_line(view.trace)
-    record = graph_record(view.title, view.graph, trace=spoken_trace(view.trace), save=save)
+    record = graph_record(
+        view.title,
+        view.graph,
+        trace=spoken_trace(view.trace),
+        save=save,
+        values=values_at_lines(view.trace),
+    )
     bundle |= _held(protocol.SavedView(view="graph", graph=record, snapshot=_made_by()))
     if needs_widget():
         from nbfn.views.widget import graph_widget, widget_view

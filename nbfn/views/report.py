@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 from nbfn.errors import NbfnError
+from nbfn.outlines.session import session_outline
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session, session
 from nbfn.standalone import document
-from nbfn.views.session import session_outline
 
 
 class ReportError(NbfnError, OSError):
@@ -34,7 +34,7 @@ def report(path: str | os.PathLike[str] = "report.html", title: str = "Session")
     shown: Session = session()
     now = feed()
     file = Path(path)
-    still = session_outline(shown).html()  # which looks at the session once more
+    still = session_outline(shown.shown).html()  # which looks at the session once more
     snapshot = now.snapshot().model_copy(update={"pages": now.pages()})
     page = document(snapshot, title, still)
     partial = file.with_name(f".{file.name}.{os.getpid()}")

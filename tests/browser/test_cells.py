@@ -52,7 +52,10 @@ def test_a_cell_shows_what_is_graph_and_how_fast_it_is(lab) -> None:
     lab.run(2)
     row.locator("summary").first.click(position={"x": 6, "y": 8})
     expect(row).to_contain_text("x: float32[8, 8]")
-    row.get_by_role("button", name="In [2], line 3", exact=True).first.click()
+    place = row.get_by_role("button", name="In [2], line 3", exact=True).first
+    expect(place).to_have_count(0)  # a narrow panel shows it on demand
+    row.get_by_role("button", name="more", exact=True).first.click()
+    place.click()
     expect(lab.cell(1)).to_have_class(re.compile("jp-mod-active"))
 
 
@@ -83,3 +86,23 @@ def _are(marks: Locator, titles: list[str]) -> None:
     expect(marks).to_have_count(len(titles))
     for mark, title in zip(marks.all(), titles, strict=True):
         expect(mark).to_have_attribute("title", title)
+
+
+def test_lines_say_what_they_took_until_they_are_edited(lab) -> None:
+    step = "@nbfn.function\ndef step(x):\n    y = x @ x @ x @ x\n    return tf.reduce_sum(y)"
+    lab.open(
+        "times.ipynb",
+        "%load_ext nbfn\nimport nbfn\nimport tensorflow as tf",
+        step,
+        "x = tf.ones([300, 300])\nstep(x), nbfn.lines(step, x)",
+    )
+    for cell in range(3):
+        lab.run(cell)
+    times = lab.cell(1).locator(".cm-line .nbfn-LineTime")
+    expect(times.first).to_have_text(re.compile(r"\d+ % · [\d.]+ [mµ]?s"))
+    expect(lab.cell(1).locator(".cm-line").nth(2)).to_contain_text(" % · ")
+    expect(lab.cell(2).locator(".nbfn-LineTime")).to_have_count(0)
+    lab.cell(1).locator(".cm-content").click()
+    lab.page.keyboard.press("End")
+    lab.page.keyboard.type(" ")
+    expect(times).to_have_count(0)

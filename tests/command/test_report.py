@@ -7,7 +7,9 @@ from pathlib import Path
 
 from nbfn.command.record import CellRun, Record
 from nbfn.command.report import html_of
+from nbfn.protocol import Cell
 from tests.harness.html import Page
+from tests.harness.rows import trace
 
 
 def record(**told: object) -> Record:
@@ -31,6 +33,30 @@ def test_nothing_that_has_ended_is_shown_as_running() -> None:
     assert state["work"] == {}
     (ended,) = state["runs"].values()
     assert (ended["running"], ended["interrupted"]) == (False, 1)
+
+
+def test_each_cell_of_the_notebook_says_what_it_made_and_how_long_it_took() -> None:
+    made = record()
+    long = "%%time\nfor x in data:\n    f(x)"
+    made.cells = [
+        CellRun(1, "x = '<b>'", 1, 0.25),
+        CellRun(2, long, 2, 61.0, "ValueError"),
+        CellRun(3, "y = 2"),
+    ]
+    traces = [
+        trace(f"t{n}", "f").model_copy(update={"cell": Cell(execution_count=2)}) for n in "ab"
+    ]
+    made.known.state.traces.update({each.id: each for each in traces})
+    html = html_of(made)
+    text = Page(html).text
+    for row in (
+        "In [1] x = '<b>' 250 ms",
+        "In [2] %%time for x in data: %%time for x in data: f(x) raised ValueError, as its tag "
+        "allows 2 1 min 1 s",
+        "not run y = 2 –",
+    ):
+        assert row in text, text
+    assert 'id="in-2"' in html
 
 
 def test_an_export_is_the_page_of_the_kernel() -> None:

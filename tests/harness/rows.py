@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from nbfn import protocol
+from nbfn.outlines.lists import function_row
 
 
 def function(id: str, name: str, **values: Any) -> protocol.FunctionRecord:
     given: dict[str, Any] = {"calls": 3, "hits": 1, "traces": 2, "retraces": 1} | values
-    return protocol.FunctionRecord(
+    row = protocol.FunctionRecord(
         id=id, name=name, parameters="(x)", trace_seconds=1, run_seconds=1, nbytes=9, **given
     )
+    return function_row(row)
 
 
 def trace(id: str, function: str, *captures: str, time: float = 0) -> protocol.TraceRecord:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 
+from nbfn.outlines.session import session_outline
 from nbfn.sessions.feed import feed
 from nbfn.sessions.session import Session
-from nbfn.views.session import session_outline
 
 
 def test_functions_of_one_name_are_called_as_the_notebook_calls_them(alone, shell) -> None:
@@ -25,7 +25,7 @@ def test_functions_of_one_name_are_called_as_the_notebook_calls_them(alone, shel
     assert listed() == {first.id: f"twice_named (In [{before}])", second.id: "twice_named"}
     shell.run_cell("another = kept[0]", store_history=True)
     assert listed() == {first.id: "another", second.id: "twice_named"}
-    text = session_outline(Session(shell.user_ns)).text()
+    text = session_outline(Session(shell.user_ns).shown).text()
     assert "another(x)" in text
     assert "twice_named(x)" in text
     shell.run_cell("del kept[1], twice_named", store_history=True)
@@ -53,6 +53,6 @@ def test_a_capture_that_no_name_leads_to_is_told_from_its_namesake(alone, shell)
         return {row.name for row in rows if "namesake" in row.name}
 
     assert names() == {"namesake", "made.captures/namesake"}
-    assert "made.captures/namesake" in session_outline(Session(shell.user_ns)).text()
+    assert "made.captures/namesake" in session_outline(Session(shell.user_ns).shown).text()
     shell.run_cell("del namesake", store_history=True)
     assert names() == {"namesake"}

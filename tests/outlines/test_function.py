@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from nbfn import protocol
-from nbfn.outlines.function import captures_of
+from nbfn.outlines.function import captures_of, traces_table
 from tests.harness.rows import trace, variable
+
+
+def test_a_narrow_page_has_the_signature_and_hits_of_a_trace_first() -> None:
+    table = traces_table([trace("t1", "f")]).record()
+    first = [name for n, name in enumerate(table.header) if n not in table.details]
+    assert first == ["#", "signature", "hits"]
 
 
 def names(*traces: protocol.TraceRecord, **named: str) -> list[str]:

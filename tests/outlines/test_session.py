@@ -8,7 +8,7 @@ import pytest
 
 from nbfn import protocol
 from nbfn.outlines.outline import Outline, advice
-from nbfn.outlines.session import devices_outline, retraces_outline
+from nbfn.outlines.session import Shown, devices_outline, retraces_outline
 from tests.harness.rows import function
 
 TOTALS = protocol.Totals(traces=1)
@@ -27,7 +27,7 @@ def outline(*retraces: protocol.RetraceRecord, total: int = 0) -> Outline:
         functions={"f": function("f", "step"), "g": function("g", "predict")},
         retraces={each.id: each for each in retraces},
     )
-    return retraces_outline(rows, protocol.Totals(retraces=total))
+    return retraces_outline(Shown(rows, protocol.Totals(retraces=total)))
 
 
 def test_retraces_are_counted_by_function_and_cause_the_dearest_first() -> None:
@@ -71,8 +71,9 @@ def test_the_newest_says_what_to_do_until_it_is_settled() -> None:
 
 
 def test_devices_say_what_they_hold() -> None:
-    assert devices_outline(protocol.State(), TOTALS).lines == ["listed when the cell has ended"]
-    none = devices_outline(protocol.State(), protocol.Totals())
+    later = devices_outline(Shown(protocol.State(), TOTALS))
+    assert later.lines == ["listed when the cell has ended"]
+    none = devices_outline(Shown(protocol.State(), protocol.Totals()))
     assert none.lines == ["listed once a function has been traced"]
     variable = protocol.VariableRecord(
         id="v", name="w", shape=[250], dtype="float32", device="CPU:0", nbytes=1000, trainable=True
@@ -81,9 +82,11 @@ def test_devices_say_what_they_hold() -> None:
         name: protocol.DeviceRecord(id=f"/device:{name}", kind=name[:3], name=name)
         for name in ("CPU:0", "GPU:0")
     }
-    state = protocol.State(devices=devices, variables={"v": variable})
-    (table,) = devices_outline(state, TOTALS).tables
-    assert table.rows == [("CPU:0", "CPU", "1", "1 kB"), ("GPU:0", "GPU", "0", "")]
+    tensor = variable.model_copy(update={"id": "t", "kind": "tensor"})
+    state = protocol.State(devices=devices, variables={"v": variable, "t": tensor})
+    outline = devices_outline(Shown(state, TOTALS.model_copy(update={"variables": 3})))
+    assert outline.tables[0].rows == [("CPU:0", "CPU", "1", "1 kB"), ("GPU:0", "GPU", "0", "")]
+    assert outline.lines == ["without 2 variables of which no row is kept"]
 
 
 def test_a_remedy_without_code_is_a_sentence_and_no_link() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from nbfn import protocol
-from nbfn.outlines.session import session_outline
-from nbfn.outlines.variables import variables_outline
+from nbfn.outlines.outline import Outline
+from nbfn.outlines.session import MEANINGS, SECTIONS, Shown, session_outline
 from tests.harness.rows import function, trace, variable
 
 KERNEL, BIAS, STEP = "model/block/dense/kernel", "model/block/dense/bias", "adam/step"
@@ -28,6 +28,10 @@ ROWS = protocol.State(
     },
 )
 TOTALS = protocol.Totals(variables=3, traces=3)
+
+
+def variables_outline(rows: protocol.State, totals: protocol.Totals) -> Outline:
+    return SECTIONS["variables"].draw(Shown(rows, totals))
 
 
 def test_pages_have_a_tree_in_which_what_leads_nowhere_else_is_one_row() -> None:
@@ -63,15 +67,43 @@ def test_variables_without_rows_are_counted() -> None:
 
 
 def test_a_session_counts_what_its_tables_list() -> None:
-    totals = protocol.Totals(functions=2, variables=3, traces=3, calls=6, hits=2, retraces=2)
-    model = protocol.ModelRecord(id="net", label="_Net", sizes="", parameters=2)
-    rows = ROWS.model_copy(update={"models": {"net": model}})
-    text = session_outline(rows, totals, auto=True, others={"opt": "Adam"}).text()
-    assert text.startswith("session: 2 functions, 0 cells, 1 module, 3 variables\n")
+    counted = {"functions": 2, "variables": 3, "traces": 3, "calls": 6, "hits": 2, "retraces": 2}
+    totals = protocol.Totals(models=1, **counted)
+    model = protocol.ModelRecord(id="net", label="_Net", note="", parameters=2)
+    adam = protocol.ObjectRecord(id="opt", label="Adam")
+    rows = ROWS.model_copy(update={"models": {"net": model}, "objects": {"opt": adam}})
+    shown = Shown(rows, totals, auto=True)
+    text = session_outline(shown).text()
+    assert text.startswith("session: 2 functions, 0 cells, 1 model, 3 variables\n")
     assert "%tf_auto` is on" in text
     assert "6 calls, 2 hits, 3 traces, 2 retraces, 0 ms to trace" in text
     for row in ("train(x)    2       3      1     1", "net   Net", "opt   Adam"):
         assert f"\n  {row}\n" in f"{text}\n", text
+    page = SECTIONS["variables"].draw(shown).record()
+    assert page.tables[-1].rows == [["opt", "Adam"]]
+
+
+def test_the_line_of_totals_is_the_same_in_text_and_on_pages_and_says_what_it_counts() -> None:
+    totals = protocol.Totals(calls=1200, hits=7, traces=3, trace_seconds=2, trace_nbytes=1500)
+    page = SECTIONS["totals"].draw(Shown(protocol.State(), totals, auto=True)).record()
+    *counted, size = page.facts
+    texts = [fact.text for fact in counted if isinstance(fact, protocol.Phrase)]
+    assert texts == ["1,200 calls", "7 hits", "3 traces", "0 retraces", "2 s to trace"]
+    assert size == protocol.Phrase(text="1.5 kB", hint="Graphs 1.5 kB, variables 0 B")
+    assert "%tf_auto` is on" in str(page.lines)
+    drawn = session_outline(Shown(protocol.State(), totals))
+    assert ", ".join(texts) in drawn.text()
+    for fact in counted:
+        assert isinstance(fact, protocol.Phrase)
+        assert fact.hint in MEANINGS.values()
+        assert f"{fact.text}: {fact.hint}" in drawn.html()
+    assert SECTIONS["totals"].draw(Shown(protocol.State(), protocol.Totals())).facts == []
+
+
+def test_variables_say_all_functions_that_capture_them_though_few_traces_have_rows() -> None:
+    shown = Shown(ROWS, TOTALS, users=lambda: {BIAS: ["older"]})
+    text = SECTIONS["variables"].draw(shown).text()
+    assert "  model/block/dense/bias    float32[2]       CPU:0   older\n" in text
 
 
 def test_a_session_says_where_the_time_of_its_cells_went() -> None:
@@ -80,8 +112,9 @@ def test_a_session_says_where_the_time_of_its_cells_went() -> None:
         return protocol.RunRecord(id=id, cell=protocol.Cell(), tracing=1, **given | values)
 
     runs = {each.id: each for each in (run("a", watched=2, copies=3), run("b", running=True))}
-    text = session_outline(protocol.State(runs=runs), protocol.Totals()).text()
+    totals = protocol.Totals(runs=2, run_seconds=8)
+    text = session_outline(Shown(protocol.State(runs=runs), totals)).text()
     assert (
-        "4 s in 1 run of cells: 25 % tracing, 50 % running graphs, 25 % Python and everything else"
+        "8 s in 2 runs of cells: 25 % tracing, 50 % running graphs, 25 % Python and everything else"
     ) in text
     assert "copies between devices: 3 in 2 watched calls" in text

@@ -108,7 +108,7 @@ def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> Non
     assert feed().environment.values is None
     messages: list[Any] = []
     asked: list[int] = []
-    feed().environment.read_values = lambda: asked.append(1)
+    feed().environment.read_shown = lambda: asked.append(1)
     feed().subscribe(messages.append)
     feed().look(messages.append, ["values"])
     assert messages[-1].pages["values"].lines == ["read as soon as the kernel has time"]
@@ -125,6 +125,32 @@ def test_values_are_read_while_somebody_looks_and_told_when_they_change() -> Non
     feed().unsubscribe(messages.append)
     update_environment(named)
     assert feed().environment.values is None
+
+
+def test_objects_are_read_while_somebody_looks_and_for_the_text() -> None:
+    held: dict[str, Any] = {"rows": tf.data.Dataset.range(3), "rate": tf.Variable(1.0)}
+    session = Session(held)
+    feed().environment.objects = {}
+    update_environment(session.named())
+    assert feed().environment.objects == {}
+    messages: list[Any] = []
+    asked: list[int] = []
+    feed().environment.read_shown = lambda: asked.append(1)
+    feed().subscribe(messages.append)
+    feed().look(messages.append, ["variables"])
+    assert asked == [1]
+    held["adam"] = [keras.optimizers.Adam()]
+    update_environment(session.named())
+    feed().flush()
+    table = messages[-1].pages["variables"].tables[-1]
+    assert table.title.startswith("tables, datasets")
+    assert [row[0] for row in table.rows] == ["rows", "adam/0"]
+    feed().unsubscribe(messages.append)
+    del held["rows"]
+    update_environment(session.named(), now=True)
+    assert [*feed().environment.objects] == ["adam/0"]
+    held.clear()
+    update_environment([], now=True)
 
 
 def made(width: int) -> keras.Model:

@@ -534,6 +534,58 @@ def test_a_function_without_a_name_is_called_as_the_notebook_calls_it(feed) -> N
     assert any(re.fullmatch(r"lambda \(test_feed.py, line \d+\)", name) for name in names)
 
 
+def test_variables_are_captured_by_functions_of_whose_traces_no_row_was_sent() -> None:
+    weight = tf.Variable(1.0)
+    functions = [times(weight), times(weight)]
+    feed = Feed(lambda: (functions, []), {"traces": 1})
+    for function in functions:
+        function(tf.ones([1]))
+    client = Client(feed)
+    assert len(client.state["traces"]) == 1
+    feed.look(client.receive, ["variables"])
+
+    def users(pages: dict[str, protocol.Page | None]) -> int:
+        page = pages["variables"]
+        assert page is not None
+        return str(page.tables[0].rows[0][-1]).count("lambda")
+
+    assert users(client.pages[-1]) == 2
+    functions[0].free()
+    feed.flush()
+    assert users(client.patches[-1].pages) == 1
+
+
+def test_the_line_of_totals_is_sent_when_it_changes(feed) -> None:
+    client = Client(feed)
+    feed.look(client.receive, ["totals"])
+    assert len(client.pages) == 1
+    feed.environment.devices["d"] = protocol.DeviceRecord(id="d", kind="CPU")
+    feed.flush()
+    assert client.totals.devices == 1  # of which that line says nothing
+    assert client.patches[-1].pages == {}
+    assert len(client.pages) == 1
+    feed.environment.auto = True
+    feed.flush()
+    page = client.pages[-1]["totals"]
+    assert page is not None
+    assert "%tf_auto` is on" in str(page.lines)
+
+
+def test_the_slowest_lines_are_sent_when_they_have_been_timed() -> None:
+    f = nbfn.function(lambda x: tf.reduce_sum(x @ x))
+    feed = Feed(lambda: ([f], []))
+    client = Client(feed)
+    f(tf.ones([60, 60]))
+    feed.flush()
+    assert client.state["functions"][f.id]["lines"] == []
+    nbfn.lines(f, tf.ones([60, 60]))
+    feed.flush()
+    (line,) = client.state["functions"][f.id]["lines"]
+    assert line["cell"]["line"] == f.site.line
+    assert 0 < line["share"] <= 1
+    assert re.fullmatch(r"\d+ % · [\d.]+ [mµ]?s", line["text"])
+
+
 def test_a_section_is_drawn_again_only_when_what_it_is_made_of_has_changed(monkeypatch) -> None:
     weight = tf.Variable(1.0)
     f = nbfn.function(lambda x: x * weight)

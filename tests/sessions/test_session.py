@@ -16,9 +16,9 @@ import tensorflow as tf
 
 import nbfn
 from nbfn.functions.watching.watch import observe
+from nbfn.outlines.session import session_outline
 from nbfn.sessions.contents.held import RestoreError
 from nbfn.sessions.session import Session
-from nbfn.views.session import session_outline
 
 
 @pytest.fixture
@@ -271,7 +271,7 @@ def test_objects_that_cannot_be_looked_at_hide_nothing_else(notebook, tmp_path) 
 
 def test_a_variable_of_unknown_rank_is_shown(notebook) -> None:
     notebook["v"] = tf.Variable([1.0], shape=tf.TensorShape(None))
-    assert "[...]" in str(session_outline(nbfn.session()))
+    assert "[...]" in str(session_outline(nbfn.session().shown))
 
 
 def test_a_dense_table_comes_back_with_a_snapshot(notebook) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import tensorflow as tf
 
 import nbfn
+from nbfn.functions.graphs.operations import graph_of
 from nbfn.functions.postmortem import failure_in
 from nbfn.protocol import Phrase
 from nbfn.views import bundle_of
+from nbfn.views.graphs.record import graph_record
+from nbfn.views.graphs.spoken import values_at_lines
 from nbfn.views.pages.page import page_of
 
 x = tf.constant([4.0, 0.0])
@@ -18,6 +23,11 @@ x = tf.constant([4.0, 0.0])
 def step(x):
     hidden = x * 2.0
     return tf.gather(tf.math.log(hidden), tf.cast(hidden, tf.int32))
+
+
+@nbfn.function
+def logarithm(x):
+    return tf.math.log(x)
 
 
 def table(page):
@@ -48,6 +58,39 @@ def test_failure() -> None:
     page = page_of(failure_in(raised.value))
     assert table(page)[1] == ["`tf.cast(hidden, tf.int32)`", "int32[2]", "0 to 8", "8, 0"]
     assert "failed: indices[0] = 8 is not in [0, 2)" in page.title
+
+
+def test_a_result_that_is_not_finite_leads_to_the_lines_that_made_it() -> None:
+    (line,) = page_of(logarithm.run(x, values=True)).lines
+    assert line == Phrase(
+        text="it has NaN or infinity: find where it comes from", code="%tf_numerics logarithm(x)"
+    )
+    assert page_of(logarithm.run(x, numerics=True)).lines == []  # which says where
+    assert page_of(logarithm.run(x + 1.0)).lines == []
+    assert page_of(logarithm.run(tf.cast(x + 1.0, tf.complex64))).lines == []
+    (unnamed,) = page_of([nbfn.function(lambda x: x / 0.0)][0].run(x)).lines
+    assert unnamed == "it has NaN or infinity; `numerics=True` finds where it comes from"
+
+
+def test_the_picture_of_a_graph_has_the_values_that_were_seen_last(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules["__main__"].__dict__, "seen_step", step)
+    safe = tf.constant([0.5, 0.0])
+    step(safe)
+    (trace,) = (each for each in step.traces)
+    line = step.python_function.__code__.co_firstlineno + 2
+
+    def at(number: int) -> list[str]:
+        values = values_at_lines(trace)
+        record = graph_record("g", graph_of(trace), values=values)
+        place = next(n for n, each in enumerate(record.places) if each.line == number)
+        return (record.values or {}).get(place, [])
+
+    step.recorder.values = ()
+    assert at(line) == []
+    step.values(safe, "hidden")
+    assert at(line) == ["`hidden` float32[2]: 1, 0"]
+    step.values(safe * 0.0, "hidden")
+    assert at(line) == ["`hidden` float32[2]: 0, 0"]
 
 
 def test_values_and_lines() -> None:

@@ -70,7 +70,7 @@ def test_session_and_export(tmp_path) -> None:
     f(tf.ones([1]))
     session = nbfn.Session({"f": f, "v": tf.Variable([1, 2])})
     text = bundle_of(session)["text/plain"]
-    assert text.startswith("session: 1 function, 0 cells, 0 modules, 1 variable")
+    assert text.startswith("session: 1 function, 0 cells, 0 models, 1 variable")
     assert re.search(r"v +int32\[2\] +CPU:0", text)
     written = nbfn.export(tmp_path / "model", f, signatures={"add": f}, verify=False)
     assert "? exported to" in bundle_of(written)["text/plain"]

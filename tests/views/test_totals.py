@@ -137,11 +137,18 @@ def test_text_panel_timeline_and_report_say_the_same(cells, kernel, tmp_path) ->
         assert moments[-1] == panel.listed
         tracing = sum(run["tracing"] for run in panel.tables["runs"].values())
         assert totals["trace_seconds"] == pytest.approx(tracing, abs=1e-4)
+        assert totals["runs"] == sum(run["runs"] for run in panel.tables["runs"].values())
         for text in (view["text/plain"], Page(view["text/html"]).text):
             assert [said for said in sentences(totals) if said not in text] == [], text
-        for title in ("functions", "cells", "variables"):
+        for title in ("functions", "cells", "models", "variables"):
             assert rows_of(view["text/plain"], title) == totals[title]
-        assert view[protocol.MIME_TYPE]["snapshot"]["totals"] == pytest.approx(totals)
+        saved = view[protocol.MIME_TYPE]["snapshot"]["totals"]
+        in_runs = f"{duration(saved['run_seconds'])} in {count(saved['runs'], 'run')} of cells"
+        assert in_runs in view["text/plain"]
+        # The cell that shows it has not ended in the view.
+        assert saved | {name: totals[name] for name in ("runs", "run_seconds")} == pytest.approx(
+            totals
+        )
         scripts = Page((tmp_path / "session.html").read_text()).scripts
         report = json.loads(scripts["nbfn-traits"])["snapshot"]["totals"]
         assert {name: report[name] for name in moments[-1]} == moments[-1]

@@ -23,8 +23,6 @@ export interface KernelState extends Tables {
   readonly nbfn: string;
   /** Version of TensorFlow, or null if the kernel has not imported it. */
   readonly tensorflow: string | null;
-  /** Whether `%tf_auto` is on. */
-  readonly auto: boolean;
   /** Address of the documentation, if it is known. */
   readonly documentation: string | null;
   /** How much there is of everything, also of what the tables leave out. */
@@ -157,7 +155,6 @@ export class Store {
       seq: snapshot.seq,
       nbfn: snapshot.nbfn,
       tensorflow: snapshot.tensorflow ?? null,
-      auto: snapshot.auto ?? false,
       documentation: snapshot.documentation ?? null,
       ...patchedTables({}, snapshot.state)
     });
@@ -191,7 +188,7 @@ export class Store {
   }
 
   private _apply(patch: Patch): void {
-    const { epoch, seq, tensorflow, auto, totals, put, removed, pages } = patch;
+    const { epoch, seq, tensorflow, totals, put, removed, pages } = patch;
     const old = this._state;
     if (old?.epoch === epoch && seq <= old.seq) {
       return;
@@ -204,7 +201,6 @@ export class Store {
       ...old,
       seq,
       tensorflow: tensorflow ?? old.tensorflow,
-      auto: auto ?? old.auto,
       totals,
       pages: this._withPages(pages),
       ...patchedTables(old, put, removed)

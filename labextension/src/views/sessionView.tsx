@@ -7,10 +7,9 @@ import { CellList, FunctionList, ModelList } from './lists/lists';
 import { Question } from './lists/question';
 import { OutlineDetails } from './outlines/outlineView';
 import { WorkList } from './outlines/workList';
-import { counts, duration, integer, size } from './parts/format';
+import { integer } from './parts/format';
 import type { SectionProps } from './parts/section';
 import { Section } from './parts/section';
-import { Fact, Sentence } from './parts/texts';
 import { Timeline, timelineNote } from './timeline';
 
 /** A kernel's whole session: functions, the last retrace, captured variables, devices. */
@@ -27,31 +26,20 @@ function Session({ state }: { state: KernelState }): VNode {
   return (
     <div class="nbfn-SessionView">
       <WorkList work={[...state.work.values()]} />
-      {state.auto && <Auto />}
-      <TotalsLine totals={totals} />
+      <div class="nbfn-Totals">
+        <OutlineDetails state={state} target="totals" />
+      </div>
       {(totals.retraces ?? 0) > 0 && (
-        <Part
-          title={trans.__('Retraces')}
-          note={integer(totals.retraces ?? 0)}
-          hint={MEANINGS.retraces}
-        >
+        <Part title={trans.__('Retraces')} totals={totals} counted="retraces">
           {() => <OutlineDetails state={state} target="retraces" />}
         </Part>
       )}
       {state.cells.size > 0 && (
-        <Part
-          title={trans.__('Cells')}
-          note={integer(totals.cells ?? 0)}
-          hint={MEANINGS.cells}
-        >
+        <Part title={trans.__('Cells')} totals={totals} counted="cells">
           {() => <CellList state={state} />}
         </Part>
       )}
-      <Part
-        title={trans.__('Functions')}
-        note={integer(totals.functions ?? 0)}
-        hint={MEANINGS.functions}
-      >
+      <Part title={trans.__('Functions')} totals={totals} counted="functions">
         {() => (
           <>
             <FunctionList state={state} />
@@ -68,18 +56,24 @@ function Session({ state }: { state: KernelState }): VNode {
           </>
         )}
       </Part>
-      <Part title={trans.__('Timeline')} note={timelineNote(state)} open={false}>
+      <Part
+        title={trans.__('Timeline')}
+        totals={totals}
+        counted="runs"
+        note={timelineNote(totals)}
+        open={false}
+      >
         {() => <Timeline state={state} />}
       </Part>
       {state.models.size > 0 && (
-        <Part title={trans.__('Models')} note={integer(state.models.size)} open={false}>
+        <Part title={trans.__('Models')} totals={totals} counted="models" open={false}>
           {() => <ModelList state={state} />}
         </Part>
       )}
       <Part
         title={trans.__('Variables')}
-        note={integer(totals.variables ?? 0)}
-        hint={MEANINGS.variables}
+        totals={totals}
+        counted="variables"
         open={false}
       >
         {() => (
@@ -97,7 +91,7 @@ function Session({ state }: { state: KernelState }): VNode {
           </>
         )}
       </Part>
-      <Part title={trans.__('Devices')} note={integer(state.devices.size)} open={false}>
+      <Part title={trans.__('Devices')} totals={totals} counted="devices" open={false}>
         {() => (
           <>
             <OutlineDetails state={state} target="devices" />
@@ -122,48 +116,22 @@ function Session({ state }: { state: KernelState }): VNode {
   );
 }
 
+/** Properties of a part of the session. */
+interface PartProps extends Omit<SectionProps, 'class' | 'hint'> {
+  totals: Totals;
+  /** The total that its title says, and on hover what that is. */
+  counted: keyof Totals;
+}
+
 /** A part of the session, open by default. */
-function Part(props: Omit<SectionProps, 'class'>): VNode {
-  return <Section class="nbfn-Section" open {...props} />;
-}
-
-/** What `%tf_auto` does as long as it is on. */
-function Auto(): VNode {
+function Part({ totals, counted, ...others }: PartProps): VNode {
   return (
-    <p class="nbfn-Auto">
-      <Sentence
-        text={trans.__(
-          '`%tf_auto` is on: cells without a magic of their own run in segments'
-        )}
-      />
-    </p>
-  );
-}
-
-/** How much there is, and what it has cost. */
-function TotalsLine({ totals }: { totals: Totals }): VNode | null {
-  const { calls = 0, traces = 0, retraces = 0, trace_seconds = 0 } = totals;
-  const { trace_nbytes = 0, variable_nbytes = 0 } = totals;
-  if (traces === 0) {
-    return null;
-  }
-  return (
-    <div class="nbfn-Facts nbfn-Totals">
-      <Fact title={MEANINGS.calls}>{counts.calls(calls)}</Fact>
-      <Fact title={MEANINGS.traces}>{counts.traces(traces)}</Fact>
-      <Fact title={MEANINGS.retraces}>{counts.retraces(retraces)}</Fact>
-      <Fact title={MEANINGS.trace_seconds}>
-        {trans.__('%1 to trace', duration(trace_seconds))}
-      </Fact>
-      <Fact
-        title={trans.__(
-          'Graphs %1, variables %2',
-          size(trace_nbytes),
-          size(variable_nbytes)
-        )}
-      >
-        {size(trace_nbytes + variable_nbytes)}
-      </Fact>
-    </div>
+    <Section
+      class="nbfn-Section"
+      open
+      note={integer(totals[counted] ?? 0)}
+      hint={MEANINGS[counted]}
+      {...others}
+    />
   );
 }

@@ -1,13 +1,14 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { KernelState } from '../feed/store';
+import type { Totals } from '../protocol';
 import { trans } from '../words';
 import { counts, duration } from './parts/format';
 import { Picture } from './outlines/picture';
 
 /** What ran when, and where the time went; in words until the picture is there. */
 export function Timeline({ state }: { state: KernelState }): VNode {
-  const { runs, functions, traces, retraces } = state;
+  const { runs, functions, traces, retraces, totals } = state;
   const data = useMemo(
     () => ({ runs, functions, traces, retraces }),
     [runs, functions, traces, retraces]
@@ -16,7 +17,7 @@ export function Timeline({ state }: { state: KernelState }): VNode {
     <Picture name="timeline" data={data}>
       <p class="nbfn-Empty">
         {runs.size > 0
-          ? timelineNote(state)
+          ? timelineNote(totals)
           : trans.__('No cell has run since nbfn was loaded.')}
       </p>
     </Picture>
@@ -24,11 +25,6 @@ export function Timeline({ state }: { state: KernelState }): VNode {
 }
 
 /** How long all cells took, in words. */
-export function timelineNote({ runs }: KernelState): string {
-  let [seconds, number] = [0, 0];
-  for (const run of runs.values()) {
-    seconds += run.seconds;
-    number += run.runs ?? 1;
-  }
-  return trans.__('%1 in %2', duration(seconds), counts.runs(number));
+export function timelineNote({ runs = 0, run_seconds = 0 }: Totals): string {
+  return trans.__('%1 in %2', duration(run_seconds), counts.runs(runs));
 }

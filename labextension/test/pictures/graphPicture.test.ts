@@ -1,13 +1,11 @@
 import { act } from 'preact/test-utils';
 import { afterEach, describe, expect, it } from 'vitest';
 import { plain } from '../../src/pictures/graph/canvas/svgFile';
-import type { GraphRecord } from '../../src/protocol';
 import type { InsertCell, RevealCell } from '../../src/views';
 import { INSERT_CELL, REVEAL_CELL } from '../../src/views';
-import { appears, asked, one, open, page, press, type, words } from '../page';
-import { snapshot } from '../records';
+import { asked, one, open, press, type, words } from '../page';
 import type { Rest, Step } from './graphs';
-import { graphOf } from './graphs';
+import { boxOf, click, drawn, graphOf, side } from './graphs';
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e';
 const STEPS: Step[] = [
@@ -26,28 +24,8 @@ const STEPS: Step[] = [
 ];
 const REST: Rest = { inputs: [0], outputs: [6], captures: { 1: 'model/kernel' } };
 
-async function drawn(graph: GraphRecord): Promise<HTMLElement> {
-  const { element } = page(snapshot(), { view: 'graph', graph });
-  await appears(element, '.nbfn-Graph, .nbfn-Empty');
-  return element;
-}
-
 function titles(element: HTMLElement): string[] {
   return [...element.querySelectorAll('.nbfn-Graph-title')].map(words);
-}
-
-function boxOf(element: HTMLElement, title: string): HTMLElement {
-  const found = [...element.querySelectorAll<HTMLElement>('.nbfn-Graph-box')].find(
-    box => words(one(box, '.nbfn-Graph-title')) === title
-  );
-  if (!found) throw new Error(`no box ${title}`);
-  return found;
-}
-
-async function click(target: Element, name = 'click'): Promise<void> {
-  await act(() => {
-    target.dispatchEvent(new MouseEvent(name, { bubbles: true }));
-  });
 }
 
 async function key(element: HTMLElement, ...names: string[]): Promise<void> {
@@ -57,10 +35,6 @@ async function key(element: HTMLElement, ...names: string[]): Promise<void> {
       one(element, 'svg.nbfn-Graph-canvas').dispatchEvent(event);
     });
   }
-}
-
-function side(element: HTMLElement): string {
-  return words(one(element, '.nbfn-Graph-side'));
 }
 
 function buttonSaying(root: Element, text: string): HTMLElement {

@@ -1,13 +1,11 @@
-import { act } from 'preact/test-utils';
 import { afterEach, describe, expect, it } from 'vitest';
 import { legendOf } from '../../src/pictures/graph/model/colours';
 import { Operations } from '../../src/pictures/graph/model/operations';
 import { Frame } from '../../src/pictures/graph/model/tree';
 import type { GraphRecord } from '../../src/protocol';
-import { appears, one, open, page, press, words } from '../page';
-import { snapshot } from '../records';
+import { one, open, press, words } from '../page';
 import type { Rest, Step } from './graphs';
-import { graphOf } from './graphs';
+import { boxOf, click, drawn, graphOf, side } from './graphs';
 
 const STEPS: Step[] = [
   { name: 'x', type: 'Placeholder' },
@@ -38,30 +36,6 @@ const BODY: Step[] = [
   { name: 'Sin', takes: ['arg'], time: { seconds: 0.005, executions: 3 } }
 ];
 const TIMES: Rest = { times: { seconds: 0.01, others: 0.0008 } };
-
-async function drawn(graph: GraphRecord): Promise<HTMLElement> {
-  const { element } = page(snapshot(), { view: 'graph', graph });
-  await appears(element, '.nbfn-Graph');
-  return element;
-}
-
-function boxOf(element: Element, title: string): HTMLElement {
-  const found = [...element.querySelectorAll<HTMLElement>('.nbfn-Graph-box')].find(
-    box => words(one(box, '.nbfn-Graph-title')) === title
-  );
-  if (!found) throw new Error(`no box ${title}`);
-  return found;
-}
-
-async function click(target: Element, name = 'click'): Promise<void> {
-  await act(() => {
-    target.dispatchEvent(new MouseEvent(name, { bubbles: true }));
-  });
-}
-
-function side(element: HTMLElement): string {
-  return words(one(element, '.nbfn-Graph-side'));
-}
 
 function button(root: Element, text: string): HTMLElement {
   const found = [...root.querySelectorAll('button')].find(each => words(each) === text);

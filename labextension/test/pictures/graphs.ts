@@ -1,4 +1,7 @@
+import { act } from 'preact/test-utils';
 import type { GraphRecord, OperationTime } from '../../src/protocol';
+import { appears, one, page, words } from '../page';
+import { snapshot } from '../records';
 
 const [TITLE] = ['f, trace 1 (x: float32[2])'];
 
@@ -83,4 +86,32 @@ export function chain(length: number, type = (n: number) => `T${n % 3}`): Step[]
     type: type(n),
     takes: n > 0 ? [`op_${n - 1}`] : []
   }));
+}
+
+/** The picture of a graph on the page. */
+export async function drawn(graph: GraphRecord): Promise<HTMLElement> {
+  const { element } = page(snapshot(), { view: 'graph', graph });
+  await appears(element, '.nbfn-Graph, .nbfn-Empty');
+  return element;
+}
+
+/** The box with this title. */
+export function boxOf(element: Element, title: string): HTMLElement {
+  const found = [...element.querySelectorAll<HTMLElement>('.nbfn-Graph-box')].find(
+    box => words(one(box, '.nbfn-Graph-title')) === title
+  );
+  if (!found) throw new Error(`no box ${title}`);
+  return found;
+}
+
+/** Presses something in the picture. */
+export async function click(target: Element, name = 'click'): Promise<void> {
+  await act(() => {
+    target.dispatchEvent(new MouseEvent(name, { bubbles: true }));
+  });
+}
+
+/** What stands beside the picture. */
+export function side(element: HTMLElement): string {
+  return words(one(element, '.nbfn-Graph-side'));
 }

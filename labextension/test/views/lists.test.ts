@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { State } from '../../src/protocol';
 import { INSERT_CELL } from '../../src/views';
 import {
   asked,
@@ -8,25 +7,19 @@ import {
   one,
   open,
   opened,
-  page,
   press,
   rows,
   section,
+  sessionPage,
   words
 } from '../page';
-import { fn, outline, snapshot, table } from '../records';
+import { fn, outline, table } from '../records';
 
-const [NET, PARTS] = ['Sequential', 'parts'];
-
-const CHOICE = { view: 'session' } as const;
-
-function shown(state: State) {
-  return page(snapshot(state), CHOICE);
-}
+const [NET, NOTE, PARTS] = ['Sequential', 'Sequential, 40 parameters', 'parts'];
 
 describe('the lists of a session', () => {
   it('lists models, and their trees when they are opened', async () => {
-    const net = { id: 'net', label: NET, sizes: '', parameters: 40 };
+    const net = { id: 'net', label: NET, note: NOTE, parameters: 40 };
     const tree = {
       title: PARTS,
       header: ['part', 'what', 'parameters'],
@@ -42,10 +35,10 @@ describe('the lists of a session', () => {
     };
     const values = { call: null, status: null, facts: [], summary: null, lines: [] };
     const pages = { 'model/net': outline({ ...values, tables: [tree] }) };
-    const { element } = page(snapshot({ models: table(net) }, { pages }), CHOICE);
+    const { element } = sessionPage({ models: table(net) }, { pages });
     const models = await opened(element, 'Models');
     const row = one(models, '.nbfn-Row');
-    expect(words(row)).toBe('net Sequential, 40 parameters');
+    expect(words(row)).toBe(`net ${NOTE}`);
     await open(row);
     const names = () => [...models.querySelectorAll('tbody th')].map(words);
     expect(names()).toEqual(['net', 'wide', 'kernel']);
@@ -62,7 +55,7 @@ describe('the lists of a session', () => {
     const functions = Array.from({ length: 61 }, (_, n) =>
       fn({ id: `f${n}`, name: `g${n}` })
     );
-    const { element } = shown({ functions: table(...functions) });
+    const { element } = sessionPage({ functions: table(...functions) });
     const list = section(element, 'Functions');
     expect(rows(list)).toHaveLength(50);
     await press(button(list, 'Show all 61'));
@@ -71,7 +64,7 @@ describe('the lists of a session', () => {
 
   it('shows controls of direction as their codes, and long or hostile names as text', () => {
     const name = `a\u202egnp.exe<img src=x>${'x'.repeat(5000)}`;
-    const { element } = shown({
+    const { element } = sessionPage({
       functions: table(fn({ name }))
     });
     expect(element.querySelector('img')).toBeNull();
@@ -81,23 +74,36 @@ describe('the lists of a session', () => {
     expect(element.textContent).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
   });
 
-  it('sorts functions by what the user chooses', async () => {
-    const { element } = shown({
+  it('sorts functions by what the user chooses, and says it', async () => {
+    const measured = (id: string, calls: string, took: string) =>
+      fn({ id, name: id, measures: [calls, '1 trace', '0 retraces', took] });
+    const { element } = sessionPage({
       functions: table(
-        fn({ id: 'f1', name: 'first', calls: 2, trace_seconds: 3 }),
-        fn({ id: 'f2', name: 'second', calls: 9, trace_seconds: 1 })
+        measured('first', '900 calls', '59.4 s'),
+        measured('second', '1,200 calls', '1 min 1 s'),
+        measured('third', '2 calls', '1 min 5 s')
       )
     });
     const functions = section(element, 'Functions');
     const names = () => rows(functions).map(row => words(one(row, 'summary')));
     expect(names()[0]).toBe('first(images, labels) 1 trace');
-    const select = one(functions, 'select') as HTMLSelectElement;
-    select.value = 'calls';
-    select.dispatchEvent(new Event('change', { bubbles: true }));
-    await drawn();
+    const sort = async (name: string): Promise<void> => {
+      const select = one(functions, 'select') as HTMLSelectElement;
+      select.value = name;
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+      await drawn();
+    };
+    await sort('calls');
     expect(names()).toEqual([
-      'second(images, labels) 9 calls',
-      'first(images, labels) 2 calls'
+      'second(images, labels) 1,200 calls',
+      'first(images, labels) 900 calls',
+      'third(images, labels) 2 calls'
+    ]);
+    await sort('time lost to tracing');
+    expect(names()).toEqual([
+      'third(images, labels) 1 min 5 s',
+      'second(images, labels) 1 min 1 s',
+      'first(images, labels) 59.4 s'
     ]);
   });
 });

@@ -49,6 +49,25 @@ describe('a page', () => {
     expect(words(hostile)).toContain('why');
   });
 
+  it('calls a place as the kernel does', () => {
+    const place = { text: 'In [7], line 3', cell: { id: 'a', execution_count: 5 } };
+    expect(words(one(shown({ lines: [place] }), '.nbfn-Page-line button'))).toBe(
+      'In [7], line 3'
+    );
+  });
+
+  it('has the whole of a long sentence when it is asked for', async () => {
+    const long = `${'word '.repeat(30)}\`end\``;
+    const element = shown({ lines: [long, 'short'] });
+    expect(words(one(element, '.nbfn-mod-cut'))).toContain('word end');
+    const more = button(element, 'more');
+    await press(more);
+    expect(element.querySelector('.nbfn-mod-cut')).toBeNull();
+    expect(more.getAttribute('aria-expanded')).toBe('true');
+    await press(button(element, 'less'));
+    expect(element.querySelector('.nbfn-mod-cut')).not.toBeNull();
+  });
+
   it('shows everything as text, and code as code', () => {
     const element = shown({
       title: `\`f\` ${HOSTILE}`,

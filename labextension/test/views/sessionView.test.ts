@@ -1,8 +1,19 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Store } from '../../src/feed/store';
 import type { Cause, State } from '../../src/protocol';
+import { MEANINGS } from '../../src/protocol';
 import { mount } from '../../src/views';
-import { drawn, one, open, opened, page, rows, section, type, words } from '../page';
+import {
+  drawn,
+  one,
+  open,
+  opened,
+  rows,
+  section,
+  sessionPage,
+  type,
+  words
+} from '../page';
 import {
   fn,
   outline,
@@ -15,11 +26,10 @@ import {
   work
 } from '../records';
 
-const [RETRACES, VARIABLES] = ['retraces', 'variables'];
-const CHOICE = { view: 'session' } as const;
+const [RETRACES, TOTALS, VARIABLES] = ['retraces', 'totals', 'variables'];
 
 function shown(state: State) {
-  return page(snapshot(state, { pages: { f1: outline() } }), CHOICE);
+  return sessionPage(state, { pages: { f1: outline() } });
 }
 
 describe('SessionView', () => {
@@ -27,7 +37,7 @@ describe('SessionView', () => {
     const { element } = shown(retraced());
     const functions = section(element, 'Functions');
     const row = one(functions, '.nbfn-Row');
-    expect(words(row)).toBe('train_step(images, labels) 2 traces');
+    expect(words(row)).toBe('train_step(images, labels) 1 trace');
     await open(row);
     expect(words(row)).toContain('retraced: images: shape was [32], is [64]');
     expect(row.querySelectorAll('tbody tr')).toHaveLength(2);
@@ -54,7 +64,7 @@ describe('SessionView', () => {
     const cause = { code: 'unknown', sentence: evil, path: evil, old: evil, new: evil };
     const state = {
       cells: table(tracedCell({ name: evil, source: evil, python: [evil] })),
-      functions: table(fn({ id: 'f2', name: evil, parameters: evil })),
+      functions: table(fn({ id: 'f2', name: evil, title: evil })),
       retraces: table(
         retrace({
           causes: [cause as Cause],
@@ -63,7 +73,7 @@ describe('SessionView', () => {
         })
       )
     };
-    const { element } = page(snapshot(state, { nbfn: evil }), CHOICE);
+    const { element } = sessionPage(state, { nbfn: evil });
     for (const details of element.querySelectorAll<HTMLElement>('details')) {
       await open(details);
     }
@@ -77,9 +87,9 @@ describe('SessionView', () => {
       retraces: outline({ title: RETRACES, facts: ['9 ms to trace'] }),
       devices: outline({ status: null, facts: [], summary: null })
     };
-    const { element } = page(snapshot(retraced(), { pages }), CHOICE, { look });
+    const { element } = sessionPage(retraced(), { pages }, { look });
     await drawn();
-    expect(look).toHaveBeenLastCalledWith(['retraces']);
+    expect(look).toHaveBeenLastCalledWith(['totals', 'retraces']);
     const retraces = section(element, 'Retraces');
     expect(words(retraces)).toContain('retraced: images: shape was [32], is [64]');
     expect(words(one(retraces, '.nbfn-Remedy button'))).toBe(
@@ -104,7 +114,7 @@ describe('SessionView', () => {
     };
     const parts = { lines: [], status: null, facts: [], summary: null };
     const pages = { variables: outline({ ...parts, tables: [tree] }) };
-    const { element } = page(snapshot({}, { pages }), CHOICE);
+    const { element } = sessionPage({}, { pages });
     const variables = await opened(element, 'Variables');
     expect([...variables.querySelectorAll('tbody th')].map(words)).toEqual([
       'model/hidden',
@@ -118,34 +128,38 @@ describe('SessionView', () => {
   it('has the values of variables, which are read while they are open', async () => {
     const look = vi.fn();
     const totals = { variables: 1 };
-    const { element } = page(snapshot({}, { totals }), CHOICE, { look });
+    const { element } = sessionPage({}, { totals }, { look });
     const row = one(await opened(element, 'Variables'), '.nbfn-PageTable');
     await drawn();
-    expect(look).toHaveBeenLastCalledWith(['variables']);
+    expect(look).toHaveBeenLastCalledWith(['totals', 'variables']);
     await open(row);
-    expect(look).toHaveBeenLastCalledWith(['variables', 'values']);
+    expect(look).toHaveBeenLastCalledWith(['totals', 'variables', 'values']);
   });
 
-  it('begins with the totals', () => {
-    const { element } = page(
-      snapshot(
-        {},
-        {
-          totals: {
-            calls: 1200,
-            traces: 12,
-            retraces: 3,
-            trace_seconds: 4.2,
-            trace_nbytes: 1e6,
-            variable_nbytes: 2e6
-          }
-        }
-      ),
-      { view: 'session' }
+  it('begins with the totals, which say on hover what they are', () => {
+    const calls = { text: '1,200 calls', hint: 'Calls of all functions.' };
+    const totals = outline({
+      ...{ title: TOTALS, call: null, status: null, summary: null, tables: [] },
+      ...{ lines: ['`%tf_auto` is on'], facts: [calls, '12 traces'] }
+    });
+    const { element } = sessionPage({}, { pages: { totals } });
+    const line = one(element, '.nbfn-Totals');
+    expect(words(line)).toBe('1,200 calls 12 traces %tf_auto is on');
+    expect(one(line, '[title]').title).toBe(calls.hint);
+  });
+
+  it('says in titles how much there is, and on hover what is counted', () => {
+    const totals = { functions: 3, variables: 1200, runs: 4, run_seconds: 62 };
+    const { element } = sessionPage({}, { totals });
+    const notes = ['Functions', 'Timeline', 'Variables'].map(title =>
+      one(section(element, title), '.nbfn-Section-summary .nbfn-Note')
     );
-    expect(words(one(element, '.nbfn-Totals'))).toBe(
-      '1,200 calls 12 traces 3 retraces 4.2 s to trace 3 MB'
-    );
+    expect(notes.map(words)).toEqual(['3', '1 min 2 s in 4 runs', '1,200']);
+    expect(notes.map(({ title }) => title)).toEqual([
+      MEANINGS.functions,
+      MEANINGS.runs,
+      MEANINGS.variables
+    ]);
   });
 
   it('ends with the versions', () => {
@@ -169,20 +183,6 @@ describe('SessionView', () => {
     expect([...element.querySelectorAll('.nbfn-Empty')].map(words)).toEqual([
       'No function has been traced yet.'
     ]);
-  });
-
-  it('says so as long as %tf_auto is on', async () => {
-    const { store, element } = page(snapshot({}, { auto: true }), CHOICE);
-    const line = '%tf_auto is on: cells without a magic of their own run in segments';
-    expect(words(one(element, '.nbfn-Auto'))).toBe(line);
-    expect(element.querySelectorAll('.nbfn-Auto [role="status"]')).toHaveLength(0);
-    const rest = { totals: {}, put: {}, removed: {} };
-    store.receive({ type: 'patch', epoch: 'epoch-1', seq: 2, ...rest });
-    await drawn();
-    expect(words(one(element, '.nbfn-Auto'))).toBe(line);
-    store.receive({ type: 'patch', epoch: 'epoch-1', seq: 3, auto: false, ...rest });
-    await drawn();
-    expect(element.querySelector('.nbfn-Auto')).toBeNull();
   });
 
   it('draws little of 1,000 functions and 10,000 traces', async () => {
@@ -234,10 +234,12 @@ describe('SessionView', () => {
     const stop = vi.fn();
     vi.spyOn(store, 'subscribe').mockReturnValue(stop);
     const element = document.createElement('div');
-    const mounted = mount(element, store, CHOICE, {
-      loadPictures: () => import('../../src/pictures'),
-      hasCells: true
-    });
+    const mounted = mount(
+      element,
+      store,
+      { view: 'session' },
+      { loadPictures: () => import('../../src/pictures'), hasCells: true }
+    );
     expect(element.childNodes).not.toHaveLength(0);
     mounted.dispose();
     expect(element.childNodes).toHaveLength(0);

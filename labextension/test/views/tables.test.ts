@@ -40,6 +40,43 @@ const TREE: Partial<PageTable> = {
   closed: [5]
 };
 
+describe('a column', () => {
+  it('of times, sizes or shares is one of numbers, and of others is not', () => {
+    const rows = [
+      ['59 %', '0.1 ms', '1.5 kB', '2 h 10 min', '3 traces'],
+      ['< 1 %', '12 s', '8 B', '45 s', '1 trace']
+    ];
+    const element = shown({ header: ['a', 'b', 'c', 'd', 'e'], rows });
+    expect(
+      [...element.querySelectorAll('thead th')].map(({ className }) => className)
+    ).toEqual([...Array<string>(4).fill('nbfn-mod-number'), '']);
+  });
+});
+
+describe('a row with many details', () => {
+  it('shows them in a narrow view when they are asked for', async () => {
+    const header = ['#', 'signature', 'to trace', 'size', 'where'];
+    const rows = [['1', 'x: float32[2]', '9 ms', '2 kB', 'In [2]']];
+    const element = shown({ header, rows, details: [2, 3, 4] });
+    const row = () => element.querySelector('tbody tr');
+    expect(row()?.className).toBe('nbfn-mod-brief');
+    expect(
+      [...element.querySelectorAll('[data-detail]')].map(cell =>
+        cell.getAttribute('data-column')
+      )
+    ).toEqual(header.slice(2));
+    await press(button(element, 'more'));
+    expect(row()?.className).toBe('');
+    await press(button(element, 'less'));
+    expect(row()?.className).toBe('nbfn-mod-brief');
+  });
+
+  it('has no button without any, or if they are empty', () => {
+    const element = shown({ header: ['#', 'size'], rows: [['1', '']], details: [1] });
+    expect(element.querySelector('.nbfn-Table-more')).toBeNull();
+  });
+});
+
 describe('a tree', () => {
   it('has parts that open and close, some of which are closed at first', async () => {
     const element = shown(TREE);

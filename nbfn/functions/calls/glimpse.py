@@ -15,6 +15,9 @@ MAX_VALUES = 4
 MAX_ITEMS = 6
 """Maximum number of items shown of a structure."""
 
+_FLOATS = (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+"""Dtypes for which TensorFlow can say whether a number is finite."""
+
 
 def glimpse(value: Any) -> str:
     """Summarizes a value, as in ``float32[64, 10]: 0.1, 0.25, 0.3, 0.2, …``."""
@@ -29,6 +32,18 @@ def glimpse(value: Any) -> str:
     if isinstance(value, tf.RaggedTensor | tf.SparseTensor):
         return f"{type(value).__name__} {tensor_type(value.dtype.name, value.shape)}"
     return shorten(repr(value))
+
+
+def is_finite(value: Any) -> bool:
+    """Returns whether no tensor of a value is known to have NaN or infinity."""
+    if not tf.executing_eagerly():
+        return True
+    floats = (
+        each
+        for each in tf.nest.flatten(value)
+        if isinstance(each, tf.Tensor | tf.Variable) and each.dtype in _FLOATS
+    )
+    return all(bool(tf.reduce_all(tf.math.is_finite(each))) for each in floats)
 
 
 def _joined(items: list[str], number: int) -> str:

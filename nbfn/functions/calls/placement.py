@@ -109,6 +109,7 @@ class Run:
         times: The time of each operation, if requested; None also if TensorFlow does not report it.
         numerics: The operations that gave NaN or infinity, if requested.
         values: Intermediate values by the user's names, if requested.
+        call: The text of the call that it was; None if it is not known.
     """
 
     value: Any
@@ -117,6 +118,7 @@ class Run:
     times: Times | None = None
     numerics: Any = None
     values: Any = field(default=None, repr=False)
+    call: str | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         number = count(len(self.placement.operations), "operation")

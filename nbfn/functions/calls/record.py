@@ -50,6 +50,9 @@ class Record:
         lock: Held while the record is read or modified.
         listeners: Called with each new trace.
         placement: Where the operations of the newest `run` ran; None before the first.
+        lines: The time of each line in the newest call whose lines were timed, in seconds, and its
+            share of the whole; the slowest first.
+        values: What the newest `values` saw, by the lines that computed it, as text.
     """
 
     def __init__(self, name: str) -> None:
@@ -69,6 +72,8 @@ class Record:
         self.lock = threading.RLock()
         self.listeners: list[Callable[[Trace], None]] = []
         self.placement: Placement | None = None
+        self.lines: tuple[tuple[Site, float, float], ...] = ()
+        self.values: tuple[tuple[Site, str], ...] = ()
         self._made = 0
 
     def next_retrace(

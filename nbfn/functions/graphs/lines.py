@@ -11,6 +11,7 @@ from typing import Any
 from nbfn import _tensorflow
 from nbfn.code import plain_function
 from nbfn.functions.calls.placement import run
+from nbfn.functions.calls.record import clock
 from nbfn.functions.checking.check import trial_of
 from nbfn.functions.graphs.operations import graph_of_concrete
 from nbfn.functions.graphs.times import GraphTimes, graph_times
@@ -128,6 +129,9 @@ def lines(function: Any, *args: Any, **kwargs: Any) -> LineTimes:
     known = _by_line(concrete.graph, origins, found)
     in_order = sorted(known.values(), key=lambda each: -each.seconds)
     notes = tuple(_notes(function, found, in_order))
+    whole = found.seconds or 1.0
+    function.recorder.lines = tuple((e.site, e.seconds, e.seconds / whole) for e in in_order)
+    function.recorder.changed = next(clock)
     return LineTimes(function.label, tuple(in_order), found.seconds, notes)
 
 

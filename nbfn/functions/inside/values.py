@@ -62,9 +62,13 @@ class Value:
     arrays: list[Any] = field(default_factory=list, repr=False)
     turns: int = 0
 
+    @property
+    def times(self) -> str:
+        """How often it was computed, if more than once."""
+        return f", computed {self.turns:,} times" if self.turns > 1 else ""
+
     def __str__(self) -> str:
-        times = f", computed {self.turns:,} times" if self.turns > 1 else ""
-        return f"{self.site}: {self.extent}{times}"
+        return f"{self.site}: {self.extent}{self.times}"
 
 
 class Values(Mapping[str, Any]):
@@ -93,6 +97,11 @@ class Values(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    @property
+    def texts(self) -> tuple[tuple[Site, str], ...]:
+        """Each value as text with its name, and the line that computed it."""
+        return tuple((each.site, f"{each.extent}{each.times}") for each in self.all)
 
     @property
     def title(self) -> str:

@@ -6,24 +6,32 @@ import ast
 import copy
 import functools
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from nbfn.site import Site
 
 _MAX_CHARACTERS = 300_000
 
+_METHODS = ("", ".explain", ".run", ".values")
+"""What the call may be of; the first is the function itself."""
+
 
 def rewritten_call(
-    site: Site, name: str, parameters: Sequence[str], changes: Mapping[str, str]
+    site: Site,
+    name: str,
+    parameters: Sequence[str],
+    changes: Mapping[str, str],
+    without: Collection[str] = (),
 ) -> str | None:
     """Returns the text of a call with some arguments wrapped.
 
     Args:
         site: Where the call is.
-        name: The callee, such as ``step`` or ``model.step``; a call of ``step.explain`` also
-            matches.
+        name: The callee, such as ``step`` or ``model.step``; calls of its methods that take the
+            same arguments, such as ``step.explain``, also match.
         parameters: The names of its parameters, in order.
         changes: For each parameter, a text with ``{}`` for the argument.
+        without: Keywords that are left out.
 
     Returns:
         The new call; None if the call or one of the arguments is not found.
@@ -32,12 +40,13 @@ def rewritten_call(
         return None
     for found in _calls("".join(linecache.getlines(site.file))):
         span = (found.lineno, found.end_lineno, found.col_offset, found.end_col_offset)
-        if span == site.span and ast.unparse(found.func) in (name, f"{name}.explain"):
+        if span == site.span and ast.unparse(found.func) in (name + each for each in _METHODS):
             break
     else:
         return None
     call = copy.deepcopy(found)
     call.func = ast.Name(name)
+    call.keywords = [each for each in call.keywords if each.arg not in without]
     for parameter, change in changes.items():
         if not _change(call, parameters, parameter, change):
             return None

@@ -36,6 +36,7 @@ from nbfn.functions.recording.recorder import Recorder
 from nbfn.functions.recording.refusal import RunEagerly
 from nbfn.functions.recording.registry import enlist
 from nbfn.functions.recording.stance import Stance, checked, stance_of
+from nbfn.functions.retraces.call_text import rewritten_call
 from nbfn.functions.retraces.definitions import define
 from nbfn.functions.signatures import relaxing
 from nbfn.functions.signatures.cover import Cover
@@ -58,7 +59,7 @@ from nbfn.functions.traces.created_variables import Creations, VariableCreationE
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
 from nbfn.functions.traces.variable_names import roots
-from nbfn.site import Site, definition_site
+from nbfn.site import Site, call_site, definition_site
 from nbfn.text import count, parameters_text
 
 _Base: Any = _tensorflow.ScopedFunction
@@ -648,7 +649,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
         concrete = self.get_concrete_function(*args, **kwargs)
         watched = run(concrete, args, kwargs, timed=metadata)
         self.recorder.placement = watched.placement
-        return replace(watched, numerics=found, values=kept)
+        name = self.recorder.reference_expression() or ""
+        call = rewritten_call(call_site(), name, (), {}, ("metadata", "numerics", "values"))
+        return replace(watched, numerics=found, values=kept, call=call)
 
     def check(self, *args: Any, numerics: bool = False, **kwargs: Any) -> Check:
         """Compares an eager run with a traced one: values, variable updates, Python side effects.
@@ -696,7 +699,9 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             CheckError: If the arguments do not fit the function.
         """
         lines = (line,) if isinstance(line, int) else tuple(line)
-        return values(self, args, kwargs, names, lines)
+        found = values(self, args, kwargs, names, lines)
+        self.recorder.values = found.texts
+        return found
 
     # Policies and eviction --------------------------------------------------------------
 

@@ -48,6 +48,7 @@ def graph_record(
     save: str | None = None,
     difference: Difference | None = None,
     times: GraphTimes | None = None,
+    values: Mapping[tuple[str, int], Sequence[str]] | None = None,
 ) -> protocol.GraphRecord:
     """The record of a graph.
 
@@ -58,6 +59,7 @@ def graph_record(
         save: The line that writes the graph to the file whose name follows.
         difference: What is marked, if the graph was merged of two.
         times: How long its operations took, if a call was measured.
+        values: What was seen on each line, by file and number.
     """
     texts, places = _Interned[str](), _Interned[tuple[str, int]]()
     every = {"": graph.operations, **graph.bodies}
@@ -96,6 +98,12 @@ def graph_record(
         else protocol.GraphTimes(
             seconds=round(times.seconds, _DIGITS), others=round(times.other_seconds, _DIGITS)
         ),
+        values={
+            number: list(values[place])
+            for place, number in places.items.items()
+            if values is not None and place in values
+        }
+        or None,
     )
 
 

@@ -50,6 +50,18 @@ def spoken_trace(trace: Trace) -> str | None:
     return None
 
 
+def values_at_lines(trace: Trace) -> dict[tuple[str, int], list[str]]:
+    """What the newest look at the values of a trace's function saw, by file and line."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for _, function in _functions():
+        if trace in function.traces:
+            for site, text in function.recorder.values:
+                if site.file is not None and site.line is not None:
+                    found.setdefault((site.file, site.line), []).append(text)
+            break
+    return found
+
+
 def _functions() -> Iterator[tuple[str, Any]]:
     here = session()
     yield from here.functions.items()

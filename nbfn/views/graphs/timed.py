@@ -9,7 +9,7 @@ from nbfn.functions.graphs.times import graph_times
 from nbfn.outlines.outline import Outline
 from nbfn.views.graphs.outline import title_of
 from nbfn.views.graphs.record import graph_record
-from nbfn.views.graphs.spoken import save_line, spoken_trace, trace_of
+from nbfn.views.graphs.spoken import save_line, spoken_trace, trace_of, values_at_lines
 from nbfn.views.pages.times import times_outline
 
 
@@ -28,5 +28,6 @@ def timed(times: Times, call: str | None = None) -> tuple[Outline, protocol.Grap
         trace=None if trace is None else spoken_trace(trace),
         save=None if trace is None else save_line(trace),
         times=found,
+        values=None if trace is None else values_at_lines(trace),
     )
     return times_outline(times, call, found), record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nbfn import protocol
-from nbfn.functions.calls.glimpse import glimpse
+from nbfn.functions.calls.glimpse import glimpse, is_finite
 from nbfn.functions.calls.placement import Run
 from nbfn.functions.checking.check import Check
 from nbfn.functions.signatures.cover import Cover
@@ -17,7 +17,7 @@ from nbfn.outlines.function import (
     captures_table,
     retraces_table,
 )
-from nbfn.outlines.outline import Outline, Table, advice, place
+from nbfn.outlines.outline import Outline, Table, Words, advice, place
 from nbfn.sessions.export.preflight import Preflight
 from nbfn.sessions.records import cell_of, retrace_record, trace_record
 from nbfn.sessions.timeline.records import record_of
@@ -59,9 +59,19 @@ def retraces_outline(retraces: Retraces) -> Outline:
 
 def run_outline(run: Run) -> Outline:
     """Returns the outline of a watched call: its result, and where it ran."""
+    lines: list[Words] = []
+    if run.numerics is None and not is_finite(run.value):
+        found = "it has NaN or infinity"
+        lines.append(
+            f"{found}; `numerics=True` finds where it comes from"
+            if run.call is None
+            else protocol.Phrase(
+                text=f"{found}: find where it comes from", code=f"%tf_numerics {run.call}"
+            )
+        )
     return Outline(
         f"returned {glimpse(run.value)}",
-        (),
+        lines,
         (),
         [
             *([] if run.numerics is None else [replace(numerics_outline(run.numerics), open=True)]),

@@ -6,10 +6,10 @@ import pytest
 
 from nbfn.functions.segments.cell import live_cells
 from nbfn.outlines.cell import cell_outline
+from nbfn.outlines.session import session_outline
 from nbfn.sessions.feed import feed
 from nbfn.sessions.records import cell_record
 from nbfn.sessions.session import Session
-from nbfn.views.session import session_outline
 
 
 @pytest.fixture
@@ -91,15 +91,16 @@ def test_it_says_whether_it_is_on(run, refused) -> None:
 def test_the_views_show_it(alone, run, shell, auto) -> None:
     def sent() -> bool:
         feed().flush()
-        return feed().snapshot().auto
+        page = feed().pages()["totals"]
+        return page is not None and line in page.lines
 
     line = "`%tf_auto` is on: cells without a magic of their own run in segments"
     assert sent()
-    text = session_outline(Session(shell.user_ns)).text()
+    text = session_outline(Session(shell.user_ns).shown).text()
     assert line.replace("`", "") in text.replace("`", "")
     run("%tf_auto off")
     assert not sent()
-    assert "%tf_auto" not in session_outline(Session(shell.user_ns)).text()
+    assert "%tf_auto" not in session_outline(Session(shell.user_ns).shown).text()
     run("%tf_auto on")
     run("%reload_ext nbfn")
     assert not sent()

@@ -14,6 +14,7 @@ import { showBadge } from './badge';
 import { markLines } from './gutter';
 import type { Badge } from './summary';
 import { badgeOf } from './summary';
+import { showTimes, timesIn } from './times';
 
 /** A magic of nbfn at the beginning of a line. */
 const MAGIC = /^%%?tf_/m;
@@ -55,6 +56,8 @@ export function keepMarking(options: MarkingOptions): void {
         : null;
     markLines(editor.editor, preferences.wants('markLines') ? record : null);
     showBadge(editor.editor, badge, showPanel);
+    const hasTimes = state && !isEdited && preferences.wants('markLines');
+    showTimes(editor.editor, hasTimes ? timesIn(state, id) : []);
   };
   const draw = (): void => {
     frame = 0;

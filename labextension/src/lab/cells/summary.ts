@@ -54,7 +54,7 @@ export function badgeOf(
   return badge(
     countsText(functions, trans),
     cell.isEdited,
-    functions.map(fn => fn.name + fn.parameters),
+    functions.map(fn => fn.title ?? fn.name),
     trans
   );
 }

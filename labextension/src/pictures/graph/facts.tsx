@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { Fragment } from 'preact';
 import { CellReference } from '../../views/parts/cellReference';
-import { counts, duration, integer, percent } from '../../views/parts/format';
+import { counts, integer } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
 import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
@@ -9,6 +9,7 @@ import type { End, Ends } from './model/carving';
 import { has } from './model/carving';
 import type { Operation, Operations } from './model/operations';
 import type { Node } from './model/node';
+import { part, Time, Values } from './seen';
 
 /** What the user may do from the facts about a node. */
 export interface FactActions {
@@ -76,6 +77,11 @@ export function OperationFacts(props: {
             >
               {trans.__('mark all of it')}
             </button>
+          </Fact>
+        )}
+        {place !== null && graph.record.values?.[place] && (
+          <Fact name={trans.__('seen')}>
+            <Values texts={graph.record.values[place]} />
           </Fact>
         )}
         {graph.record.times && (
@@ -147,38 +153,6 @@ export function BoxFacts(props: {
       </Limited>
     </>
   );
-}
-
-/** How long an operation took, or why that is not known. */
-function Time(props: { operation: Operation; whole: number }): VNode {
-  const { time } = props.operation;
-  if (!time) {
-    return (
-      <span class="nbfn-Muted">
-        {trans.__('It did not run itself: fused, folded, or not needed')}
-      </span>
-    );
-  }
-  const { seconds, within, executions, ran_as: other } = time;
-  return (
-    <>
-      {executions > 0 && (
-        <p>
-          {part(seconds, props.whole)}
-          {executions > 1 && trans.__(', %1 executions', integer(executions))}
-        </p>
-      )}
-      {within != null && (
-        <p>{trans.__('%1 in what it calls', part(within, props.whole))}</p>
-      )}
-      {other != null && <p>{trans.__('ran as %1', seen(other))}</p>}
-    </>
-  );
-}
-
-/** A time, and its part of the whole, such as "1.2 ms, 30 %". */
-export function part(seconds: number, whole: number): string {
-  return `${duration(seconds)}, ${percent(whole > 0 ? seconds / whole : 0)}`;
 }
 
 /** A name, and what there is to say about it. */

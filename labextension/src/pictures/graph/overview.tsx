@@ -5,9 +5,10 @@ import { counts, duration, integer } from '../../views/parts/format';
 import { Limited } from '../../views/parts/limited';
 import { trans } from '../../words';
 import type { FactActions } from './facts';
-import { Fact, Links, part } from './facts';
+import { Fact, Links } from './facts';
 import type { Operation, Operations } from './model/operations';
 import { counted } from './model/operations';
+import { part } from './seen';
 
 /** Maximum number of slowest operations listed. */
 const SLOWEST = 30;

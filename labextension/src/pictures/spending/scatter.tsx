@@ -6,6 +6,7 @@ import { revealPlace } from '../../views/parts/cellReference';
 import { counts, duration } from '../../views/parts/format';
 import { seen } from '../../views/parts/texts';
 import { trans } from '../../words';
+import { labelsOf } from './labels';
 import { useWidth } from './width';
 
 const MARGIN = { left: 50, right: 14, top: 22, bottom: 34 };
@@ -13,6 +14,9 @@ const MAX_HEIGHT = 260;
 
 /** Maximum number of functions drawn: those that took longest. */
 const MOST = 300;
+
+/** Maximum number with a name beside them, where there is room. */
+const NAMED = 6;
 
 /** Maximum number reached by keys: nobody steps through hundreds. */
 const REACHED = 40;
@@ -52,6 +56,18 @@ export function Scatter({
     cy: y(Math.max(fn.trace_seconds, least)),
     r: Math.min(3.5 + Math.sqrt(fn.traces) * 1.5, 16)
   });
+  const [inner, right] = [height - MARGIN.top - MARGIN.bottom, width - MARGIN.right];
+  const frame = {
+    x: MARGIN.left,
+    y: MARGIN.top,
+    width: right - MARGIN.left,
+    height: inner
+  };
+  const captions = [
+    { x: MARGIN.left, y: MARGIN.top, width: 110, height: 14 },
+    { x: right - 110, y: MARGIN.top + inner - 16, width: 110, height: 14 }
+  ];
+  const dots = drawn.map(fn => ({ name: seen(fn.name), ...place(fn) }));
   return (
     <div ref={element} class="nbfn-Timeline-scatter">
       <svg
@@ -133,6 +149,17 @@ export function Scatter({
               }
             }}
           />
+        ))}
+        {labelsOf(dots, NAMED, frame, captions).map(({ name, x: left, y: base }) => (
+          <text
+            key={`${name} ${left}`}
+            class="nbfn-Timeline-name"
+            aria-hidden="true"
+            x={left}
+            y={base}
+          >
+            {name}
+          </text>
         ))}
       </svg>
       <p class="nbfn-Timeline-readout" aria-hidden="true">

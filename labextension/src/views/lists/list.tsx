@@ -7,13 +7,15 @@ import { Icon } from '../parts/icons';
 import { Limited } from '../parts/limited';
 import { Section } from '../parts/section';
 import { seen } from '../parts/texts';
+import { valueOf } from '../tables/lines';
 
-/** A number by which rows are sorted, the largest first. */
-export interface Order<T> {
-  name: string;
-  value: (item: T) => number;
-  /** The number with its unit or noun. */
-  text: (value: number) => string;
+/** What the kernel says of a row. */
+export interface Listed {
+  id: string;
+  /** What stands beside its name. */
+  note?: string;
+  /** What it may be sorted by, each with its unit or noun. */
+  measures?: readonly string[];
 }
 
 /** Properties of a list. */
@@ -23,22 +25,26 @@ export interface ListProps<T> {
   filter: string;
   /** What the filter looks through. */
   textOf: (item: T) => string;
-  orders?: readonly Order<T>[];
+  /** The names of the measures. */
+  orders?: readonly string[];
   /** How many more there are, of which the kernel has sent no rows. */
   left?: number;
-  /** The row of an item; the note is the number by which the list is sorted, if it is. */
-  row: (item: T, note: string | null) => VNode;
+  /** The row of an item; the note is the measure by which the list is sorted, if it is. */
+  row: (item: T, note: string) => VNode;
 }
 
 /** Rows that are shown in steps, sorted as the user chooses, and filtered if they are many. */
-export function List<T>(props: ListProps<T>): VNode {
+export function List<T extends Listed>(props: ListProps<T>): VNode {
   const { items, filter, textOf, orders = [], left = 0, row } = props;
   const [name, setName] = useState('');
   const filtered = useFilter(items, textOf, filter);
-  const order = orders.find(one => one.name === name);
+  const order = orders.indexOf(name);
   const sorted = useMemo(() => {
-    const all = filtered.items;
-    return order ? [...all].sort((a, b) => order.value(b) - order.value(a)) : all;
+    const valueOfItem = ({ measures = [] }: T): number =>
+      valueOf(measures[order] ?? '');
+    return order < 0
+      ? filtered.items
+      : [...filtered.items].sort((a, b) => valueOfItem(b) - valueOfItem(a));
   }, [filtered.items, order]);
   return (
     <>
@@ -53,8 +59,8 @@ export function List<T>(props: ListProps<T>): VNode {
           >
             <option value="">{trans.__('age')}</option>
             {orders.map(one => (
-              <option key={one.name} value={one.name}>
-                {one.name}
+              <option key={one} value={one}>
+                {one}
               </option>
             ))}
           </select>
@@ -62,7 +68,7 @@ export function List<T>(props: ListProps<T>): VNode {
       )}
       <Limited items={sorted} step={50}>
         {visible =>
-          visible.map(item => row(item, order ? order.text(order.value(item)) : null))
+          visible.map(item => row(item, item.measures?.[order] ?? item.note ?? ''))
         }
       </Limited>
       {left > 0 && (
@@ -74,9 +80,8 @@ export function List<T>(props: ListProps<T>): VNode {
 
 /** Properties of a row. */
 export interface RowProps {
-  name: string;
-  /** The parameters of a function. */
-  parameters?: string;
+  /** Its name; of a function also its parameters, and its cell if another has the name. */
+  title: string;
   /** The place of a cell. */
   place?: string;
   /** What the last call was, of what can be called. */
@@ -90,19 +95,17 @@ type Call = keyof ReturnType<typeof callLabels>;
 
 /** A name with what is known of it at a glance, and everything else when it is opened. */
 export function Row(props: RowProps): VNode {
-  const { parameters = '', place, call, note, children } = props;
-  // The parameters come before the cell that distinguishes functions of one name.
-  const [, name = '', cell = ''] = /^(.*?)( \(.*)?$/s.exec(props.name) ?? [];
+  const { title, place, call, note, children } = props;
+  const [, name = '', rest = ''] = /^([^(]*)(.*)$/s.exec(title) ?? [];
   return (
     <Section
       class="nbfn-Row"
       title={
         <>
           {call && <Icon name={call} label={callLabels()[call]} />}
-          <code class="nbfn-Row-name" title={name + parameters + cell}>
+          <code class="nbfn-Row-name" title={title}>
             {seen(name)}
-            {parameters && <span class="nbfn-Muted">{seen(parameters)}</span>}
-            {seen(cell)}
+            {rest && <span class="nbfn-Muted">{seen(rest)}</span>}
           </code>{' '}
           {place && <span class="nbfn-Muted">{place}</span>}
         </>

@@ -1,13 +1,8 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { functionsOf } from '../../feed/lookup';
 import type { KernelState } from '../../feed/store';
-import type { FunctionRecord, ModelRecord, TracedCellRecord } from '../../protocol';
 import { trans } from '../../words';
 import { OutlineDetails } from '../outlines/outlineView';
-import { cellText } from '../parts/cellReference';
-import { counts, duration, ratio, size } from '../parts/format';
-import type { Order } from './list';
 import { List, Row } from './list';
 import { Question } from './question';
 
@@ -33,15 +28,21 @@ export function FunctionList({ state }: ListProps): VNode {
       items={functions}
       filter={trans.__('Filter functions')}
       textOf={fn => fn.name}
-      orders={ofFunctions()}
+      orders={[
+        trans.__('calls'),
+        trans.__('traces'),
+        trans.__('retraces'),
+        trans.__('time lost to tracing'),
+        trans.__('time spent running'),
+        trans.__('size of the graphs')
+      ]}
       left={(state.totals.functions ?? 0) - functions.length}
       row={(fn, note) => (
         <Row
           key={fn.id}
-          name={fn.name}
-          parameters={fn.parameters}
+          title={fn.title ?? fn.name}
           call={fn.last ?? 'idle'}
-          note={note ?? counts.traces(fn.traces)}
+          note={note}
         >
           {() => <OutlineDetails state={state} target={fn.id} />}
         </Row>
@@ -49,23 +50,6 @@ export function FunctionList({ state }: ListProps): VNode {
     />
   );
 }
-
-const ofFunctions = (): readonly Order<FunctionRecord>[] => [
-  { name: trans.__('calls'), value: fn => fn.calls, text: counts.calls },
-  { name: trans.__('traces'), value: fn => fn.traces, text: counts.traces },
-  { name: trans.__('retraces'), value: fn => fn.retraces, text: counts.retraces },
-  {
-    name: trans.__('time lost to tracing'),
-    value: fn => fn.trace_seconds,
-    text: duration
-  },
-  {
-    name: trans.__('time spent running'),
-    value: fn => fn.run_seconds,
-    text: duration
-  },
-  { name: trans.__('size of the graphs'), value: fn => fn.nbytes, text: size }
-];
 
 /** The cells that run in segments. */
 export function CellList({ state }: ListProps): VNode {
@@ -75,41 +59,27 @@ export function CellList({ state }: ListProps): VNode {
       items={cells}
       filter={trans.__('Filter cells')}
       textOf={cell => `${cell.name} ${cell.source}`}
-      orders={ofCells(state)}
+      orders={[
+        trans.__('runs'),
+        trans.__('traces'),
+        trans.__('time of a run'),
+        trans.__('time lost to tracing'),
+        trans.__('size of the graphs')
+      ]}
       left={(state.totals.cells ?? 0) - cells.length}
       row={(cell, note) => (
         <Row
           key={cell.id}
-          name={cell.name}
-          place={cell.cell ? cellText(cell.cell) : ''}
+          title={cell.name}
+          place={cell.place ?? ''}
           call={cell.call ?? 'idle'}
-          note={[
-            note ?? duration(cell.seconds),
-            ...(cell.speedup == null ? [] : [ratio(cell.speedup)])
-          ].join(' \u00b7 ')}
+          note={note}
         >
           {() => <OutlineDetails state={state} target={cell.id} />}
         </Row>
       )}
     />
   );
-}
-
-/** What the functions of a cell cost is the cell's. */
-function ofCells(state: KernelState): readonly Order<TracedCellRecord>[] {
-  const sum = (of: (fn: FunctionRecord) => number) => (cell: TracedCellRecord) =>
-    functionsOf(state, cell).reduce((total, fn) => total + of(fn), 0);
-  return [
-    { name: trans.__('runs'), value: cell => cell.runs, text: counts.runs },
-    { name: trans.__('traces'), value: sum(fn => fn.traces), text: counts.traces },
-    { name: trans.__('time of a run'), value: cell => cell.seconds, text: duration },
-    {
-      name: trans.__('time lost to tracing'),
-      value: sum(fn => fn.trace_seconds),
-      text: duration
-    },
-    { name: trans.__('size of the graphs'), value: sum(fn => fn.nbytes), text: size }
-  ];
 }
 
 /** The models that the notebook names, each with the tree of its parts. */
@@ -120,8 +90,8 @@ export function ModelList({ state }: ListProps): VNode {
       items={models}
       filter={trans.__('Filter models')}
       textOf={model => `${model.id} ${model.label}`}
-      row={model => (
-        <Row key={model.id} name={model.id} note={`${model.label}, ${sizeOf(model)}`}>
+      row={(model, note) => (
+        <Row key={model.id} title={model.id} note={note}>
           {() => (
             <>
               <OutlineDetails state={state} target={`model/${model.id}`} />
@@ -141,8 +111,4 @@ export function ModelList({ state }: ListProps): VNode {
       )}
     />
   );
-}
-
-function sizeOf({ parameters }: ModelRecord): string {
-  return parameters ? counts.parameters(parameters) : trans.__('no variables yet');
 }

@@ -31,12 +31,14 @@ export function revealPlace(from: Element, cell: Cell): boolean {
 /** Properties of a reference to a place. */
 export interface PlaceProps {
   cell: Cell | null | undefined;
+  /** What to call it, where the kernel says so. */
+  text?: string;
 }
 
 /** A reference to a place in user code; a button where the host can go there. */
-export function CellReference({ cell }: PlaceProps): VNode | null {
+export function CellReference({ cell, ...own }: PlaceProps): VNode | null {
   const { hasCells } = useContext(SurroundingsContext);
-  const text = cell ? cellText(cell) : '';
+  const text = own.text ?? (cell ? cellText(cell) : '');
   if (!cell || !text) {
     return null;
   }

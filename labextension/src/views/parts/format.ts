@@ -15,8 +15,6 @@ export const counts = {
   olderTraces: (n: number) =>
     trans._n('%2 older trace', '%2 older traces', n, integer(n)),
   operations: (n: number) => trans._n('%2 operation', '%2 operations', n, integer(n)),
-  parameters: (n: number) => trans._n('%2 parameter', '%2 parameters', n, integer(n)),
-  retraces: (n: number) => trans._n('%2 retrace', '%2 retraces', n, integer(n)),
   runs: (n: number) => trans._n('%2 run', '%2 runs', n, integer(n)),
   traces: (n: number) => trans._n('%2 trace', '%2 traces', n, integer(n))
 };
@@ -60,11 +58,6 @@ export function size(bytes: number): string {
   }
   const digits = unit === 0 ? integer(value) : significant(value, value < 9.95 ? 2 : 3);
   return `${digits} ${units[unit]}`;
-}
-
-/** How many times as much something is, such as "4.1×" or "120×". */
-export function ratio(value: number): string {
-  return `${significant(value, value < 99.5 ? 2 : 3)}×`;
 }
 
 /** A share as text: in whole percents, of which one above zero is never 0; or with digits. */

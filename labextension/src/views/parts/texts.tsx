@@ -1,18 +1,10 @@
 import type { ComponentChildren, VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { trans } from '../../words';
 
 /** One fact; the space keeps words apart where styles do not. */
-export function Fact({
-  title,
-  children
-}: {
-  title?: string;
-  children: ComponentChildren;
-}): VNode {
-  return (
-    <span class="nbfn-Fact" title={title}>
-      {children}{' '}
-    </span>
-  );
+export function Fact({ children }: { children: ComponentChildren }): VNode {
+  return <span class="nbfn-Fact">{children} </span>;
 }
 
 /** Text that nobody sees, and that screen readers say when it changes. */
@@ -34,6 +26,32 @@ export function seen(text: string): string {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code.toString(16).padStart(4, '0')}`;
   });
+}
+
+/** More characters than this take more than three lines of a narrow panel. */
+const LONG = 110;
+
+/** A sentence, of which a narrow panel shows three lines until the rest is asked for. */
+export function LongSentence({ text }: { text: string }): VNode {
+  const [isWhole, setWhole] = useState(false);
+  if (text.length <= LONG) {
+    return <Sentence text={text} />;
+  }
+  return (
+    <span class="nbfn-Long">
+      <span class={isWhole ? undefined : 'nbfn-mod-cut'}>
+        <Sentence text={text} />
+      </span>
+      <button
+        type="button"
+        class="nbfn-mod-link nbfn-Long-more"
+        aria-expanded={isWhole}
+        onClick={() => setWhole(!isWhole)}
+      >
+        {isWhole ? trans.__('less') : trans.__('more')}
+      </button>
+    </span>
+  );
 }
 
 /** A sentence in which `backticks` enclose code. */

@@ -4,24 +4,30 @@ import { trans } from '../../words';
 import { CellReference } from './cellReference';
 import { VerdictIcon } from './icons';
 import { RemedyButton } from './remedyButton';
-import { Sentence } from './texts';
+import { LongSentence, Sentence } from './texts';
 
 /** Words; those that lead to code are a remedy, and those that lead to a place a link. */
 export function Words({ words }: { words: string | Phrase }): VNode {
   if (typeof words === 'string') {
-    return <Sentence text={words} />;
+    return <LongSentence text={words} />;
   }
-  const { text, code, cell, page, verdict } = words;
+  const { text, code, cell, page, verdict, hint } = words;
   if (code) {
     return <RemedyButton remedy={{ sentence: text, code }} cellId={cell?.id} />;
   }
   if (cell?.id || cell?.path) {
-    return <CellReference cell={cell} />;
+    return <CellReference cell={cell} text={text} />;
   }
   return (
     <>
       <VerdictIcon verdict={verdict} />
-      <Sentence text={text} />
+      {hint ? (
+        <span title={hint}>
+          <Sentence text={text} />
+        </span>
+      ) : (
+        <LongSentence text={text} />
+      )}
       {page && <PageLink page={page} />}
     </>
   );

@@ -23,6 +23,8 @@ export interface Column {
   number: number;
   /** Whether all that it holds are numbers. */
   isNumber: boolean;
+  /** Whether a narrow view leaves it out at first. */
+  isDetail: boolean;
   /** How large a number is beside the largest. */
   shareOf: (cell: Cell) => number;
 }
@@ -37,7 +39,11 @@ export interface Order {
 const OPEN_BELOW = 40;
 
 /** What reads as a number with its unit, or as none. */
-const NUMBER = /^(?:< )?(-?[\d.,]+(?:e-?\d+)?)(?: ?(%|[kMGT]?B|[mµ]?s|min|h)\b.*)?$/;
+const NUMBER =
+  /^(?:< )?-?[\d.,]+(?:e-?\d+)?(?: ?(?:%|(?:[kMGT]?B|[mµ]?s|min|h)\b).*)?$/;
+
+/** A number with its unit or noun, and of a long time what is less than its first unit. */
+const VALUE = /^(?:< )?(-?[\d.,]+(?:e-?\d+)?)(?: ?([%\p{L}]+))?(?: (\d+) (min|s)$)?/u;
 
 const UNITS: Record<string, number> = {
   kB: 1e3,
@@ -66,7 +72,7 @@ export function linesOf({ rows, depths = [], closed = [] }: PageTable): Line[] {
 }
 
 /** The columns of a table in which there is something. */
-export function columnsOf({ header, kind, rows }: PageTable): Column[] {
+export function columnsOf({ header, kind, rows, details = [] }: PageTable): Column[] {
   return header.flatMap((name, number) => {
     const texts = rows.map(row => textOf(row[number] ?? '')).filter(Boolean);
     if (texts.length === 0 && kind !== 'sides') {
@@ -77,6 +83,7 @@ export function columnsOf({ header, kind, rows }: PageTable): Column[] {
       name,
       number,
       isNumber: kind !== 'sides' && texts.every(text => NUMBER.test(text)),
+      isDetail: details.includes(number),
       shareOf: (cell: Cell) => Math.max(valueOf(textOf(cell)), 0) / (largest || 1)
     };
   });
@@ -111,8 +118,10 @@ export function sortedBy(lines: readonly Line[], order: Order | null): readonly 
   return [...lines].sort((a, b) => (isDown ? compare(b, a) : compare(a, b)));
 }
 
-/** A number in its base unit; nothing is least. */
-function valueOf(text: string): number {
-  const [, digits, unit] = NUMBER.exec(text) ?? [];
-  return digits ? Number(digits.replaceAll(',', '')) * (UNITS[unit ?? ''] ?? 1) : -1;
+/** A number in its base unit, as of "1 min 5 s" or "12 calls"; nothing is least. */
+export function valueOf(text: string): number {
+  const [, digits, unit = '', more = '0', smaller = ''] = VALUE.exec(text) ?? [];
+  const value = (number: string, of: string): number =>
+    Number(number.replaceAll(',', '')) * (UNITS[of] ?? 1);
+  return digits ? value(digits, unit) + value(more, smaller) : -1;
 }

@@ -55,6 +55,7 @@ export function Rows({ table }: { table: PageTable }): VNode {
     setToggled(next);
   };
   const left = total - rows.length;
+  const hasDetails = columns.some(({ isDetail }) => isDetail);
   return (
     <>
       {field}
@@ -78,9 +79,10 @@ export function Rows({ table }: { table: PageTable }): VNode {
               </thead>
               <tbody>
                 {visible.map((line, index) => (
-                  <tr
+                  <Row
                     key={isTree ? line.path : newest && !order ? total - index : index}
-                    style={isTree ? { '--nbfn-indent': indentOf(line, isFlat) } : {}}
+                    indent={isTree ? indentOf(line, isFlat) : undefined}
+                    hasDetails={hasDetails}
                   >
                     {columns.map(column =>
                       isTree && column.number === 0 ? (
@@ -100,7 +102,7 @@ export function Rows({ table }: { table: PageTable }): VNode {
                         />
                       )
                     )}
-                  </tr>
+                  </Row>
                 ))}
               </tbody>
             </table>
@@ -142,6 +144,37 @@ export function Rows({ table }: { table: PageTable }): VNode {
       );
     };
   }
+}
+
+/** A row; a narrow view shows its details when they are asked for. */
+function Row(props: {
+  indent: string | undefined;
+  hasDetails: boolean;
+  children: ComponentChildren;
+}): VNode {
+  const { indent, hasDetails, children } = props;
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <tr
+      class={hasDetails && !isWhole ? 'nbfn-mod-brief' : undefined}
+      style={indent === undefined ? {} : { '--nbfn-indent': indent }}
+    >
+      {children}
+      {hasDetails && (
+        <td class="nbfn-Table-more">
+          <button
+            type="button"
+            class="nbfn-mod-link"
+            aria-expanded={isWhole}
+            title={isWhole ? trans.__('Show less') : trans.__('Show all of the row')}
+            onClick={() => setWhole(!isWhole)}
+          >
+            {isWhole ? trans.__('less') : trans.__('more')}
+          </button>
+        </td>
+      )}
+    </tr>
+  );
 }
 
 function Head(props: {
@@ -228,6 +261,7 @@ function TableCell(props: {
     <td
       class={kind === 'sides' ? sideOf(line, column.number) : classOf(cell, column)}
       data-column={cell === '' ? undefined : column.name}
+      data-detail={column.isDetail || undefined}
     >
       {kind === 'tree' && column.isNumber ? (
         <Bar share={column.shareOf(cell)}>{words}</Bar>

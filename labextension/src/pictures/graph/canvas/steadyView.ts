@@ -8,8 +8,8 @@ import type { PanZoom } from './panZoom';
 /** Pixels between which the picture is as high as it needs. */
 export const [LOW, HIGH] = [180, 560];
 
-/** As long as words can be read all is shown; at first also a little smaller, to see what there is. */
-const [READABLE, SEEN] = [0.6, 0.5];
+/** After a move all is shown as long as words can just be read; at first, if they are easily read. */
+const [READABLE, LEGIBLE] = [0.6, 0.75];
 
 /** Where one looks closely. */
 const NEAR = 0.8;
@@ -47,7 +47,7 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
   const lastFit = useRef<View | null>(null);
   const isWhole = useRef(false);
   useLayoutEffect(() => {
-    const fitting = Math.min(1, Math.max(SEEN, panZoom.size().width / extent.width));
+    const fitting = Math.min(1, Math.max(LEGIBLE, panZoom.size().width / extent.width));
     const scale = before.current ? Math.max(fitting, panZoom.view().scale) : fitting;
     onHeight(Math.min(HIGH, Math.ceil(extent.height * scale)));
   }, [panZoom, picture]);
@@ -62,7 +62,7 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     const view = panZoom.view();
     const all = fitted(extent, size);
     const isUntouched = last === null || lastFit.current === view;
-    const least = move || difference ? READABLE : SEEN;
+    const least = move ? READABLE : LEGIBLE;
     if (move) {
       isWhole.current = move.to === 'all';
     }
@@ -70,12 +70,9 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     if (move?.to === 'all' || (isUntouched && isFitting)) {
       panZoom.show(all);
       lastFit.current = all;
-    } else if (isUntouched && !move && difference) {
-      lastFit.current = around(difference, READABLE, extent, size);
-      panZoom.show(lastFit.current);
     } else if (isUntouched && !move) {
-      const x = (size.width - extent.width * SEEN) / 2;
-      lastFit.current = { scale: SEEN, x, y: 0 };
+      const first = difference ?? beginningOf(picture);
+      lastFit.current = first ? around(first, LEGIBLE, extent, size) : all;
       panZoom.show(lastFit.current);
     } else if (!move && size.width !== lastWidth) {
       // What was in the middle stays there.
@@ -113,6 +110,13 @@ export function useSteadyView(props: SteadyViewProps): (move: Move) => void {
     pending.current = move;
     redraw(count => count + 1);
   };
+}
+
+/** Where a graph is read first: its highest argument, or else its highest box. */
+function beginningOf({ boxes }: Picture): Box | undefined {
+  const inputs = boxes.filter(({ node }) => node.operation?.role === 'input');
+  const [first, ...others] = inputs.length > 0 ? inputs : boxes;
+  return others.reduce((high, box) => (high && box.y >= high.y ? high : box), first);
 }
 
 function boxOf({ boxes }: Picture, id: string): Box | undefined {

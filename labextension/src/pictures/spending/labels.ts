@@ -1,0 +1,81 @@
+import type { Point, Size } from '../graph/model/container';
+
+/** A dot that may get a name beside it. */
+export interface Dot {
+  name: string;
+  cx: number;
+  cy: number;
+  r: number;
+}
+
+/** A name beside a dot, by where its text begins. */
+export interface Label extends Point {
+  name: string;
+}
+
+type Rectangle = Point & Size;
+
+/** Maximum number of characters of a name; the readout has the whole name. */
+const LONGEST = 22;
+
+/** The size of a letter, and what is kept free around a name. */
+const [LETTER, LINE, GAP] = [5.6, 11, 3];
+
+/**
+ * The names of the first dots for which there is room: beside the dot, above or below it.
+ *
+ * @param dots - All dots, those that matter most first.
+ * @param most - Maximum number of names.
+ * @param frame - What names must be within.
+ * @param taken - What they must not cover.
+ */
+export function labelsOf(
+  dots: readonly Dot[],
+  most: number,
+  frame: Rectangle,
+  taken: readonly Rectangle[]
+): Label[] {
+  const covered = [...taken, ...dots.map(around)];
+  const labels: Label[] = [];
+  for (const dot of dots.slice(0, most)) {
+    const name =
+      dot.name.length > LONGEST ? `${dot.name.slice(0, LONGEST - 1)}…` : dot.name;
+    const width = name.length * LETTER;
+    const [beside, above] = [dot.r + GAP, dot.r + GAP + LINE];
+    const place = [
+      { x: dot.cx + beside, y: dot.cy - LINE / 2 },
+      { x: dot.cx - beside - width, y: dot.cy - LINE / 2 },
+      { x: dot.cx - width / 2, y: dot.cy - above },
+      { x: dot.cx - width / 2, y: dot.cy + dot.r + GAP }
+    ]
+      .map(at => ({ ...at, width, height: LINE }))
+      .find(at => isWithin(at, frame) && !covered.some(other => meet(at, other)));
+    if (place) {
+      covered.push(place);
+      labels.push({ name, x: place.x, y: place.y + LINE - 2 });
+    }
+  }
+  return labels;
+}
+
+function around({ cx, cy, r }: Dot): Rectangle {
+  return { x: cx - r, y: cy - r, width: 2 * r, height: 2 * r };
+}
+
+function isWithin(one: Rectangle, frame: Rectangle): boolean {
+  return (
+    one.x >= frame.x &&
+    one.y >= frame.y &&
+    one.x + one.width <= frame.x + frame.width &&
+    one.y + one.height <= frame.y + frame.height
+  );
+}
+
+function meet(one: Rectangle, other: Rectangle): boolean {
+  return (
+    one.x < other.x + other.width &&
+    other.x < one.x + one.width &&
+    one.y < other.y + other.height &&
+    other.y < one.y + one.height
+  );
+}
