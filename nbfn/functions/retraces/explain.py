@@ -266,7 +266,8 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         sentence = f"`{path}` is another {after.type_name}"
         if was != now:
             sentence = f"`{path}` was {was}, is {now}"
-        return Cause(code, sentence, path, was, now)
+        code_alone = before.type_name == after.type_name == "function"
+        return Cause(code, sentence, path, was, now, kind="function" if code_alone else None)
     what = "kind of argument"
     if code == "python_type" and both_tensors:
         what = "kind of tensor"

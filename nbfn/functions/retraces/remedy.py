@@ -141,6 +141,7 @@ def _of_all(advice: str, causes: Sequence[Cause]) -> str:
             "a tensor": "a tensor" if is_one else "tensors",
             "it": "it" if is_one else "each",
             "object": "object" if is_one else "objects",
+            "function": "function" if is_one else "functions",
             "one": "one" if is_one else "ones",
             "it holds": "it holds" if is_one else "they hold",
         }
@@ -151,6 +152,8 @@ def _advice(cause: Cause) -> str | None:
     """Returns the advice on one cause; None if there is none, as for a replaced model."""
     if cause.kind == "sequence":
         return _SEQUENCE
+    if cause.code == "object_identity" and cause.kind == "function":
+        return "Define {paths} once and pass the same {function} each time"
     if cause.kind == "scalar":
         tensor = next(str(each) for each in (cause.new, cause.old) if str(each).endswith("[]"))
         return f"Pass {{paths}} always as {{a tensor}}: tf.constant(…, tf.{tensor[:-2]})"

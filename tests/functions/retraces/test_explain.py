@@ -115,6 +115,15 @@ def test_each_cause_has_its_advice(old: object, new: object, advice: str) -> Non
     assert advice in remedy.sentence
 
 
+def test_a_function_among_the_arguments_is_to_be_defined_once() -> None:
+    f = nbfn.function(lambda log_prob, x: log_prob(x))
+    for _ in range(2):
+        f(lambda x: -x, tf.ones([]))
+    (retrace,) = f.retraces
+    assert str(retrace.causes[0]) == "`log_prob` is another function"
+    assert str(retrace.remedy) == "Define `log_prob` once and pass the same function each time"
+
+
 @pytest.mark.parametrize("is_late", [False, True])
 def test_numbers_that_are_also_passed_as_tensors_become_tensors(is_late: bool) -> None:
     f = nbfn.function(lambda a, b, c: (a, b, c))
