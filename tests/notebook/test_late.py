@@ -115,6 +115,6 @@ def test_what_nbfn_imports_draws_none_of_the_users_random_numbers(shell, monkeyp
             random.random()
 
     monkeypatch.setattr(sys, "meta_path", [Drawing(), *sys.meta_path])
-    monkeypatch.delitem(sys.modules, "nbfn.sessions.contents.transformed")
+    monkeypatch.delitem(sys.modules, "nbfn.functions.traced.missing_devices")
     shell.run_cell("random.seed(3)\n%load_ext nbfn").raise_error()
     assert random.random() == random.Random(3).random()
