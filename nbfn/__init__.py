@@ -25,8 +25,11 @@ def __getattr__(name: str) -> Any:
         from nbfn._version import __version__
 
         return __version__
+    from nbfn.code import unnoticed  # imported late, because it is slow to import
+
     try:
-        value = _load(_ALIASES.get(name, name))
+        with unnoticed():
+            value = _load(_ALIASES.get(name, name))
     except AttributeError:
         raise AttributeError(f"module 'nbfn' has no attribute {name!r}") from None
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Classifies Python code as user or library code, and unwraps functions."""
+"""Classifies Python code as user or library code, unwraps functions, and guards imports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -95,3 +96,19 @@ def names_in_code(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from names_in_code(constant)
+
+
+@contextmanager
+def unnoticed() -> Iterator[None]:
+    """Keeps the state of Python's random numbers during imports.
+
+    Some packages draw while they are imported: rich does, and so Keras, which imports it. A seed
+    that was set before must give the numbers that it gives without nbfn.
+    """
+    import random  # imported late, because it is slow to import
+
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)

@@ -73,6 +73,7 @@ from nbfn._tensorflow.graphs.variables import (
     entries,
     is_local_variable,
     local_variable,
+    made_by,
     summary_state,
     user_line,
     users_line,
@@ -84,7 +85,12 @@ from nbfn._tensorflow.running.cancellation import (
     can_be_stopped,
     has_other_canceller,
 )
-from nbfn._tensorflow.running.devices import counted_memory, memory_of_devices
+from nbfn._tensorflow.running.devices import (
+    counted_memory,
+    is_custom_device,
+    memory_of_devices,
+    on_new_scope,
+)
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled
 from nbfn._tensorflow.running.runs import run_collecting

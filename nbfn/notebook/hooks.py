@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbfn.code import unnoticed
 from nbfn.errors import report_failure
 from nbfn.notebook.displays import Displays
 from nbfn.notebook.frames import line_in_cell
@@ -83,6 +84,7 @@ class Hooks:
         self._ticker.stop()
         runs.clear()
         if self._discovering:
+            from nbfn import _tensorflow
             from nbfn.functions.watching.watch import stop_discovering
             from nbfn.sessions.contents.cells import cells
             from nbfn.sessions.contents.transformed import stop_observing_transformations
@@ -90,6 +92,7 @@ class Hooks:
 
             feed().environment.read_shown = lambda: None
             stop_discovering()
+            _tensorflow.on_new_scope(None)
             stop_observing_transformations()
             cells.clear()
             find_cells_that_set_names_by(lambda _: None)
@@ -120,13 +123,17 @@ class Hooks:
         if self._discovering or not hasattr(sys.modules.get("tensorflow"), "function"):
             return
         self._discovering = True
-        from nbfn.functions.watching.watch import discover
-        from nbfn.sessions.contents.cells import cells
-        from nbfn.sessions.contents.transformed import observe_transformations
-        from nbfn.sessions.feed import feed
-        from nbfn.sessions.session import Session
+        with unnoticed():
+            from nbfn import _tensorflow
+            from nbfn.functions.traced.missing_devices import warn_of_missing_device
+            from nbfn.functions.watching.watch import discover
+            from nbfn.sessions.contents.cells import cells
+            from nbfn.sessions.contents.transformed import observe_transformations
+            from nbfn.sessions.feed import feed
+            from nbfn.sessions.session import Session
 
         discover()
+        _tensorflow.on_new_scope(warn_of_missing_device)
         observe_transformations()
         feed().environment.read_shown = self._read_shown
         find_cells_that_set_names_by(cells.cell_that_set)

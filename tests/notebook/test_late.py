@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib.abc
+import random
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+import nbfn
 from nbfn.sessions.feed import feed
 
 MADE = """
@@ -72,8 +77,6 @@ def test_functions_models_and_variables_are_there_after_the_cell_that_loads(shel
 
 
 def test_functions_of_the_cell_that_imports_tensorflow_are_there_too(shell) -> None:
-    import sys
-
     tensorflow = sys.modules.pop("tensorflow")
     shell.run_cell("%load_ext nbfn").raise_error()
     sys.modules["tensorflow"] = tensorflow
@@ -82,7 +85,6 @@ def test_functions_of_the_cell_that_imports_tensorflow_are_there_too(shell) -> N
 
 
 def test_what_cannot_be_looked_at_is_left_out(shell, monkeypatch) -> None:
-    import nbfn
     from nbfn.sessions.session import Session
 
     def fails(self: Session) -> None:
@@ -94,3 +96,25 @@ def test_what_cannot_be_looked_at_is_left_out(shell, monkeypatch) -> None:
         shell.run_cell("%load_ext nbfn").raise_error()
     shell.run_cell("_ = scaled(tf.ones([3]))").raise_error()
     assert traces()["scaled"] == 3
+
+
+def test_what_nbfn_imports_draws_none_of_the_users_random_numbers(shell, monkeypatch) -> None:
+    load = nbfn._load
+
+    def draws(*args: Any) -> Any:
+        random.random()
+        return load(*args)
+
+    monkeypatch.setattr(nbfn, "_load", draws)
+    monkeypatch.delitem(vars(nbfn), "stance", raising=False)
+    shell.run_cell("import random\nrandom.seed(3)\nimport nbfn\nnbfn.stance").raise_error()
+    assert random.random() == random.Random(3).random()
+
+    class Drawing(importlib.abc.MetaPathFinder):
+        def find_spec(self, *_: Any) -> None:
+            random.random()
+
+    monkeypatch.setattr(sys, "meta_path", [Drawing(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "nbfn.functions.traced.missing_devices")
+    shell.run_cell("random.seed(3)\n%load_ext nbfn").raise_error()
+    assert random.random() == random.Random(3).random()

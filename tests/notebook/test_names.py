@@ -56,3 +56,15 @@ def test_a_capture_that_no_name_leads_to_is_told_from_its_namesake(alone, shell)
     assert "made.captures/namesake" in session_outline(Session(shell.user_ns).shown).text()
     shell.run_cell("del namesake", store_history=True)
     assert names() == {"namesake"}
+
+
+def test_remedies_call_functions_of_libraries_by_names_of_the_notebook(run) -> None:
+    run(
+        "import keras, nbfn\ndense = keras.layers.Dense(1)\ndense.build([None, 2])\n"
+        "one, other = nbfn.function(dense.call), nbfn.function(keras.ops.sum)\n"
+        "unnamed = [nbfn.function(keras.ops.sum)]\n"
+        "_ = [f(tf.ones([n, 2])) for f in (one, other, *unnamed) for n in (1, 2)]"
+    )
+    code = "[f.retraces[-1].remedy.code for f in ({})]"
+    run("one.relax()\nother.relax()")
+    assert run(code.format("one, other, *unnamed")).result == ["one.relax()", "other.relax()", None]

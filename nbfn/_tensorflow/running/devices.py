@@ -1,7 +1,8 @@
-"""TensorFlow's memory on devices, where it counts it."""
+"""TensorFlow's devices: the memory that it counts, and the scopes that eager code enters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -38,3 +39,40 @@ def memory_of_devices() -> dict[str, tuple[int, int]]:
     names = [device.name for device in tf.config.list_logical_devices()]
     found = {name: counted_memory(name) for name in names}
     return {name: counted for name, counted in found.items() if counted is not None}
+
+
+class _Scopes(dict[Any, Any]):
+    """A cache of device scopes that reports each new one."""
+
+    def __init__(self, known: dict[Any, Any], report: Callable[[str], None]) -> None:
+        super().__init__(known)
+        self._report = report
+
+    def __setitem__(self, names: Any, scope: Any) -> None:
+        super().__setitem__(names, scope)
+        self._report(scope[0])
+
+
+def on_new_scope(report: Callable[[str], None] | None) -> bool:
+    """Reports each device whose scope eager code enters, by full name, when it first does.
+
+    TensorFlow keeps the scopes of ``with tf.device`` that it has parsed, so that entering one again
+    costs what it did.
+
+    Args:
+        report: What to call; None stops it.
+
+    Returns:
+        Whether this TensorFlow keeps them.
+    """
+    known = getattr(_context, "_device_parsing_cache", None)
+    if not isinstance(known, dict):
+        return False
+    _context._device_parsing_cache = dict(known) if report is None else _Scopes(known, report)
+    return True
+
+
+def is_custom_device(name: str) -> bool:
+    """Returns whether a device was registered besides those that TensorFlow lists."""
+    asked = getattr(_context, "is_custom_device", None)
+    return asked is not None and bool(asked(name))

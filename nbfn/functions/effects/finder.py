@@ -315,6 +315,8 @@ class Walk:
                 is_made_here = owner is FRESH or (owner is TENSOR and not strict)
                 if not self.is_own and isinstance(target, ast.Attribute):
                     is_made_here |= any(rules.assigns(o, target.attr) for o in owner.objects)
+                    if value is TENSOR and not strict:
+                        is_made_here |= any(rules.takes(o, target.attr) for o in owner.objects)
                 if self.is_own or not is_made_here:
                     what = f"stores into `{ast.unparse(target.value)}`"
                     yield self._effect("write", target, what, _STORES)

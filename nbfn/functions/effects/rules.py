@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import operator
 import os
 import types
@@ -309,6 +310,16 @@ def assigns(owner: Any, name: str) -> bool:
         return is_variable(getattr(owner, name))
     except Exception:  # a property of a user class may raise anything
         return False
+
+
+def takes(owner: Any, name: str) -> bool:
+    """Returns whether a property of a library stores into an object's attribute.
+
+    What it does with a tensor of the trace is for the library to know.
+    """
+    setter = inspect.getattr_static(type(owner), name, None)
+    is_property = isinstance(setter, property) and setter.fset is not None
+    return is_property and not is_user_module(setter.fset.__module__)
 
 
 def may_be_called(value: Any) -> bool:

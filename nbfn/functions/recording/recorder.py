@@ -21,7 +21,7 @@ from nbfn.functions.recording.refusal import (
 )
 from nbfn.functions.recording.staleness import Staleness
 from nbfn.functions.recording.stance import Stance, enforce, stance_of
-from nbfn.functions.retraces.explain import stale
+from nbfn.functions.retraces.explain import explain, stale
 from nbfn.functions.retraces.remedy import Called, remedy_for
 from nbfn.functions.retraces.trace_causes import EMPTY, FAILED, FIRST, causes_of
 from nbfn.functions.traces.cause import Cause, Remedy, Retrace, Wanted
@@ -32,9 +32,13 @@ from nbfn.functions.traces.trace import Trace
 from nbfn.serial import serial
 from nbfn.site import Site, call_site
 from nbfn.state.guarded import GuardedState
+from nbfn.text import reasons
 
 _UNDER_A_STRATEGY = "pass tensors, and define the function with reduce_retracing=True"
 _ADVICE = 'Pass it as an argument, make it a tf.Variable, or use on_stale="retrace"'
+TRACED_AGAIN = "is traced again, as Python has changed"
+"""Part of a note on errors of such traces."""
+
 Roots = Callable[[], Iterator[tuple[str, Any]]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -250,6 +254,19 @@ class Recorder(Record):
             self.limit.check(lambda: self.reference_expression() or self.name, len(self.traces))
         call.is_tracing = True
         call.missed_at = time.perf_counter()
+
+    @_harmless
+    def note_failure(self, error: Exception) -> None:
+        """Adds to an error that the trace was made because of a change in Python, if it was.
+
+        The call before worked, and a plain tf.function would go on with its trace.
+        """
+        call = self.current
+        if call is None or call.wanted is None or not self.traces:
+            return
+        causes, _ = explain(call.wanted, list(self.traces.values()))
+        if all(cause.code == "stale" for cause in causes):
+            error.add_note(f"`{self.name}` {TRACED_AGAIN}: {reasons(causes)}")
 
     def _refuse_endless(self, call: Call) -> None:
         """Raises on recursion that tracing would never end, long before Python's own limit."""

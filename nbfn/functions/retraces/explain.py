@@ -266,7 +266,8 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
         sentence = f"`{path}` is another {after.type_name}"
         if was != now:
             sentence = f"`{path}` was {was}, is {now}"
-        return Cause(code, sentence, path, was, now)
+        code_alone = before.type_name == after.type_name == "function"
+        return Cause(code, sentence, path, was, now, kind="function" if code_alone else None)
     what = "kind of argument"
     if code == "python_type" and both_tensors:
         what = "kind of tensor"
@@ -276,8 +277,20 @@ def _describe(path: str, code: str, old: Key, new: Key) -> Cause:
 
 
 def _number(*leaves: Leaf | None) -> Kind:
-    """Returns ``"number"`` if one tensor can replace all of them."""
-    return "number" if all(map(_is_number, leaves)) else None
+    """Returns ``"number"`` if one tensor can replace all of them, and ``"scalar"`` if one does.
+
+    A scalar tensor does if the other is a number that it can represent.
+    """
+    if all(map(_is_number, leaves)):
+        return "number"
+    tensors = [each for each in leaves if isinstance(each, TensorLeaf)]
+    is_scalar = [(each.kind, each.shape) for each in tensors] == [("Tensor", ())]
+    fits = [
+        number_fits(each.value, tensors[0].spec.dtype)
+        for each in leaves
+        if is_scalar and isinstance(each, ValueLeaf)
+    ]
+    return "scalar" if fits == [True] else None
 
 
 def _is_number(leaf: Leaf | None) -> bool:

@@ -138,8 +138,10 @@ def _of_all(advice: str, causes: Sequence[Cause]) -> str:
             "old": causes[0].old,
             "paths": join([*paths[:MAX_CAUSES], f"{more} more"] if more > 0 else paths),
             "an argument": "an argument" if is_one else "arguments",
+            "a tensor": "a tensor" if is_one else "tensors",
             "it": "it" if is_one else "each",
             "object": "object" if is_one else "objects",
+            "function": "function" if is_one else "functions",
             "one": "one" if is_one else "ones",
             "it holds": "it holds" if is_one else "they hold",
         }
@@ -150,6 +152,11 @@ def _advice(cause: Cause) -> str | None:
     """Returns the advice on one cause; None if there is none, as for a replaced model."""
     if cause.kind == "sequence":
         return _SEQUENCE
+    if cause.code == "object_identity" and cause.kind == "function":
+        return "Define {paths} once and pass the same {function} each time"
+    if cause.kind == "scalar":
+        tensor = next(str(each) for each in (cause.new, cause.old) if str(each).endswith("[]"))
+        return f"Pass {{paths}} always as {{a tensor}}: tf.constant(…, tf.{tensor[:-2]})"
     if cause.code == "stale" and cause.path == "tf.random.set_seed":
         return _SEED
     if cause.code == "stale" and cause.kind == "variable":

@@ -7,13 +7,12 @@ that do not exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from nbfn import _tensorflow
+from nbfn.functions.traced.missing_devices import missing_devices
 from nbfn.state.helpers import named, with_helpers
 from nbfn.text import join
 
@@ -48,8 +47,8 @@ def first_look(python_function: Any, graph: Any) -> list[str]:
                     draws.setdefault((kind, seeds), []).append(op)
             if op.device:
                 devices.setdefault(op.device, op)
-    sentences += [_of_draws(ops) for ops in draws.values() if len(ops) > 1]
-    sentences += _of_devices(devices)
+    sentences += [_of_draws(ops) for ops in draws.values() if _are_the_users(ops)]
+    sentences += [f"{_at(devices[device])}{text}" for device, text in missing_devices(devices)]
     return list(dict.fromkeys(sentences))
 
 
@@ -84,6 +83,14 @@ def _seeds(op: Any) -> tuple[int, ...]:
         return ()
 
 
+def _are_the_users(ops: list[Any]) -> bool:
+    """Returns whether user code makes several of these draws, not a library in one of its calls."""
+    if len(ops) < 2:
+        return False
+    users, all_lines = zip(*map(_tensorflow.made_by, ops), strict=True)
+    return len(set(users)) > 1 or len(set(all_lines)) < len(ops)
+
+
 def _of_draws(ops: list[Any]) -> str:
     lines = sorted({line for op in ops if (line := _tensorflow.users_line(op)) is not None})
     shown = [str(line) for line in lines[:_MAX_LINES]]
@@ -92,24 +99,6 @@ def _of_draws(ops: list[Any]) -> str:
         f"{where}{len(ops)} draws with the same seed come out equal, as each counts from its "
         "beginning. Give each another seed=, or draw from one tf.random.Generator"
     )
-
-
-def _of_devices(devices: dict[str, Any]) -> Iterator[str]:
-    if not devices:
-        return
-    there = [device.name for device in tf.config.list_logical_devices()]
-    known = [tf.DeviceSpec.from_string(name) for name in there]
-    for device, op in devices.items():
-        asked = tf.DeviceSpec.from_string(device)
-        if asked.device_type is None or asked.job not in (None, "localhost"):
-            continue
-        index = asked.device_index or 0
-        if not any((e.device_type, e.device_index) == (asked.device_type, index) for e in known):
-            listed = join([f"{each.device_type}:{each.device_index}" for each in known])
-            yield (
-                f"{_at(op)}the device {asked.device_type}:{index} is requested but does not exist, "
-                f"so this runs elsewhere. There is {listed}"
-            )
 
 
 def _at(op: Any) -> str:

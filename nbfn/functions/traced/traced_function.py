@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.code import PLAIN, plain_function
+from nbfn.code import PLAIN, is_installed, plain_function
 from nbfn.functions.calls.call import Call, this_thread
 from nbfn.functions.calls.dispatch import Dispatch, Entry
 from nbfn.functions.calls.placement import Run, run
@@ -58,7 +58,7 @@ from nbfn.functions.traces.cause import Cause
 from nbfn.functions.traces.created_variables import Creations, VariableCreationError
 from nbfn.functions.traces.sample import sample_of
 from nbfn.functions.traces.trace import Trace
-from nbfn.functions.traces.variable_names import roots
+from nbfn.functions.traces.variable_names import notebook, public_names, roots
 from nbfn.site import Site, call_site, definition_site
 from nbfn.text import count, parameters_text
 
@@ -175,15 +175,23 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
             None if no name refers to it.
         """
         owner = self.owner
-        variables = getattr(plain_function(self.python_function), "__globals__", {})
+        python = plain_function(self.python_function)
+        variables = getattr(python, "__globals__", {})
         if self.known_as is not None and variables.get(self.known_as) is self:
             return self.known_as
-        for name, value in self.recorder.roots():
+        is_users = not is_installed(getattr(getattr(python, "__code__", None), "co_filename", ""))
+        for name, value in self._named(is_users):
             if value is self:
                 return name
             if owner is not None and value is owner and name != "self":
                 return f"{name}.{self.name}"
-        return None if owner is not None else self.known_as
+        return self.known_as if owner is None and is_users else None
+
+    def _named(self, is_users: bool) -> Iterator[tuple[str, Any]]:
+        """Yields what user code can name; a library's own names are unknown to it."""
+        if is_users:
+            yield from self.recorder.roots()
+        yield from public_names(notebook())
 
     def stale_traces(self) -> frozenset[int]:
         """Returns the numbers of the traces that no call finds in the current state."""
@@ -497,7 +505,11 @@ class TracedFunction(RecordView, _Base):  # type: ignore[misc]
                 warn_before_first_trace(self, call.args)
             may_create = _tensorflow.may_create_variables(self)
             with self._creations.watched(self.label, may_create) as created:
-                result = run()
+                try:
+                    result = run()
+                except Exception as error:
+                    self.recorder.note_failure(error)
+                    raise
             if running is not None:
                 running.creates = bool(created)
             # TensorFlow discards a trace that creates variables, and can lift their initial values

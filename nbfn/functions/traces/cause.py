@@ -14,7 +14,7 @@ from nbfn.state.guarded import GuardedState
 from nbfn.state.values.fingerprints import Kind as KindOfState
 from nbfn.text import duration, listed, reasons
 
-Kind = KindOfState | Literal["sequence", "field"]
+Kind = KindOfState | Literal["scalar", "sequence", "field"]
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,10 @@ class Cause:
         old: What the nearest trace was made for.
         new: What the call passed.
         source: For Python state that has changed, where it was read: ``global``, ``attribute``, ...
-        kind: What differs, where the remedy depends on it: a Python ``"number"``, the length of a
-            ``"sequence"``, the code of a ``"function"``, the ``"field"`` of an ExtensionType, or
-            the identity of an ``"object"``, ``"variable"`` or ``"tensor"``.
+        kind: What differs, where the remedy depends on it: a Python ``"number"``, a ``"scalar"``
+            tensor in place of one, the length of a ``"sequence"``, the code of a ``"function"``,
+            the ``"field"`` of an ExtensionType, or the identity of an ``"object"``,
+            ``"variable"`` or ``"tensor"``.
         module: The module of the global that it is, or is reached from.
     """
 

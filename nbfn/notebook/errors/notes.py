@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from nbfn.functions.effects.values import package
+from nbfn.functions.recording.recorder import TRACED_AGAIN
 from nbfn.functions.recording.refusal import StaleTraceError, TraceLimitError
 from nbfn.notebook.cells.unchanged import is_of_a_cell
 from nbfn.notebook.errors.decisions import (
@@ -34,7 +35,7 @@ def add_notes(
     error: BaseException, traceback: TracebackType | None, namespace: Mapping[str, Any]
 ) -> None:
     """Adds advice to an error as a note, once."""
-    if getattr(error, "__notes__", ()):
+    if any(TRACED_AGAIN not in note for note in getattr(error, "__notes__", ())):
         return
     failure = Failure(error, traceback, namespace)
     if isinstance(error, StaleTraceError | TraceLimitError):

@@ -115,6 +115,34 @@ def test_each_cause_has_its_advice(old: object, new: object, advice: str) -> Non
     assert advice in remedy.sentence
 
 
+def test_a_function_among_the_arguments_is_to_be_defined_once() -> None:
+    f = nbfn.function(lambda log_prob, x: log_prob(x))
+    for _ in range(2):
+        f(lambda x: -x, tf.ones([]))
+    (retrace,) = f.retraces
+    assert str(retrace.causes[0]) == "`log_prob` is another function"
+    assert str(retrace.remedy) == "Define `log_prob` once and pass the same function each time"
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_numbers_that_are_also_passed_as_tensors_become_tensors(is_late: bool) -> None:
+    f = nbfn.function(lambda a, b, c: (a, b, c))
+    calls = [(1, 2, 0.5), (tf.constant(1, tf.int64), tf.constant(2, tf.int64), tf.constant(0.5))]
+    for args in reversed(calls) if is_late else calls:
+        f(*args)
+    assert f.retraces[0].remedy.sentence == (
+        "Pass `a` and `b` always as tensors: tf.constant(…, tf.int64); "
+        "then pass `c` always as a tensor: tf.constant(…, tf.float32)"
+    )
+    traces = len(f.traces)
+    f(tf.constant(7, tf.int64), tf.constant(8, tf.int64), tf.constant(0.25, tf.float32))
+    assert len(f.traces) == traces
+    g = nbfn.function(lambda x: x)
+    for x in (1, tf.ones([2])):
+        g(x)
+    assert "as int 1" in g.retraces[0].remedy.sentence
+
+
 def test_the_limit_warns_once_with_the_cause() -> None:
     f = nbfn.function(lambda step: tf.constant(step), max_traces=2)
     f(0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import importlib.util
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from types import FunctionType
@@ -352,6 +354,106 @@ def test_draws_that_come_out_equal(told: Any) -> None:
 
     chosen(ONE)
     assert len(list(told)) == 1
+
+
+LIBRARY = """
+import tensorflow as tf
+
+def draw():
+    return tf.random.uniform([])
+
+def chain():
+    state = tf.random.uniform([])
+    for _ in tf.range(1):
+        state += tf.random.uniform([])
+    return state
+
+class Mapper:
+    def __init__(self):
+        self._points = tf.zeros([2])
+
+    @property
+    def points(self):
+        return self._points
+
+    @points.setter
+    def points(self, value):
+        self._points = value
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """An installed package."""
+    file = tmp_path_factory.mktemp("site-packages", numbered=False) / "sampling.py"
+    file.write_text(LIBRARY)
+    spec = importlib.util.spec_from_file_location("sampling", file)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules["sampling"] = made
+    spec.loader.exec_module(made)
+    yield made
+    del sys.modules["sampling"]
+
+
+class Link:
+    def __init__(self, mapper: Any) -> None:
+        self.mapper = mapper
+        self.kept: Any = None
+
+    @nbfn.function
+    def sent(self, x: Any) -> Any:
+        self.mapper.points = x * 2.0
+        return self.mapper.points
+
+    @nbfn.function
+    def keeps(self, x: Any) -> Any:
+        self.kept = x * 2.0
+        return x
+
+
+def test_what_a_library_does_with_a_tensor_that_it_is_given_is_its_own(
+    library: Any, told: Any
+) -> None:
+    link = Link(library.Mapper())
+    link.sent(tf.ones([2]))
+    assert list(told) == []
+    link.keeps(tf.ones([2]))
+    (text,) = told
+    assert "stores into `self`; return the value, or use a tf.Variable" in text
+
+
+def test_draws_inside_one_call_of_a_library_are_its_own(library: Any, told: Any) -> None:
+    tf.random.set_seed(3)
+
+    @nbfn.function
+    def sampled() -> Any:
+        return library.chain()
+
+    sampled()
+    assert list(told) == []
+
+    @nbfn.function
+    def apart() -> Any:
+        outside = library.draw()
+        inside = tf.constant(0.0)
+        for _ in tf.range(1):
+            inside = library.draw()
+        return outside, inside
+
+    outside, inside = apart()
+    assert outside == inside
+    (text,) = told
+    first = apart.python_function.__code__.co_firstlineno
+    assert f"lines {first + 2} and {first + 5}: 2 draws with the same seed come out equal" in text
+
+    @nbfn.function
+    def repeated() -> Any:
+        return [tf.random.uniform([], seed=5) for _ in range(2)]
+
+    repeated()
+    assert len(list(told)) == 2
 
 
 def test_a_device_that_is_not_there(told: Any) -> None:

@@ -149,3 +149,22 @@ def test_what_a_compiled_step_creates_can_be_lifted(
     x = np.ones([6, 3], np.float32)
     history = model.fit(x, x[:, :1], epochs=2, batch_size=3, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
+
+
+def test_an_error_says_that_its_trace_is_one_because_python_has_changed() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "tf": tf, "nbfn": nbfn, "a": tf.ones([2, 2])}
+    exec("def total(x): return tf.reduce_sum(tf.matmul(a, x))", space)
+    total = nbfn.function(space["total"])
+    with pytest.raises(ValueError, match="rank") as first:
+        total(tf.ones([]))
+    assert not hasattr(first.value, "__notes__")
+    total(tf.ones([2, 1]))
+    space["a"] = tf.constant(1.0)
+    with pytest.raises(ValueError, match="rank 2 but is rank 0") as error:
+        total(tf.ones([2, 1]))
+    (note,) = error.value.__notes__
+    assert note.startswith("`total` is traced again, as Python has changed: global `a` is ")
+    space["a"] = tf.ones([2, 2])
+    with pytest.raises(ValueError, match="rank") as other:
+        total(tf.ones([]))
+    assert not hasattr(other.value, "__notes__")
