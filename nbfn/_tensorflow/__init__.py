@@ -87,9 +87,9 @@ from nbfn._tensorflow.running.cancellation import (
 )
 from nbfn._tensorflow.running.devices import (
     counted_memory,
+    entered_devices,
     is_custom_device,
     memory_of_devices,
-    on_new_scope,
 )
 from nbfn._tensorflow.running.loops import Counter, enclosing_graphs, register_loop
 from nbfn._tensorflow.running.profiling import Executed, ProfilerBusyError, run_profiled

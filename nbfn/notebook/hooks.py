@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbfn.code import unnoticed
-from nbfn.errors import report_failure
+from nbfn.errors import NbfnWarning, report_failure
 from nbfn.notebook.displays import Displays
 from nbfn.notebook.frames import line_in_cell
 from nbfn.notebook.progress import ProgressDisplay
@@ -84,7 +84,6 @@ class Hooks:
         self._ticker.stop()
         runs.clear()
         if self._discovering:
-            from nbfn import _tensorflow
             from nbfn.functions.watching.watch import stop_discovering
             from nbfn.sessions.contents.cells import cells
             from nbfn.sessions.contents.transformed import stop_observing_transformations
@@ -92,7 +91,6 @@ class Hooks:
 
             feed().environment.read_shown = lambda: None
             stop_discovering()
-            _tensorflow.on_new_scope(None)
             stop_observing_transformations()
             cells.clear()
             find_cells_that_set_names_by(lambda _: None)
@@ -124,8 +122,7 @@ class Hooks:
             return
         self._discovering = True
         with unnoticed():
-            from nbfn import _tensorflow
-            from nbfn.functions.traced.missing_devices import warn_of_missing_device
+            from nbfn.functions.traced.missing_devices import note_entered_devices
             from nbfn.functions.watching.watch import discover
             from nbfn.sessions.contents.cells import cells
             from nbfn.sessions.contents.transformed import observe_transformations
@@ -133,7 +130,7 @@ class Hooks:
             from nbfn.sessions.session import Session
 
         discover()
-        _tensorflow.on_new_scope(warn_of_missing_device)
+        note_entered_devices()
         observe_transformations()
         feed().environment.read_shown = self._read_shown
         find_cells_that_set_names_by(cells.cell_that_set)
@@ -198,6 +195,7 @@ class Hooks:
             self._note_state(result.info, "note")
             if not self._entered:
                 _note(runs.end, _ending(result))
+                self._warn_of_devices(result.info)
         finally:
             leave_cell()
         self._update_environment()
@@ -235,6 +233,20 @@ class Hooks:
             note(cell, self._shell.transform_cell(body), self._shell.user_ns)
         except Exception as error:
             report_failure("could not note what a cell reads", error)
+
+    def _warn_of_devices(self, info: Any) -> None:
+        """Warns of devices that the cell asked for and that do not exist."""
+        source = getattr(info, "raw_cell", None)
+        if not self._discovering or not isinstance(source, str):
+            return
+        from nbfn.functions.traced.missing_devices import warn_of_entered_devices
+
+        try:
+            warn_of_entered_devices(source)
+        except NbfnWarning as error:  # the user's filters make warnings errors: the cell has ended
+            sys.stderr.write(f"{error}\n")
+        except Exception as error:
+            report_failure("could not look at the devices that a cell asked for", error)
 
     def _update_environment(self) -> None:
         """Updates the feed's devices and models, once TensorFlow is imported.

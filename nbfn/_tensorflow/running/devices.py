@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -41,35 +40,15 @@ def memory_of_devices() -> dict[str, tuple[int, int]]:
     return {name: counted for name, counted in found.items() if counted is not None}
 
 
-class _Scopes(dict[Any, Any]):
-    """A cache of device scopes that reports each new one."""
+def entered_devices() -> list[str]:
+    """Returns the devices whose scopes eager code has entered, by full name, in order.
 
-    def __init__(self, known: dict[Any, Any], report: Callable[[str], None]) -> None:
-        super().__init__(known)
-        self._report = report
-
-    def __setitem__(self, names: Any, scope: Any) -> None:
-        super().__setitem__(names, scope)
-        self._report(scope[0])
-
-
-def on_new_scope(report: Callable[[str], None] | None) -> bool:
-    """Reports each device whose scope eager code enters, by full name, when it first does.
-
-    TensorFlow keeps the scopes of ``with tf.device`` that it has parsed, so that entering one again
-    costs what it did.
-
-    Args:
-        report: What to call; None stops it.
-
-    Returns:
-        Whether this TensorFlow keeps them.
+    TensorFlow keeps the scopes of ``with tf.device`` that it has parsed. Empty if it does not.
     """
     known = getattr(_context, "_device_parsing_cache", None)
     if not isinstance(known, dict):
-        return False
-    _context._device_parsing_cache = dict(known) if report is None else _Scopes(known, report)
-    return True
+        return []
+    return list(dict.fromkeys(scope[0] for scope in list(known.values())))
 
 
 def is_custom_device(name: str) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 
 import tensorflow as tf
 
 from nbfn import _tensorflow
-from nbfn.errors import NbfnWarning, report_failure
-from nbfn.site import warn
+from nbfn.errors import NbfnWarning
 from nbfn.text import join
 
-_reported: set[str] = set()
+_seen: set[str] = set()
+"""The devices that eager code had asked for when the last cell ended."""
 
 
 def missing_devices(requested: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -38,16 +39,29 @@ def missing_devices(requested: Iterable[str]) -> Iterator[tuple[str, str]]:
             )
 
 
-def warn_of_missing_device(device: str) -> None:
-    """Warns once if eager code enters the scope of a device that does not exist."""
-    try:
-        if not tf.config.get_soft_device_placement():  # TensorFlow's own error says so
-            return
-        for _, sentence in missing_devices([device]):
-            if sentence not in _reported:
-                _reported.add(sentence)
-                warn(sentence)
-    except NbfnWarning:  # the user's warning filters make it an error
-        raise
-    except Exception as error:
-        report_failure(f"could not look whether the device {device} exists", error)
+def warn_of_entered_devices(source: str) -> None:
+    """Warns, once for each, of devices that a cell has asked for in eager code and do not exist.
+
+    Args:
+        source: The code of the cell, in which the line is looked for.
+    """
+    new = [device for device in _tensorflow.entered_devices() if device not in _seen]
+    _seen.update(new)
+    if not tf.config.get_soft_device_placement():  # TensorFlow's own error says so
+        return
+    for device, sentence in missing_devices(new):
+        number = _line_of(tf.DeviceSpec.from_string(device), source)
+        warnings.warn_explicit(sentence, NbfnWarning, "this cell", number)
+
+
+def note_entered_devices() -> None:
+    """Excludes the devices that were asked for so far."""
+    _seen.update(_tensorflow.entered_devices())
+
+
+def _line_of(device: tf.DeviceSpec, source: str) -> int:
+    """Returns the first line that names a device; the first line of all if none does."""
+    names = (f"{device.device_type}:{device.device_index}", str(device.device_type))
+    lines = list(enumerate(source.upper().split("\n"), 1))
+    found = (n for name in names for n, line in lines if "DEVICE(" in line and name in line)
+    return next(found, 1)
