@@ -47,7 +47,7 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
     causes = [
         cause
         for cause in causes
-        if not _is_of_code(cause)
+        if not (_is_of_code(cause) or _serves_every_size(cause))
         and (cause.path is not None or cause.code not in _OF_ARGUMENTS)
         and not (cause.path in widened and cause.code in ("shape", "rank", "widened"))
     ]
@@ -75,6 +75,16 @@ def remedy_for(called: Called, causes: Sequence[Cause]) -> Remedy | None:
         return None
     return Remedy(
         "; then ".join([sentences[0], *map(_lower, sentences[1:])]), "\n".join(code) or None
+    )
+
+
+def _serves_every_size(cause: Cause) -> bool:
+    """Returns whether the new trace leaves open each size that differs: no other will follow."""
+    if cause.code != "shape":
+        return False
+    old, new = (str(each).strip("[]").split(", ") for each in (cause.old, cause.new))
+    return len(old) == len(new) and all(
+        now == "None" for was, now in zip(old, new, strict=True) if was != now
     )
 
 

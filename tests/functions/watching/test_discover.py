@@ -56,6 +56,10 @@ def test_a_keras_model_whose_functions_are_made_late() -> None:
     assert {"test_function", "predict_function"} <= set(watched.functions)
     model.fit(x, y, batch_size=4, verbose=0)
     assert outer.calls > calls
+    # Keras's function is general from its second trace on: there is nothing to mend.
+    (retrace,) = outer.retraces
+    assert "is [None" in str(retrace.causes[0])
+    assert retrace.remedy is None
 
 
 def test_a_model_that_was_fitted_before() -> None:
