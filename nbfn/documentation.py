@@ -24,3 +24,9 @@ def page_of_cause(code: str) -> str | None:
     """Returns the address of the section on a kind of cause; None if unknown."""
     root = documentation()
     return None if root is None else f"{root}/causes.html#{code}"
+
+
+def page_of_guide(name: str) -> str | None:
+    """Returns the address of a page of the guide, such as ``inside``; None if unknown."""
+    root = documentation()
+    return None if root is None else f"{root}/guide/{name}.html"

@@ -6,7 +6,13 @@ from nbfn.errors import NbfnError
 
 
 class RefusedError(NbfnError, RuntimeError):
-    """A call was refused, before anything was traced, as the user requested."""
+    """A call was refused, before anything was traced, as the user requested.
+
+    Attributes:
+        page: The address of the documentation of the cause; None if there is none.
+    """
+
+    page: str | None = None
 
 
 class TraceLimitError(RefusedError):

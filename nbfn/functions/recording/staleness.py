@@ -52,7 +52,9 @@ class Staleness:
         what = reasons(causes)
         text = f"trace {trace.number} of `{name}` is stale: {what}"
         if self._guards.on_stale == "raise":
-            raise StaleTraceError(f"{text}. {advice}")
+            refused = StaleTraceError(f"{text}. {advice}")
+            refused.page = causes[0].page
+            raise refused
         if (trace.number, what) not in self._reported:
             self._reported.add((trace.number, what))
             warn(f"{text}; the call uses the old value. {advice}")

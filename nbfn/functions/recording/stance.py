@@ -145,4 +145,6 @@ def enforce(
         why = reasons(causes)
         text = f'`{name}` would retrace, and the stance is "fail_on_retrace": {why}'
         advice = remedy(tuple(causes))
-        raise RetraceError(f"{text}. {advice}" if advice else text)
+        refused = RetraceError(f"{text}. {advice}" if advice else text)
+        refused.page = causes[0].page
+        raise refused

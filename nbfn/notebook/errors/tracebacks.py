@@ -200,11 +200,13 @@ def _note(
 
         add_note_of_interrupt(error, list(walk(traceback)))
     else:
+        from nbfn.notebook.errors.addresses import add_address
         from nbfn.notebook.errors.notes import add_notes
         from nbfn.notebook.errors.values import add_values
 
         add_notes(error, traceback, namespace)
         add_values(error)
+        add_address(error)
 
 
 def _has_its_own_view(error: BaseException) -> bool:

@@ -89,3 +89,15 @@ def test_a_segment_has_them_too(step, run, refused) -> None:
     run("n = tf.constant(3)")
     text = refused(cell)
     assert "`tf.reshape(x, [n, 2])` was given `x` float32[2]: 2, 1" in text
+
+
+def test_errors_have_the_address_of_their_explanation(step, run, refused) -> None:
+    run("%%tf_function\ndef take(x, i):\n    return tf.gather(x, i)")
+    for _ in range(2):
+        assert "See https://" in (text := refused("take(x, tf.constant(5))"))
+        assert text.count("guide/inside.html") == 1
+    assert "guide/inside.html" in refused('with nbfn.stance("check_numerics"):\n    step(x)')
+    run("step(x)")
+    text = refused('with nbfn.stance("fail_on_retrace"):\n    step(tf.ones([3]))')
+    assert "causes.html#shape" in text
+    assert "See https://" not in refused("1 / 0")
