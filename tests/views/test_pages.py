@@ -312,7 +312,7 @@ def test_traces_and_retraces_are_tuples_with_pages(step: Any) -> None:
         (table,) = page_of(found).record().tables
         assert (table.header, table.total, table.open) == (columns, len(found), True)
     many = type(step.traces)(step.traces * 26)
-    assert repr(many).splitlines()[:2] == ["<52 traces>", "  ... and 2 earlier"]
+    assert repr(many).splitlines()[:2] == ["<52 traces>", "  ... and 32 earlier"]
 
 
 def test_a_run_says_what_it_returned_and_where_it_ran() -> None:
