@@ -82,7 +82,15 @@ def refused(shell: InteractiveShell) -> Callable[[str], str]:
     return refused_
 
 
-MACHINERY = ("site-packages", "nbfn/", "autograph", "run_cell_magic", "polymorphic")
+MACHINERY = (
+    "site-packages",
+    "nbfn/functions",
+    "nbfn/notebook",
+    "nbfn/_tensorflow",
+    "autograph",
+    "run_cell_magic",
+    "polymorphic",
+)
 
 
 def shown(text: str) -> list[str]:

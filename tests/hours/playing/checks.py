@@ -44,7 +44,7 @@ _FORBIDDEN = (
 )
 """What is no name of the user's and no word of English."""
 
-_PLACES = r"site-packages|nbfn/(?!\w+\.md)|polymorphic_function|autograph"
+_PLACES = r"site-packages|nbfn/(?!\w+\.md|guide/|causes)|polymorphic_function|autograph"
 
 
 # Against plain Python --------------------------------------------------------------------

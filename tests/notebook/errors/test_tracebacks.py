@@ -9,7 +9,7 @@ import pytest
 
 MACHINERY = (
     "site-packages",
-    "nbfn/",
+    *("nbfn/functions", "nbfn/notebook", "nbfn/_tensorflow"),
     "autograph/impl",
     "__outputs__",
     "run_cell_magic",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import threading
 import warnings
 
@@ -88,7 +89,7 @@ def test_an_exception_in_the_middle_keeps_earlier_names(ready, refused, shell, r
     ready("for name in ('y', 'z', 'w'): globals().pop(name, None)")
     text = refused(cell)
     assert "----> 6     1 / 0" in text
-    assert "nbfn/" not in text
+    assert re.search(r"nbfn/\S+\.py", text) is None
     assert shell.user_ns["z"].shape == (2,)
     assert "w" not in shell.user_ns
     ready(cell)
