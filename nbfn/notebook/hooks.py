@@ -16,6 +16,7 @@ from nbfn.code import unnoticed
 from nbfn.errors import NbfnWarning, report_failure
 from nbfn.notebook.displays import Displays
 from nbfn.notebook.frames import line_in_cell
+from nbfn.notebook.not_finite import offer_numerics
 from nbfn.notebook.progress import ProgressDisplay
 from nbfn.notebook.ticker import Ticker
 from nbfn.sessions.timeline.runs import Ending, runs
@@ -196,6 +197,7 @@ class Hooks:
             if not self._entered:
                 _note(runs.end, _ending(result))
                 self._warn_of_devices(result.info)
+                self._offer_numerics(result)
         finally:
             leave_cell()
         self._update_environment()
@@ -247,6 +249,13 @@ class Hooks:
             sys.stderr.write(f"{error}\n")
         except Exception as error:
             report_failure("could not look at the devices that a cell asked for", error)
+
+    def _offer_numerics(self, result: Any) -> None:
+        """Shows how to find where a result that is not finite comes from."""
+        try:
+            offer_numerics(self._shell, result)
+        except Exception as error:
+            report_failure("could not look at the result of a cell", error)
 
     def _update_environment(self) -> None:
         """Updates the feed's devices and models, once TensorFlow is imported.

@@ -63,13 +63,14 @@ def test_failure() -> None:
 def test_a_result_that_is_not_finite_leads_to_the_lines_that_made_it() -> None:
     (line,) = page_of(logarithm.run(x, values=True)).lines
     assert line == Phrase(
-        text="it has NaN or infinity: find where it comes from", code="%tf_numerics logarithm(x)"
+        text="the result has NaN or infinity: find where it comes from",
+        code="%tf_numerics logarithm(x)",
     )
     assert page_of(logarithm.run(x, numerics=True)).lines == []  # which says where
     assert page_of(logarithm.run(x + 1.0)).lines == []
     assert page_of(logarithm.run(tf.cast(x + 1.0, tf.complex64))).lines == []
     (unnamed,) = page_of([nbfn.function(lambda x: x / 0.0)][0].run(x)).lines
-    assert unnamed == "it has NaN or infinity; `numerics=True` finds where it comes from"
+    assert unnamed == "the result has NaN or infinity; `numerics=True` finds where it comes from"
 
 
 def test_the_picture_of_a_graph_has_the_values_that_were_seen_last(monkeypatch) -> None:

@@ -25,6 +25,8 @@ from nbfn.text import count, data_size, join
 from nbfn.views.pages.inside import numerics_outline, values_outline
 from nbfn.views.pages.placement import placement_outline
 
+_NOT_FINITE = "the result has NaN or infinity"
+
 
 def captures_outline(captures: Captures, title: str | None = None) -> Outline:
     """Returns the outline of captures; its title is their number by default."""
@@ -57,18 +59,25 @@ def retraces_outline(retraces: Retraces) -> Outline:
     return Outline(count(len(retraces), "retrace"), (), (table,))
 
 
+def not_finite_outline(call: str) -> Outline:
+    """Returns the line below a call's result that has NaN or infinity."""
+    return Outline("", [_search(call)], ())
+
+
+def _search(call: str) -> Words:
+    return protocol.Phrase(
+        text=f"{_NOT_FINITE}: find where it comes from", code=f"%tf_numerics {call}"
+    )
+
+
 def run_outline(run: Run) -> Outline:
     """Returns the outline of a watched call: its result, and where it ran."""
     lines: list[Words] = []
     if run.numerics is None and not is_finite(run.value):
-        found = "it has NaN or infinity"
-        lines.append(
-            f"{found}; `numerics=True` finds where it comes from"
-            if run.call is None
-            else protocol.Phrase(
-                text=f"{found}: find where it comes from", code=f"%tf_numerics {run.call}"
-            )
-        )
+        if run.call is None:
+            lines.append(f"{_NOT_FINITE}; `numerics=True` finds where it comes from")
+        else:
+            lines.append(_search(run.call))
     return Outline(
         f"returned {glimpse(run.value)}",
         lines,

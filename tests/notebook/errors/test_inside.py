@@ -31,6 +31,24 @@ def test_numerics_names_the_line_of_the_cell(step, run) -> None:
     assert "NbfnError" not in run("step(x)").text
 
 
+def test_a_result_that_is_not_finite_leads_to_numerics(step, run) -> None:
+    line = "the result has NaN or infinity: find where it comes from: %tf_numerics step(x)"
+    for _ in range(2):
+        assert line in run("step(x)").text
+    run("watched = nbfn.watch(tf.function(lambda x: 1.0 / x))")
+    assert "find where it comes from: %tf_numerics watched(x - 1.0)" in run("watched(x - 1.0)").text
+    for code in (
+        "step(x + 1.0)",
+        "y = step(x)",
+        "step(x);",
+        "tf.math.log(x - 1.0)",
+        "step(x).numpy()",
+    ):
+        assert "NaN or infinity" not in run(code).text
+    run("find = lambda: step")
+    assert "NaN or infinity" not in run("find()(x)").text  # a call that cannot be repeated by name
+
+
 def test_an_error_while_a_function_is_traced_has_no_values(run, refused, recwarn) -> None:
     run("import nbfn\nx = tf.ones([2])")
     for decorator in ("@nbfn.function", "@tf.function"):

@@ -1,0 +1,40 @@
+"""Offers to find where NaN or infinity comes from, below a cell that shows such a result."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+
+def offer_numerics(shell: InteractiveShell, result: Any) -> None:
+    """Displays a button for ``%tf_numerics`` if a cell ends with a call that gave NaN or infinity.
+
+    Only where the call is of a function that nbfn observes, and the cell displays its result.
+    """
+    call = _last_call(getattr(result.info, "raw_cell", None))
+    if result.result is None or call is None or "nbfn.functions" not in sys.modules:
+        return
+    from nbfn.functions.calls.glimpse import is_finite
+    from nbfn.notebook.magics.line_arguments import named, show
+    from nbfn.views.pages.results import not_finite_outline
+
+    try:
+        function = named(shell, ast.unparse(call.func))
+    except UsageError:  # a function that nbfn does not observe
+        return
+    if hasattr(function, "numerics") and not is_finite(result.result):
+        show(not_finite_outline(ast.unparse(call)))
+
+
+def _last_call(source: Any) -> ast.Call | None:
+    """Returns the call that a cell of plain Python ends with."""
+    try:
+        last = ast.parse(source).body[-1]
+    except (SyntaxError, TypeError, ValueError, IndexError):  # magics are no Python
+        return None
+    is_call = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+    return last.value if is_call else None
