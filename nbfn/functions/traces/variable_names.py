@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import sys
 from argparse import Namespace
 from collections import ChainMap, UserDict, deque
@@ -21,10 +22,10 @@ from nbfn.site import cells_namespace
 from nbfn.state.values.introspection import own_attributes
 
 MAX_DEPTH = 50
-MAX_CONTAINERS = 10_000
-"""Maximum number of containers searched for names of captures, which delays a trace."""
+MAX_VALUES = 20_000
+"""Maximum number of values searched for names of captures, which delays a trace."""
 
-MAX_CONTAINERS_OF_SESSION = 2_000
+MAX_VALUES_OF_SESSION = 3_000
 """Maximum number of the session's, which the trace may not use; takes 10 ms."""
 
 MAX_FUNCTIONS = 50
@@ -115,7 +116,7 @@ def names_for(wanted: Mapping[int, Any], named: Iterable[tuple[str, Any]]) -> di
     names: dict[int, str] = {}
     session = public_names(notebook())
     used: set[str] = set()
-    for some, limit in ((session, MAX_CONTAINERS_OF_SESSION), (named, MAX_CONTAINERS)):
+    for some, limit in ((session, MAX_VALUES_OF_SESSION), (named, MAX_VALUES)):
         left = {key: value for key, value in wanted.items() if key not in names}
         if left:
             found = _found(left, list(some), limit)
@@ -127,21 +128,24 @@ def _found(
     wanted: Mapping[int, Any], named: Collection[tuple[str, Any]], limit: int
 ) -> dict[int, str]:
     names: dict[int, str] = {}
+    private: dict[int, str] = {}
     by_handle = {_handle(value): key for key, value in wanted.items()}
     by_handle.pop(None, None)
-    for name, leaf, _ in named_once(named, limit):
-        for part_name, part in _parts(name, leaf):
+    for name, value, owner in walk(named, limit=limit):
+        if not is_leaf(value):
+            # Such as the default value of a table: it has a name if nothing public has it.
+            for attribute, held in own_attributes(owner).items():
+                if id(held) in wanted:
+                    private.setdefault(id(held), f"{name}/{attribute.lstrip('_')}")
+            continue
+        for part_name, part in _parts(name, value):
             # A strategy's variable wraps the one that a trace captures.
             key = id(part) if id(part) in wanted else by_handle.get(_handle(part))
             if key is not None:
                 names.setdefault(key, part_name)
         if len(names) == len(wanted):
             return names
-    for name, _, owner in walk(named, limit=limit):  # private attributes, such as a table's default
-        for attribute, value in own_attributes(owner).items():
-            if id(value) in wanted:
-                names.setdefault(id(value), f"{name}/{attribute.lstrip('_')}")
-    return names
+    return private | names
 
 
 def _handle(value: Any) -> int | None:
@@ -155,23 +159,20 @@ def _handle(value: Any) -> int | None:
 def _parts(name: str, leaf: Any) -> Iterator[tuple[str, Any]]:
     """Yields a variable, and its components if a strategy has it on several replicas."""
     yield name, leaf
-    replicas = getattr(leaf, "values", None) if isinstance(leaf, tf.Variable) else None
-    if isinstance(replicas, tuple):
-        yield from ((f"{name} (replica {i})" if i else name, v) for i, v in enumerate(replicas))
+    if isinstance(leaf, tf.distribute.DistributedValues):
+        yield from ((f"{name} (replica {i})" if i else name, v) for i, v in enumerate(leaf.values))
 
 
-def named_leaves(named: Iterable[tuple[str, Any]], limit: int | None = None) -> dict[str, Any]:
+def named_leaves(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Returns all variables and tensors reached from some names, under their first names."""
-    return {name: leaf for name, leaf, _ in named_once(named, limit)}
+    return {name: leaf for name, leaf, _ in named_once(named)}
 
 
-def named_once(
-    named: Iterable[tuple[str, Any]], limit: int | None = None
-) -> Iterator[tuple[str, Any, Any]]:
+def named_once(named: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any]]:
     """Yields each variable and tensor once, with a unique name and its owner; see `walk`."""
     found: dict[int, Any] = {}
     used: set[str] = set()
-    for name, leaf, owner in walk(named, limit=limit):
+    for name, leaf, owner in walk(named):
         if is_leaf(leaf) and id(leaf) not in found:
             found[id(leaf)] = leaf
             yield unused(name, used), leaf, owner
@@ -209,7 +210,8 @@ def walk(
     Args:
         named: Names and values to start from.
         whole: Whether to also search modules and Keras layers for more than variables.
-        limit: Maximum number of containers to search; None for all.
+        limit: Maximum number of values to search; None for all. What the names refer to directly
+            is always yielded if it is a variable or tensor.
 
     Yields:
         The path, the value, and the object that owns it: for the handle of a lookup table, the
@@ -217,10 +219,15 @@ def walk(
     """
     # The values are kept alive: the id of a temporary one would be reused.
     seen: dict[int, Any] = {}
+    searched = 0
     for root, at_root in named:
         waiting = [(root, at_root, 0)]
         while waiting:
             name, value, depth = waiting.pop()
+            searched += 1
+            is_over = limit is not None and searched > limit
+            if is_over and depth:
+                break  # the remaining roots are still visited
             if type(value) in PLAIN or id(value) in seen or not _is_inspectable(value):
                 continue
             if inspect.ismodule(value):
@@ -228,8 +235,8 @@ def walk(
             if is_leaf(value):
                 yield name, value, value
                 continue
-            if limit is not None and len(seen) > limit:
-                break  # the remaining roots are still visited
+            if is_over:
+                break
             seen[id(value)] = value
             if is_keras_variable(value):
                 yield name, value.value, value
@@ -242,7 +249,8 @@ def walk(
             if depth < MAX_DEPTH:
                 below = []
                 with contextlib.suppress(Exception):  # user objects may raise anything
-                    for part, child in children(value, whole):
+                    some = None if limit is None else limit - searched + 1
+                    for part, child in itertools.islice(children(value, whole), some):
                         below.append(("/".join(filter(None, (name, part))), child, depth + 1))
                 waiting.extend(reversed(below))
 
@@ -315,7 +323,7 @@ def _distinct(named: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 def _are_plain(values: Iterable[Any]) -> bool:
     """Returns whether a container, however large, has only plain values such as numbers."""
-    return set(map(type, values)) <= PLAIN
+    return all(map(PLAIN.__contains__, map(type, values)))
 
 
 def _public_first(attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import nbfn
-from nbfn.functions.traces.variable_names import children, named_leaves
+from nbfn.functions.traces.variable_names import children, named_leaves, walk
 
 layers = keras.layers
 
@@ -167,3 +167,19 @@ def test_a_large_notebook_does_not_hide_what_its_code_names(notebook) -> None:
     step = nbfn.function(notebook["double"], autograph=False)
     step(1.0)
     assert {capture.name for capture in step.captures} == {"late/0", "w"}
+
+
+def test_a_limited_search_ends_and_still_yields_what_names_refer_to() -> None:
+    class Endless(list):
+        def __iter__(self):
+            for i in range(1_000):
+                if i > 20:
+                    raise AssertionError("listed to its end")
+                yield [i, object()]
+
+    w = tf.Variable(1.0)
+    named = [("many", [Endless()]), ("w", w), ("late", [w])]
+    found = [name for name, _, _ in walk(named, limit=10)]
+    assert "w" in found
+    assert "late" not in found
+    assert len(found) < 10
