@@ -54,7 +54,7 @@ class Known:
 
     @property
     def _all_functions(self) -> list[protocol.FunctionRecord]:
-        return sorted(self.state.functions.values(), key=lambda each: _number(each.id))
+        return list(self.state.functions.values())
 
     @property
     def retrace_count(self) -> int:
@@ -68,8 +68,4 @@ class Known:
     @property
     def cells(self) -> list[protocol.TracedCellRecord]:
         """The cells in segments, in order of creation."""
-        return sorted(self.state.cells.values(), key=lambda each: _number(each.id))
-
-
-def _number(id: str) -> int:
-    return int(id.rsplit("-", 1)[-1])
+        return list(self.state.cells.values())

@@ -130,7 +130,7 @@ class Observed(Protocol):
     """A function that the session lists, whether nbfn made it or only watches it.
 
     Attributes:
-        id: Unique in this process; ends with ``-`` and an increasing number.
+        id: Unique in this process.
         site: Where it was defined or first seen.
     """
 

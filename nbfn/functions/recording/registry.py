@@ -31,5 +31,4 @@ def delist(function: Observed) -> None:
 def live_functions() -> list[Observed]:
     """Returns the live traced functions, in the order of creation."""
     with _lock:
-        found = list(_live.values())
-    return sorted(found, key=lambda function: int(function.id.split("-")[1]))
+        return list(_live.values())

@@ -22,7 +22,7 @@ _live: weakref.WeakValueDictionary[str, TracedCell] = weakref.WeakValueDictionar
 
 def live_cells() -> list[TracedCell]:
     """Returns the live cells in segments, in the order of creation."""
-    return sorted(_live.values(), key=lambda each: int(each.id.split("-")[1]))
+    return list(_live.values())
 
 
 class TracedCell(GroupView):
@@ -31,7 +31,7 @@ class TracedCell(GroupView):
     Calling it runs the cell again, in the notebook's namespace.
 
     Attributes:
-        id: Unique in this process; ends with ``-`` and an increasing number.
+        id: Unique in this process.
         place: The run of the notebook cell that it represents; None outside a notebook.
         changed: Increases with every run.
         name: Its name.
