@@ -17,7 +17,7 @@ from nbfn.state.guarded import GuardedState
 
 
 @dataclass(frozen=True)
-class Observation:
+class TransformationCall:
     """One call of a transformed method.
 
     Attributes:
@@ -40,11 +40,11 @@ class Observation:
     seconds: float | None = None
 
 
-observers: list[Callable[[Observation], None]] = []
+observers: list[Callable[[TransformationCall], None]] = []
 """Functions that are called with each observation."""
 
 
-def notify(observation: Observation) -> None:
+def notify(observation: TransformationCall) -> None:
     """Notifies the observers of a call; their failures are only reported."""
     for observer in observers:
         try:
@@ -62,7 +62,7 @@ def owner_of(function: Callable[..., Any], module: Any) -> str:
     return ""
 
 
-class Module(str):
+class ModuleText(str):
     """A module shown by its class and fields, such as ``Net(units=2)``."""
 
     __slots__ = ()
@@ -98,7 +98,7 @@ def _described(leaf: Any) -> Any:
     if is_module(leaf):
         fields = ((name, leaf.__dict__.get(name)) for name in type(leaf).__field_names__)
         text = ", ".join(f"{name}={value!r}" for name, value in fields if type(value) in PLAIN)
-        return Module(f"{_class_name(type(leaf))}({text})")
+        return ModuleText(f"{_class_name(type(leaf))}({text})")
     return leaf if type(leaf) in PLAIN else type(leaf).__name__
 
 
