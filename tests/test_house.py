@@ -84,7 +84,7 @@ ORDER = {
     ),
     "nbfn.notebook": (
         *("frames", "channel", "progress", "cells", "errors", "magics", "reloading"),
-        *("ticker", "formatters", "displays", "hooks", "extension"),
+        *("ticker", "formatters", "displays", "not_finite", "hooks", "extension"),
     ),
     "nbfn.command": (
         *("outcome", "agent", "known", "record", "execution", "report"),
