@@ -289,7 +289,7 @@ VARIABLES = "variables"
 """The target of the outline of the variables and of other objects with state."""
 
 SECTIONS: Mapping[str, Section] = {
-    # Some totals, such as the time of the running cell, change more often than what is said.
+    # Some totals, such as the time of the running cell, change more often than the words.
     "totals": Section(totals_outline, lambda shown: (totals_outline(shown),)),
     "retraces": Section(
         retraces_outline,
