@@ -260,8 +260,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         nbfn.nothing_like_this  # noqa: B018
 
 
-SEVERAL = {"VariableCreationError"}
-"""The functions' and the modules' error, whose bases differ."""
+SEVERAL = {"VariableCreationError", "Module"}
+"""An error of functions and of modules, with different bases; a name that signatures show."""
 
 
 def test_a_class_name_means_one_thing() -> None:

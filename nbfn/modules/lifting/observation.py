@@ -62,7 +62,7 @@ def owner_of(function: Callable[..., Any], module: Any) -> str:
     return ""
 
 
-class ModuleText(str):
+class Module(str):
     """A module shown by its class and fields, such as ``Net(units=2)``."""
 
     __slots__ = ()
@@ -98,7 +98,7 @@ def _described(leaf: Any) -> Any:
     if is_module(leaf):
         fields = ((name, leaf.__dict__.get(name)) for name in type(leaf).__field_names__)
         text = ", ".join(f"{name}={value!r}" for name, value in fields if type(value) in PLAIN)
-        return ModuleText(f"{_class_name(type(leaf))}({text})")
+        return Module(f"{_class_name(type(leaf))}({text})")
     return leaf if type(leaf) in PLAIN else type(leaf).__name__
 
 
